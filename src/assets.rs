@@ -14,7 +14,7 @@ pub(crate) mod staging;
 pub(crate) mod store;
 mod writers;
 
-pub(crate) use address::{CheckedResolver, Policy, Refused};
+pub(crate) use address::{CheckedResolver, Policy, Refused, client};
 pub(crate) use error::StoreError;
 pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use staging::Staging;

@@ -1,5 +1,4 @@
-//! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
-//! at the server without a call ([`inspect()`]).
+//! Tool calls on MCP servers over stdio, one at a time; or a look at a server without a call ([`inspect()`]).
 //!
 //! Its functions block; inside, a runtime on the calling thread lives as long as the server. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
@@ -8,7 +7,7 @@
 //! whatever the server does with its pipes. Its result says whether the tool may have done something
 //! ([`Effect`]). No process is left behind.
 //!
-//! [`session`] asks, over the pipes of [`wire`]; [`era`] and [`greeting`] are the handshake.
+//! [`session`] is the protocol, over a [`link`]; [`era`] and [`greeting`] are the handshake.
 
 mod adopted;
 mod answer;
@@ -20,6 +19,7 @@ mod era;
 mod error;
 mod greeting;
 mod lines;
+mod link;
 mod memory;
 mod message;
 mod questions;
@@ -73,6 +73,14 @@ use crate::{
 pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
     pub(crate) effect: Effect,
+    pub(crate) course: Course,
+    /// The server, told to end unless it stays for another call. One that broke the protocol has ended already.
+    pub(crate) closing: Closing,
+}
+
+/// What was found out before the result.
+#[derive(Debug)]
+pub(crate) struct Course {
     /// How far it came: a call that was answered ends in [`Phase::Call`].
     pub(crate) phase: Phase,
     /// Of `tools/call` alone; zero under a fixed clock.
@@ -81,8 +89,6 @@ pub(crate) struct CallEnd {
     pub(crate) drift: Option<Drift>,
     /// Whether the answer is what the tool says that its answers are.
     pub(crate) output: OutputCheck,
-    /// The server, told to end. It has ended already if it failed us.
-    pub(crate) closing: Closing,
 }
 
 /// What becomes of a server after a good answer.
@@ -104,10 +110,11 @@ pub(crate) fn call_among(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
+    let asked = Asked { server, call, host };
     let found = waiting.iter().position(|one| one.serves(server));
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
-        let end = called(runtime, session, after, server, call, host, progress);
+        let end = called(runtime, session, after, asked, progress);
         let unheard = end.effect == Effect::None;
         if !(unheard && matches!(end.result, Err(CallError::Died { .. }))) {
             return end;
@@ -115,38 +122,39 @@ pub(crate) fn call_among(
         tracing::info!("Server {} ended before it could be asked.", server.name);
     }
     match open(server, host) {
-        Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
-        Err(error) => {
-            let course = Course::new(Phase::Spawn);
-            CallEnd::of(Err(error), Effect::None, course, Closing::nothing())
-        }
+        Ok((runtime, session)) => called(runtime, session, after, asked, progress),
+        Err(error) => CallEnd {
+            result: Err(error),
+            effect: Effect::None,
+            course: Course::new(Phase::Spawn),
+            closing: Closing::nothing(),
+        },
     }
+}
+
+/// What a call is made of.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    server: &'a ServerSpec,
+    call: &'a ToolCall,
+    host: &'a Host,
 }
 
 fn called(
     runtime: Runtime,
     mut session: Session,
     after: After,
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
+    asked: Asked<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
     let mut course = Course::new(Phase::Negotiate);
-    let result = runtime.block_on(converse(
-        &mut session,
-        &mut course,
-        server,
-        call,
-        host,
-        progress,
-    ));
+    let result = runtime.block_on(converse(&mut session, &mut course, asked, progress));
     // An answer that asks, or that cannot be read, does not tell what the call came to.
     let told = match &result {
         Ok(_) => true,
         Err(error) => error.is_an_answer(),
     };
-    let effect = match course.call {
+    let effect = match session.link.wire.call {
         CallLine::Answered if told => Effect::Done,
         CallLine::Answered | CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
@@ -162,44 +170,21 @@ fn called(
     {
         closing.end();
     }
-    CallEnd::of(result, effect, course, closing)
-}
-
-struct Course {
-    phase: Phase,
-    call: CallLine,
-    elapsed: Duration,
-    drift: Option<Drift>,
-    output: OutputCheck,
+    CallEnd {
+        result,
+        effect,
+        course,
+        closing,
+    }
 }
 
 impl Course {
     fn new(phase: Phase) -> Self {
         Self {
             phase,
-            call: CallLine::Unsent,
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
-        }
-    }
-}
-
-impl CallEnd {
-    fn of(
-        result: Result<ToolAnswer, CallError>,
-        effect: Effect,
-        course: Course,
-        closing: Closing,
-    ) -> Self {
-        Self {
-            result,
-            effect,
-            phase: course.phase,
-            elapsed: course.elapsed,
-            drift: course.drift,
-            output: course.output,
-            closing,
         }
     }
 }
@@ -238,9 +223,7 @@ fn room(host: &Host) -> io::Result<()> {
 async fn converse(
     session: &mut Session,
     course: &mut Course,
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
+    Asked { server, call, host }: Asked<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
     tracing::debug!("server started");
@@ -257,20 +240,20 @@ async fn converse(
         return Err(error);
     }
     if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. }) {
-        if let Some(memory) = Memory::of(server) {
-            memory.forget();
-        }
+        Memory::of(server).forget();
         return Err(error);
     }
     // An error that a modern server may answer too, and that is then the tool's own.
     let at = Setting::new(server, host, end);
-    if course.call != CallLine::Unsent
+    let sent = session.link.wire.call;
+    if sent != CallLine::Unsent
         && era::shows_another_era(&error)
         && era::turned_legacy(session, &at).await
     {
-        course.call = CallLine::Unsent;
         return attempt(session, course, call, None, (host, end), progress).await;
     }
+    // The process may be another one by now. What counts is what was sent to the first.
+    session.link.wire.call = sent;
     Err(error)
 }
 
@@ -335,7 +318,6 @@ async fn attempt(
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
-    course.call = session.wire.call;
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     let answer = answer::read(session, &call.tool, answer)?;
     course.output = check::output(session, call, tool, &answer).await;

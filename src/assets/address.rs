@@ -13,9 +13,11 @@ use std::{
 };
 
 use ureq::{
-    Error,
-    config::Config,
+    Agent, Error,
+    config::{Config, ConfigBuilder},
     http::Uri,
+    tls::{RootCerts, TlsConfig},
+    typestate::AgentScope,
     unversioned::{
         resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
         transport::NextTimeout,
@@ -106,6 +108,16 @@ impl Policy {
 /// What is looked up here for a name: without a last dot, with which no name of the hosts file is found.
 fn looked_up(name: &str) -> String {
     format!("http://{}/", name.trim_end_matches('.'))
+}
+
+/// What all requests have in common. The machine's own certificates count: a company's authority does, and a
+/// withdrawn one does not.
+pub(crate) fn client() -> ConfigBuilder<AgentScope> {
+    let certificates = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .tls_config(certificates.build())
+        .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
 }
 
 /// The system's resolver behind the policy.

@@ -37,12 +37,6 @@ const BLOCK: usize = 64 * 1024;
 /// As much as the detection by first bytes looks at.
 const HEAD: u64 = 8192;
 
-/// A file that is what it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Checked {
-    pub(crate) bytes: u64,
-}
-
 /// Why a file is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormatError {
@@ -72,8 +66,8 @@ pub(crate) enum FormatError {
     },
 }
 
-/// Checks the file at `path`, reading as little of it as the format allows.
-pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatError> {
+/// Checks the file at `path`, reading as little of it as the format allows. Says how many bytes it has.
+pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
     let io = |operation| {
         move |error| FormatError::Io {
             operation,
@@ -112,7 +106,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatEr
         Format::Any => Ok(()),
     };
     match judged {
-        Ok(()) => Ok(Checked { bytes }),
+        Ok(()) => Ok(bytes),
         Err(Flaw::Other) => {
             let found = found(&mut source).map_err(io("read"))?;
             Err(FormatError::Other {

@@ -13,14 +13,12 @@ use camino::Utf8Path;
 use rustix::fs::{Mode, OFlags};
 use ureq::{
     Agent, Error,
-    config::Config,
     http::{HeaderMap, Response, StatusCode, header},
-    tls::{RootCerts, TlsConfig},
     unversioned::transport::DefaultConnector,
 };
 use url::Url;
 
-use super::address::{CheckedResolver, Policy, Refused};
+use super::address::{CheckedResolver, Policy, Refused, client};
 use crate::task::{
     redact_presigned,
     uri::{Location, Uri},
@@ -103,8 +101,10 @@ fn local(path: &Utf8Path) -> Reach {
 /// HEAD; and where that is refused, a GET of the first byte decides: a URL presigned for GET
 /// answers 403 to HEAD, and some servers know no HEAD at all.
 fn http(url: &Url, policy: Policy) -> Reach {
+    // A proxy would resolve names out of our sight.
+    let config = client().max_redirects(REDIRECTS).proxy(None);
     let agent = Agent::with_parts(
-        config(),
+        config.timeout_connect(Some(CONNECT)).build(),
         DefaultConnector::default(),
         CheckedResolver::new(policy),
     );
@@ -124,22 +124,6 @@ fn http(url: &Url, policy: Policy) -> Reach {
     }
     let get = agent.get(url.as_str()).header(header::RANGE, "bytes=0-0");
     judge(get.config().timeout_global(Some(GET)).build().call())
-}
-
-fn config() -> Config {
-    Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(REDIRECTS)
-        .timeout_connect(Some(CONNECT))
-        // A proxy would resolve names out of our sight.
-        .proxy(None)
-        .tls_config(
-            TlsConfig::builder()
-                .root_certs(RootCerts::PlatformVerifier)
-                .build(),
-        )
-        .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
-        .build()
 }
 
 fn judge<Body>(answer: Result<Response<Body>, Error>) -> Reach {

@@ -39,7 +39,7 @@ pub(crate) struct Staging {
     held: Held,
 }
 
-/// Who may use a directory: we.
+/// The mode of a scratch directory.
 const PRIVATE: u32 = 0o700;
 
 /// The file in a scratch directory that says that this program made it.
@@ -287,7 +287,7 @@ fn is_name_of_ours(name: &str) -> bool {
     of_run || (parts.len() == 3 && parts.into_iter().all(number))
 }
 
-/// How long one waits for one's turn: 10 s, where moments are usual.
+/// The turn is waited for at most 10 s. Usually it is free within milliseconds.
 const TURN_ROUNDS: u32 = 1000;
 const TURN_ROUND: Duration = Duration::from_millis(10);
 
@@ -304,7 +304,7 @@ fn take_turn(parent: &Utf8Path) -> Result<Option<Held>, StoreError> {
             Err(error) => return Err(error),
         }
     }
-    // A holder that was stopped: nobody should wait for it.
+    // The holder was stopped by a signal.
     Err(StoreError::Busy(parent.to_owned()))
 }
 
@@ -325,7 +325,7 @@ fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     removed.map_err(StoreError::io("remove", dir))
 }
 
-/// Takes back the directories that a tool has locked. It failing, the removal says why.
+/// Makes directories writable again whose mode a tool has changed. If that fails, the removal reports why.
 fn unlock(dir: &Utf8Path) {
     // Never through a link: what it leads to is not ours.
     let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));

@@ -3,7 +3,10 @@
 use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, Step},
-    mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
+    mcp::{
+        self, After, CallEnd, CallError, Caller, Course, Resumption, ServerSpec, ToolAnswer,
+        ToolCall,
+    },
     task::{
         Effect, Failure, Fault, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
         Response, ServerReport, Stat, State, Waiting, WaitingFor, decided,
@@ -60,10 +63,13 @@ pub(super) fn run(
     let CallEnd {
         result,
         effect,
-        phase,
-        elapsed,
-        drift,
-        output,
+        course:
+            Course {
+                phase,
+                elapsed,
+                drift,
+                output,
+            },
         closing,
     } = call(step, launch, hidden, context, servers);
     let sent = effect != Effect::None;

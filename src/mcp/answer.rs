@@ -12,10 +12,10 @@ use super::{
     bounds,
     error::{CallError, Declared, Hint},
     message::{
-        CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, is_not_understood, present,
+        Answer, CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, is_not_understood, present,
     },
     questions,
-    raw::{Answer, Raw},
+    raw::Raw,
     session::{Session, Standing},
     spec::Caller,
 };
@@ -112,7 +112,11 @@ fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValu
     deserializer.deserialize_seq(Blocks)
 }
 
-pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<ToolAnswer, CallError> {
+pub(super) fn read(
+    session: &Session,
+    tool: &str,
+    answer: Answer<Raw>,
+) -> Result<ToolAnswer, CallError> {
     let malformed = |reason: String| session.malformed(CALL, &reason);
     let raw = result(session, CALL, answer)?;
     // A struct also reads from an array.
@@ -176,7 +180,7 @@ fn part<T>(
 pub(super) fn result(
     session: &Session,
     method: &'static str,
-    answer: Answer,
+    answer: Answer<Raw>,
 ) -> Result<Raw, CallError> {
     match answer {
         Answer::Result(raw) => Ok(raw),

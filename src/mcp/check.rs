@@ -1,8 +1,8 @@
 //! Checks against the schemas that a tool publishes: of a call's arguments before it, and of a good answer after it
 //! (MCP, Tools).
 //!
-//! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
-//! by a thread of its own, which is left behind when the time is up.
+//! The schema comes from the server: a check against a few hundred bytes can take years. It runs in a thread
+//! of its own, which is abandoned when the time is up.
 
 use std::{error::Error, io, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The server's process: its own group, nothing inherited, and dead when we are.
+//! The server's process: in a process group of its own, without anything inherited, and ended when oneact ends.
 //!
 //! It is spawned by the calling thread, which must live as long as the call does: Linux ends a
 //! child with `PR_SET_PDEATHSIG` when the *thread* that made it ends. Of what the server starts,
@@ -12,17 +12,13 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, kill_process,
     kill_process_group, pidfd_open, waitid,
 };
-use tokio::{
-    io::{Interest, unix::AsyncFd},
-    net::unix::pipe::{Receiver, Sender},
-};
+use tokio::io::{Interest, unix::AsyncFd};
 
 use super::{
     adopted::{self, Adopted},
     error::CallError,
     report::{ExitDescription, Killed},
     spec::ServerSpec,
-    wire::Pipes,
 };
 use crate::host::{Host, Moment, Program, spawn};
 
@@ -47,17 +43,18 @@ pub(super) struct Child {
 #[derive(Debug)]
 pub(super) struct Started {
     /// First: dropping it cleans up whatever fails.
-    child: Child,
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+    pub(super) child: Child,
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
     pub(super) began: Moment,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct Reaped {
-    pub(super) status: Option<ExitDescription>,
-    pub(super) killed: Vec<Killed>,
+/// The end of a server and of what it left behind.
+#[derive(Debug)]
+struct Reaped {
+    status: Option<ExitDescription>,
+    killed: Vec<Killed>,
 }
 
 impl Started {
@@ -92,27 +89,16 @@ impl Started {
             began,
         })
     }
-
-    /// Has the runtime around it look after the server.
-    pub(super) fn watched(self, spec: &ServerSpec) -> Result<(Child, Pipes), CallError> {
-        let mut child = self.child;
-        child.pidfd = pidfd_open(child.pid, PidfdFlags::NONBLOCK)
-            .ok()
-            .map(watched)
-            .transpose()
-            .map_err(failed(spec, "watch it"))?;
-        let stdin = Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?;
-        let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
-        let pipes = Pipes {
-            stdin: Some(stdin),
-            stdout: Some(read(self.stdout, "open its stdout")?),
-            stderr: Some(read(self.stderr, "open its stderr")?),
-        };
-        Ok((child, pipes))
-    }
 }
 
 impl Child {
+    /// Has the runtime around it tell when the process ends.
+    pub(super) fn watch(&mut self) -> io::Result<()> {
+        let pidfd = pidfd_open(self.pid, PidfdFlags::NONBLOCK).ok();
+        self.pidfd = pidfd.map(watched).transpose()?;
+        Ok(())
+    }
+
     /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so
     /// that its id, which is also the group's, belongs to nobody else meanwhile.
     pub(super) async fn ended(&self) {
@@ -165,9 +151,9 @@ impl Child {
     }
 
     /// Kills the server's group and everything it left behind, and reaps it.
-    pub(super) fn reap(&mut self) -> Reaped {
-        if let Some(reaped) = &self.reaped {
-            return reaped.clone();
+    pub(super) fn reap(&mut self) {
+        if self.reaped.is_some() {
+            return;
         }
         let mut killed = self.adopted.note(self.pid);
         self.signal(Signal::KILL);
@@ -185,7 +171,12 @@ impl Child {
         );
         adopted::reaped(self.pid);
         self.adopted.sweep(self.pid, &mut killed);
-        self.reaped.insert(Reaped { status, killed }).clone()
+        self.reaped = Some(Reaped { status, killed });
+    }
+
+    /// What the server left behind, once it is reaped.
+    pub(super) fn killed(&self) -> &[Killed] {
+        self.reaped.as_ref().map_or(&[], |reaped| &reaped.killed)
     }
 }
 

@@ -10,14 +10,9 @@ use super::{report::ServerReport, session::Session, spec::ServerSpec};
 #[derive(Debug)]
 #[must_use = "the server's end is waited for by `finish`"]
 pub(crate) struct Closing {
-    live: Option<Live>,
+    /// The session goes before the runtime that drives its handles.
+    live: Option<(Session, Runtime)>,
     report: ServerReport,
-}
-
-#[derive(Debug)]
-struct Live {
-    session: Session,
-    runtime: Runtime,
 }
 
 impl Closing {
@@ -30,38 +25,36 @@ impl Closing {
 
     pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
-            live: Some(Live { session, runtime }),
+            live: Some((session, runtime)),
             report: ServerReport::default(),
         }
     }
 
     /// Tells it to end: closes its stdin.
     pub(crate) fn tell(&mut self) {
-        if let Some(live) = &mut self.live {
-            live.session.wire.close_stdin();
+        if let Some((session, _)) = &mut self.live {
+            session.link.close();
         }
     }
 
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
-        let session = self.live.as_ref().map(|live| &live.session);
-        session.is_some_and(|session| session.spec.starts_as(spec) && session.is_up())
+        let live = self.live.as_ref();
+        live.is_some_and(|(session, _)| session.spec.starts_as(spec) && session.link.is_up())
     }
 
     /// The server, for another call.
     pub(super) fn resume(mut self) -> Option<(Runtime, Session)> {
-        let Live {
-            mut session,
-            runtime,
-        } = self.live.take()?;
+        let (mut session, runtime) = self.live.take()?;
         session.turn();
         Some((runtime, session))
     }
 
     pub(crate) fn report(&self) -> ServerReport {
-        self.live
-            .as_ref()
-            .map_or_else(|| self.report.clone(), |live| live.session.report())
+        match &self.live {
+            Some((session, _)) => session.report(),
+            None => self.report.clone(),
+        }
     }
 
     /// Waits for the server's end, helping after its grace, and kills what it left behind. Takes
@@ -73,18 +66,11 @@ impl Closing {
     }
 
     pub(super) fn end(&mut self) {
-        let Some(Live {
-            mut session,
-            runtime,
-        }) = self.live.take()
-        else {
-            return;
-        };
-        runtime.block_on(session.stop());
-        self.report = session.report();
-        // Its handles go before the runtime that drives them.
-        drop(session);
-        drop(runtime);
+        if let Some((session, runtime)) = &mut self.live {
+            runtime.block_on(session.stop());
+            self.report = session.report();
+            self.live = None;
+        }
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) async fn negotiate(
             declared_legacy(session).await?;
             None
         }
-        Protocol::Auto => match memory.as_ref().and_then(Memory::recall) {
+        Protocol::Auto => match memory.recall() {
             Some(known) if is_modern(known) => {
                 tracing::info!(
                     "Server {name} is spoken to in the modern era: it spoke MCP {known} before."
@@ -140,7 +140,7 @@ pub(super) async fn negotiate(
     let version = version(session)?;
     if session.standing == Standing::Agreed {
         tracing::info!("Server {name} speaks MCP {version}.");
-        if let Some(memory) = memory.filter(|_| noted != Some(version)) {
+        if noted != Some(version) {
             memory.keep(version);
         }
     }
@@ -211,10 +211,8 @@ async fn settle<T>(
                 first,
                 CallError::StartupTimeout { .. } | CallError::TimedOut { .. }
             );
-            if let Some(memory) = Memory::of(at.spec)
-                && (late || second.is_some())
-            {
-                memory.forget();
+            if late || second.is_some() {
+                Memory::of(at.spec).forget();
             }
             Err(second.unwrap_or(first))
         }
@@ -225,9 +223,7 @@ async fn settle<T>(
 /// out with a fresh process, since the old one has heard what it may not have expected.
 pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bool {
     let memory = Memory::of(at.spec);
-    if let Some(memory) = &memory {
-        memory.forget();
-    }
+    memory.forget();
     let Ok(fresh) = Box::pin(learnt_afresh(at)).await else {
         return false;
     };
@@ -235,9 +231,7 @@ pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bo
         return false;
     };
     replace(session, fresh).await;
-    if let Some(memory) = memory {
-        memory.keep(version);
-    }
+    memory.keep(version);
     !is_modern(version)
 }
 

@@ -1,6 +1,6 @@
 //! Why a call gave no answer.
 
-use std::{fmt::Write as _, io, time::Duration};
+use std::{io, time::Duration};
 
 use serde_json::Value;
 
@@ -300,25 +300,36 @@ const fn limit_name(limit: Limit) -> &'static str {
 }
 
 fn last_words(stderr: &str) -> String {
-    match cause(stderr) {
-        None => String::new(),
-        Some(line) => format!(" (stderr: {})", line.chars().take(300).collect::<String>()),
-    }
+    let line: String = cause(stderr)
+        .unwrap_or_default()
+        .chars()
+        .take(300)
+        .collect();
+    unless_empty(" (stderr: ", &line, ")")
 }
 
 /// The awaited answer may have come in a framing that is not MCP's.
 fn astray(noise: &str) -> String {
-    if noise.is_empty() {
-        String::new()
-    } else {
-        format!(" (on stdout it printed what is no message of MCP, first: {noise})")
-    }
+    let before = " (on stdout it printed what is no message of MCP, first: ";
+    unless_empty(before, noise, ")")
 }
 
 fn question(asked: Option<&str>) -> String {
     asked.map_or_else(String::new, |asked| {
         format!(" (it asked for input, and was refused: {asked})")
     })
+}
+
+fn or_near(near: &[String]) -> String {
+    unless_empty(", but `", &near.join("`, `"), "`")
+}
+
+/// A text between two others; nothing if it is empty.
+fn unless_empty(before: &str, text: &str, after: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("{before}{text}{after}"),
+    }
 }
 
 /// Why a server that needs a capability of the client did not get it.
@@ -356,33 +367,13 @@ fn lacking(required: &[String], elicitation: Declared) -> String {
     }
 }
 
-fn or_near(near: &[String]) -> String {
-    if near.is_empty() {
-        String::new()
-    } else {
-        format!(", but `{}`", near.join("`, `"))
-    }
-}
-
 fn listed(problems: &[Misfit]) -> String {
-    let mut text = String::new();
-    for problem in problems {
-        let separator = if text.is_empty() { "" } else { "; " };
-        // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "{separator}{}: {}",
-            at(&problem.pointer),
-            problem.message
-        );
-    }
-    text
-}
-
-fn at(pointer: &str) -> &str {
-    if pointer.is_empty() {
-        "the arguments"
-    } else {
-        pointer
-    }
+    let listed = problems.iter().map(|problem| {
+        let place = match problem.pointer.as_str() {
+            "" => "the arguments",
+            pointer => pointer,
+        };
+        format!("{place}: {}", problem.message)
+    });
+    listed.collect::<Vec<_>>().join("; ")
 }

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 use super::{
     error::{CallError, Hint},
     message::{
-        DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client, members,
+        Answer, DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client,
+        members,
     },
-    raw::Answer,
+    raw::Raw,
     session::{Implementation, Peer, Session, Standing},
     wait::Halt,
 };
@@ -77,7 +78,7 @@ fn agree(session: &mut Session, version: String, info: Option<Implementation>) {
 fn accepted<T: DeserializeOwned>(
     session: &Session,
     method: &'static str,
-    answer: Result<Answer, Halt>,
+    answer: Result<Answer<Raw>, Halt>,
 ) -> Result<T, CallError> {
     let raw = match answer.map_err(|halt| session.error(halt, method))? {
         Answer::Result(raw) => raw,

@@ -20,9 +20,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(pipe: Option<Receiver>) -> Self {
+    pub(super) fn new(pipe: Receiver) -> Self {
         Self {
-            pipe,
+            pipe: Some(pipe),
             block: Vec::with_capacity(FEW_BYTES),
             ..Self::default()
         }

@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::DirBuilderExt,
 };
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
@@ -24,8 +24,8 @@ const LONGEST: u64 = 1024;
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    dir: Utf8PathBuf,
-    name: String,
+    /// None where nothing is to be kept.
+    note: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,18 +36,18 @@ struct Note {
 }
 
 impl Memory {
-    /// Of the server that is started so; none where nothing is to be kept.
-    pub(super) fn of(spec: &ServerSpec) -> Option<Self> {
-        Some(Self {
-            dir: spec.memory.clone()?,
-            name: format!("{}.json", configuration(spec)),
-        })
+    /// Of the server that is started so.
+    pub(super) fn of(spec: &ServerSpec) -> Self {
+        let dir = spec.memory.as_ref();
+        Self {
+            note: dir.map(|dir| dir.join(format!("{}.json", configuration(spec)))),
+        }
     }
 
     /// The version it spoke last, if it is one that is known here.
     pub(super) fn recall(&self) -> Option<&'static str> {
         // Whatever lies there: a link is not followed, a pipe not waited for.
-        let text = read_plain(self.path(), LONGEST).ok()?;
+        let text = read_plain(self.note.as_ref()?, LONGEST).ok()?;
         let note: Note = serde_json::from_slice(&text).ok()?;
         VERSIONS
             .into_iter()
@@ -59,40 +59,36 @@ impl Memory {
         if self.recall() == Some(version) {
             return;
         }
-        if let Err(error) = self.write(version) {
-            tracing::debug!(path = %self.path(), %error, "what was learnt about the server is not kept");
+        if let Some(path) = &self.note
+            && let Err(error) = write(path, version)
+        {
+            tracing::debug!(%path, %error, "what was learnt about the server is not kept");
         }
-    }
-
-    /// Whole or not at all: beside the note first, then in its place.
-    fn write(&self, version: &str) -> io::Result<()> {
-        let note = Note {
-            note: FORMAT,
-            protocol: version.to_owned(),
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)?;
-        if self.dir.is_symlink() {
-            return Err(io::Error::other("its directory is a symbolic link"));
-        }
-        let mut file = NamedTempFile::new_in(&self.dir)?;
-        serde_json::to_writer(&mut file, &note)?;
-        file.write_all(b"\n")?;
-        file.persist(self.path())?;
-        Ok(())
     }
 
     /// The server is not what it was.
     pub(super) fn forget(&self) {
         // If it stays, the next run finds out again that it is wrong.
-        let _ = fs::remove_file(self.path());
+        let _ = self.note.as_ref().map(fs::remove_file);
     }
+}
 
-    fn path(&self) -> Utf8PathBuf {
-        self.dir.join(&self.name)
+/// Whole or not at all: beside the note first, then in its place.
+fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(path);
+    let note = Note {
+        note: FORMAT,
+        protocol: version.to_owned(),
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    if dir.is_symlink() {
+        return Err(io::Error::other("its directory is a symbolic link"));
     }
+    let mut file = NamedTempFile::new_in(dir)?;
+    serde_json::to_writer(&mut file, &note)?;
+    file.write_all(b"\n")?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// A name for how a server is started: its argv, its directory, and the names in its environment.

@@ -95,12 +95,13 @@ pub(super) struct Request<'a> {
 #[derive(Debug)]
 pub(super) struct Response<'a> {
     pub(super) id: Option<Cow<'a, str>>,
-    pub(super) body: Body<'a>,
+    pub(super) body: Answer<&'a RawValue>,
 }
 
+/// What a response comes to; `R` is its result.
 #[derive(Debug, Clone)]
-pub(super) enum Body<'a> {
-    Result(&'a RawValue),
+pub(super) enum Answer<R> {
+    Result(R),
     Error(RpcError),
     /// Neither, and why.
     Malformed(String),
@@ -224,29 +225,29 @@ fn classify(head: Head<'_>) -> Inbound<'_> {
     }
 }
 
-fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Body<'a> {
+fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer<&'a RawValue> {
     match (error, result) {
-        (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Body::Malformed(
+        (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Answer::Malformed(
             format!("it has a key that begins with `{RESERVED}`, which is reserved"),
         ),
         (Some(error), _) if error.get().len() > bounds::ERROR_BYTES => beginning(error.get()),
         (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
             |reason| {
-                Body::Malformed(format!(
+                Answer::Malformed(format!(
                     "its `error` is not one ({reason}): {}",
                     error.get()
                 ))
             },
-            Body::Error,
+            Answer::Error,
         ),
-        (None, Some(result)) if result.get() != "null" => Body::Result(result),
-        (None, Some(_)) => Body::Malformed("its `result` is null".to_owned()),
-        (None, None) => Body::Malformed("it has neither `result` nor `error`".to_owned()),
+        (None, Some(result)) if result.get() != "null" => Answer::Result(result),
+        (None, Some(_)) => Answer::Malformed("its `result` is null".to_owned()),
+        (None, None) => Answer::Malformed("it has neither `result` nor `error`".to_owned()),
     }
 }
 
 /// An error that is too long to be read: its code, and the beginning of its message as it is written.
-fn beginning<'a>(error: &str) -> Body<'a> {
+fn beginning<R>(error: &str) -> Answer<R> {
     #[derive(Deserialize)]
     struct Long<'a> {
         code: i64,
@@ -257,17 +258,17 @@ fn beginning<'a>(error: &str) -> Body<'a> {
         Ok(Long { code, message }) => {
             let written = message.get().trim_matches('"');
             let end = written.floor_char_boundary(bounds::ERROR_BYTES);
-            Body::Error(RpcError {
+            Answer::Error(RpcError {
                 code,
                 message: written.get(..end).unwrap_or_default().to_owned(),
                 data: None,
             })
         }
-        Err(reason) => Body::Malformed(format!("its `error` is not one: {reason}")),
+        Err(reason) => Answer::Malformed(format!("its `error` is not one: {reason}")),
     }
 }
 
-/// A line that is nearly JSON: an answer must end its call even then, rather than be waited for.
+/// A line that is almost JSON. An answer of this kind ends its call, which would otherwise wait until its limit.
 fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     if serde_json::from_str::<&RawValue>(&text).is_err() {
@@ -278,7 +279,7 @@ fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
         Some(id) if head.version == Some(r#""2.0""#) && head.method.is_none() => {
             Inbound::Response(Response {
                 id: Some(Cow::Owned(id.to_owned())),
-                body: Body::Malformed(reason),
+                body: Answer::Malformed(reason),
             })
         }
         _ => Inbound::Noise,
@@ -296,7 +297,7 @@ fn torn(line: &[u8]) -> Inbound<'_> {
     let Err(error) = serde_json::from_str::<&RawValue>(text) else {
         return Inbound::Noise;
     };
-    // A server that dies while it writes has died: that tells more.
+    // The server ended while it wrote. Its end is the better error.
     if error.is_eof() && !line.ends_with(b"\n") {
         return Inbound::Noise;
     }
@@ -310,7 +311,7 @@ fn torn(line: &[u8]) -> Inbound<'_> {
     };
     Inbound::Response(Response {
         id: torn.id.map(|id| Cow::Owned(id.to_owned())),
-        body: Body::Malformed(reason),
+        body: Answer::Malformed(reason),
     })
 }
 

@@ -5,7 +5,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use serde_json::{Value, value::RawValue};
 
-use super::{bounds, message::RpcError};
+use super::bounds;
 
 /// One JSON value inside a line of a server; clones share the line.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,14 +83,6 @@ impl From<String> for Raw {
 pub(super) fn place(whole: &[u8], part: &str) -> Range<usize> {
     let start = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     start..start + part.len()
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Answer {
-    Result(Raw),
-    Error(RpcError),
-    /// Neither, and why.
-    Malformed(String),
 }
 
 #[cfg(test)]

@@ -1,40 +1,36 @@
-//! A running server and the talk with it. Every wait here also ends when the server does, when a
-//! limit runs out and when a signal asks us to stop; none relies on the server for that.
+//! The protocol with a running server, over a [`Link`]: requests, notifications, and what becomes of them. Every wait here
+//! also ends when the server does, when a limit runs out and when a signal asks us to stop.
 
-use std::{future::pending, time::Duration};
+use std::time::Duration;
 
-use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::{
-    join, select,
+    select,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
     bounds,
-    child::{Child, Reaped, Started, failed},
+    child::{Started, failed},
     error::{CallError, Hint, Limit},
-    message::{DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
-    raw::Answer,
-    report::{Killed, Parting, ServerReport},
+    link::{Link, Over},
+    message::{Answer, DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
+    raw::Raw,
+    report::ServerReport,
     spec::{Progress, ServerSpec},
     wait::{Alarm, Halt, Limits},
-    wire::{End, Wire},
+    wire::End,
 };
 use crate::{
     host::{Host, Moment},
     task::Timings,
 };
 
-/// After the server's end, its last lines are waited for this long: a grandchild may hold a pipe.
-const LAST_WORDS: Duration = Duration::from_millis(50);
 /// A server that does not read must not delay its own end.
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
-/// From SIGTERM to SIGKILL.
-const TERM_GRACE: Duration = Duration::from_millis(500);
 
-/// Why it is thought that the server speaks the era in which it is spoken to.
+/// The reason to speak to the server in the era that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Nothing was said yet.
@@ -47,11 +43,11 @@ pub(super) enum Standing {
     Remembered,
 }
 
-/// One server process and our ends of its pipes.
+/// One server, and what was agreed on with it.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) spec: ServerSpec,
-    pub(super) wire: Wire,
+    pub(super) link: Link,
     pub(super) peer: Option<Peer>,
     pub(super) standing: Standing,
     /// How long the next exchange may take.
@@ -61,10 +57,6 @@ pub(super) struct Session {
     pub(super) timings: Timings,
     pub(super) started: Moment,
     alarm: Alarm,
-    child: Child,
-    parting: Parting,
-    /// The end of the server and of what it left behind.
-    reaped: Reaped,
 }
 
 /// What is known of a server that was greeted.
@@ -89,11 +81,11 @@ impl Session {
     /// Takes over a server that was started. Needs a runtime around it.
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;
-        let (child, pipes) = server.watched(spec)?;
+        let link = Link::new(server, spec)?;
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
         Ok(Self {
             spec: spec.clone(),
-            wire: Wire::new(pipes, &spec.secrets, spec.max_message_bytes),
+            link,
             peer: None,
             standing: Standing::Open,
             limits: Limits::within(spec.startup_timeout),
@@ -104,9 +96,6 @@ impl Session {
             },
             started,
             alarm,
-            child,
-            parting: Parting::default(),
-            reaped: Reaped::default(),
         })
     }
 
@@ -131,7 +120,7 @@ impl Session {
         method: &'static str,
         params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer<Raw>, Halt> {
         let answer = self.ask(method, params.clone(), on_progress).await?;
         let version = if method == DISCOVER {
             Some(MODERN)
@@ -155,11 +144,11 @@ impl Session {
         method: &'static str,
         params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer<Raw>, Halt> {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.with_meta(method, id, params);
-        self.wire.send(id, method, params);
+        self.link.wire.send(id, method, params);
         let limits = self.limits;
         let idle = limits.idle.unwrap_or(limits.total);
         let mut idle_until = Instant::now() + idle;
@@ -170,10 +159,11 @@ impl Session {
                 signal = self.alarm.rung() => break Halt::Signal(signal),
                 () = sleep_until(limits.until) => break Halt::Late(Limit::Total, limits.total),
                 () = sleep_until(idle_until) => break Halt::Late(Limit::Idle, idle),
-                () = self.child.ended() => break self.gone().await,
-                () = self.wire.news() => {}
+                came = self.link.news() => if came.is_err() {
+                    break Halt::End(self.link.end().await);
+                }
             }
-            if let Some(progress) = self.wire.progress.take() {
+            if let Some(progress) = self.link.wire.progress.take() {
                 idle_until = Instant::now() + idle;
                 let shown = |text: String| bounds::message(&self.spec.secrets.shown(&text));
                 on_progress(Progress {
@@ -181,18 +171,12 @@ impl Session {
                     ..progress
                 });
             }
-            if let Some(answer) = self.wire.answer.take() {
+            if let Some(answer) = self.link.wire.answer.take() {
                 return Ok(answer);
-            }
-            match &self.wire.end {
-                None => {}
-                Some(End::Closed) => break self.gone().await,
-                Some(end) => break Halt::End(end.clone()),
             }
         };
         // It may have come at the same time.
-        let _ = timeout(Duration::ZERO, self.wire.news()).await;
-        if let Some(answer) = self.wire.answer.take() {
+        if let Some(answer) = self.link.last_answer().await {
             return Ok(answer);
         }
         let reason = match halt {
@@ -202,8 +186,10 @@ impl Session {
         };
         if !is_greeting(method) {
             let params = members([("requestId", id.into()), ("reason", reason.into())]);
-            self.wire.write(None, "notifications/cancelled", params);
-            let _ = timeout(CANCEL_NOTICE, self.wire.written()).await;
+            self.link
+                .wire
+                .write(None, "notifications/cancelled", params);
+            let _ = timeout(CANCEL_NOTICE, self.link.written()).await;
         }
         Err(halt)
     }
@@ -211,18 +197,16 @@ impl Session {
     /// Sends a notification, and waits until it is on its way.
     pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
         let limits = self.limits;
-        self.wire.write(None, method, Map::new());
-        select! {
+        self.link.wire.write(None, method, Map::new());
+        let sent = select! {
             biased;
             signal = self.alarm.rung() => return Err(Halt::Signal(signal)),
-            () = self.wire.written() => {}
-            () = self.child.ended() => return Err(self.gone().await),
+            sent = self.link.written() => sent,
             () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
-        }
-        if self.wire.is_open() {
-            Ok(())
-        } else {
-            Err(self.gone().await)
+        };
+        match sent {
+            Ok(()) => Ok(()),
+            Err(Over) => Err(Halt::End(self.link.end().await)),
         }
     }
 
@@ -252,13 +236,6 @@ impl Session {
         bounds::excerpt(&self.spec.secrets.cut(text))
     }
 
-    /// The pipes are closed or the process has ended: takes in what is left, and says which.
-    async fn gone(&mut self) -> Halt {
-        let (child, wire) = (&self.child, &mut self.wire);
-        let _ = timeout(LAST_WORDS, async { join!(child.ended(), wire.read_out()) }).await;
-        Halt::End(self.wire.end.clone().unwrap_or(End::Closed))
-    }
-
     /// The error of a wait that ended too early, in the words of its phase.
     pub(super) fn error(&self, halt: Halt, method: &'static str) -> CallError {
         let server = self.spec.name.clone();
@@ -273,7 +250,7 @@ impl Session {
             Halt::Late(_, after) if greeting => CallError::StartupTimeout {
                 server,
                 after,
-                stderr_tail: self.stderr_tail(),
+                stderr_tail: self.link.stderr_tail(),
                 noise: self.first_noise(),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
@@ -286,16 +263,16 @@ impl Session {
             },
             Halt::End(End::Closed) if greeting => CallError::ExitedBeforeReady {
                 server,
-                ended: self.child.status(),
-                heard: self.wire.heard,
-                stderr_tail: self.stderr_tail(),
+                ended: self.link.status(),
+                heard: self.link.wire.heard,
+                stderr_tail: self.link.stderr_tail(),
             },
             Halt::End(End::Closed) => CallError::Died {
                 server,
                 method,
-                ended: self.child.status(),
-                heard: self.wire.heard,
-                stderr_tail: self.stderr_tail(),
+                ended: self.link.status(),
+                heard: self.link.wire.heard,
+                stderr_tail: self.link.stderr_tail(),
             },
         }
     }
@@ -322,7 +299,7 @@ impl Session {
         }
     }
 
-    /// The error of a server that speaks no version we do, or none it is said to.
+    /// The error of a server with which no version is shared, or not the one that the catalog declares.
     pub(super) fn mismatch(&self, reason: &str) -> CallError {
         CallError::ProtocolMismatch {
             server: self.spec.name.clone(),
@@ -331,14 +308,9 @@ impl Session {
         }
     }
 
-    /// Whether it still runs, is listened to and was not told to end.
-    pub(super) fn is_up(&self) -> bool {
-        self.child.status().is_none() && self.wire.is_open()
-    }
-
-    /// What came of the call before counts no more: it was good, so the era is agreed on.
+    /// Makes the session ready for another call. The call before succeeded, so the era is agreed on.
     pub(super) fn turn(&mut self) {
-        self.wire.turn();
+        self.link.wire.turn();
         self.standing = Standing::Agreed;
         self.timings = Timings::default();
     }
@@ -354,70 +326,30 @@ impl Session {
 
     /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
-        let question = self.wire.asked.as_ref()?;
+        let question = self.link.wire.asked.as_ref()?;
         Some(bounds::message(&self.spec.secrets.cut(question)))
-    }
-
-    fn stderr_tail(&self) -> String {
-        self.wire.stderr.tail(&self.spec.secrets)
     }
 
     /// The first line on stdout that was no message.
     fn first_noise(&self) -> String {
-        let noise = self.wire.noise().sample;
+        let noise = self.link.wire.noise().sample;
         self.excerpt(noise.lines().next().unwrap_or_default())
     }
 
-    /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.
+    /// Ends the server.
     pub(super) async fn stop(&mut self) {
-        self.wire.close_stdin();
-        self.parting = Parting::Itself;
-        if timeout(self.spec.shutdown_grace, self.ended())
-            .await
-            .is_err()
-        {
-            self.parting = Parting::Helped;
-            self.child.signal(Signal::TERM);
-            // What is still alive after this, `reap` kills.
-            let _ = timeout(TERM_GRACE, self.ended()).await;
-        }
-        self.reaped = self.child.reap();
-        let _ = timeout(LAST_WORDS, self.wire.read_out()).await;
-    }
-
-    /// Waits until the server has ended. What it still says is read, so that it can end.
-    async fn ended(&mut self) {
-        let wire = &mut self.wire;
-        let reading = async {
-            wire.read_out().await;
-            pending::<()>().await;
-        };
-        select! {
-            () = self.child.ended() => {}
-            () = reading => {}
-        }
+        self.link.stop(self.spec.shutdown_grace).await;
     }
 
     pub(super) fn report(&self) -> ServerReport {
         let cut = |text: &str| bounds::name(&self.spec.secrets.cut(text));
         let info = self.peer.as_ref().and_then(|peer| peer.info.as_ref());
-        let killed = self.reaped.killed.iter();
         ServerReport {
-            exit_status: self.child.status(),
-            parting: self.parting,
-            stderr_tail: self.stderr_tail(),
-            stderr_bytes: self.wire.stderr.total,
-            stdout_noise: self.wire.noise(),
             protocol: self.version().map(cut),
             server_info: info.map(|info| (cut(&info.name), cut(&info.version))),
             asked: self.question(),
             timings: self.timings,
-            killed: killed
-                .map(|killed| Killed {
-                    pid: killed.pid,
-                    name: cut(&killed.name),
-                })
-                .collect(),
+            ..self.link.report()
         }
     }
 }

@@ -22,9 +22,9 @@ pub(super) struct Stderr {
 }
 
 impl Stderr {
-    pub(super) fn new(pipe: Option<Receiver>, secrets: &Secrets) -> Self {
+    pub(super) fn new(pipe: Receiver, secrets: &Secrets) -> Self {
         Self {
-            pipe,
+            pipe: Some(pipe),
             window: TAIL_BYTES + 1 + secrets.longest(),
             ..Self::default()
         }

@@ -231,7 +231,10 @@ fn the_client_of_other_tests() {
         stage = stage.checked();
     }
     let end = stage.run();
-    let (result, effect) = (format!("{:?} {:?}", end.result, end.output), end.effect);
+    let (result, effect) = (
+        format!("{:?} {:?}", end.result, end.course.output),
+        end.effect,
+    );
     let report = end.closing.finish();
     fs::write(
         stage.folder.join("outcome"),

@@ -185,21 +185,11 @@ impl<'a> Pages<'a> {
 
 /// The names most like `wanted`, the likest first.
 pub(crate) fn near(wanted: &str, available: &[String]) -> Vec<String> {
-    let mut scored: Vec<(f64, &String)> = available
-        .iter()
-        .filter(|name| name.len() <= MAX_NAME)
-        .map(|name| {
-            (
-                strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
-        })
-        .filter(|(score, _)| *score >= ALIKE)
-        .collect();
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored
-        .into_iter()
-        .take(MAX_NEAR)
-        .map(|(_, name)| name.clone())
-        .collect()
+    let wanted = wanted.to_lowercase();
+    let short = available.iter().filter(|name| name.len() <= MAX_NAME);
+    let scored = short.map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name));
+    let mut alike: Vec<(f64, &String)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
+    alike.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let nearest = alike.into_iter().take(MAX_NEAR);
+    nearest.map(|(_, name)| name.clone()).collect()
 }

@@ -1,33 +1,23 @@
-//! The three pipes of a server, and what came by them. Each wait here serves all three, so a server never blocks on one
-//! of them while another is waited for.
+//! The messages to and from a server: what is still to be sent, and what came. Nothing here reads or writes, so any way
+//! to a server can carry them.
 //!
 //! One request is awaited at a time. Its answer is kept as the bytes that came: a typed parse drops members and
 //! rounds numbers.
 
-use std::{
-    collections::VecDeque,
-    io::{self, Write as _},
-};
+use std::{collections::VecDeque, io::Write as _};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use tokio::{
-    io::AsyncWriteExt,
-    net::unix::pipe::{Receiver, Sender},
-    select,
-};
 
 use super::{
     bounds,
-    lines::Lines,
     message::{
-        self, Body, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
+        self, Answer, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
     },
     questions,
-    raw::{Answer, Raw, place},
+    raw::{Raw, place},
     report::Noise,
     spec::Progress,
-    stderr::Stderr,
 };
 use crate::task::Secrets;
 
@@ -35,28 +25,14 @@ const SAMPLE_BYTES: usize = 2048;
 /// More requests from a server than this within one call are a fault, not a conversation.
 const MAX_SERVER_REQUESTS: u32 = 10_000;
 
-/// Our ends of the server's three pipes.
-#[derive(Debug, Default)]
-pub(super) struct Pipes {
-    pub(super) stdin: Option<Sender>,
-    pub(super) stdout: Option<Receiver>,
-    pub(super) stderr: Option<Receiver>,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Wire {
-    /// None once it is closed.
-    stdin: Option<Sender>,
-    outgoing: VecDeque<u8>,
+    pub(super) outgoing: VecDeque<u8>,
     /// How many bytes of `outgoing` end with the awaited request.
-    unsent: usize,
-    stdout: Lines,
-    pub(super) stderr: Stderr,
-    /// A longer line ends the conversation.
-    most: usize,
-    secrets: Secrets,
+    pub(super) unsent: usize,
+    pub(super) secrets: Secrets,
     awaited: Option<(i64, &'static str)>,
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<Answer<Raw>>,
     pub(super) progress: Option<Progress>,
     /// Why nothing more will come, if that is so.
     pub(super) end: Option<End>,
@@ -100,13 +76,8 @@ pub(super) enum End {
 }
 
 impl Wire {
-    /// A line of more than `most` bytes ends it.
-    pub(super) fn new(pipes: Pipes, secrets: &Secrets, most: usize) -> Self {
+    pub(super) fn new(secrets: &Secrets) -> Self {
         Self {
-            stdin: pipes.stdin,
-            stdout: Lines::new(pipes.stdout),
-            stderr: Stderr::new(pipes.stderr, secrets),
-            most,
             secrets: secrets.clone(),
             ..Self::default()
         }
@@ -144,70 +115,8 @@ impl Wire {
         self.outgoing.push_back(b'\n');
     }
 
-    /// Closes the server's stdin at once, whatever is still to be written.
-    pub(super) fn close_stdin(&mut self) {
-        self.stdin = None;
-        self.outgoing.clear();
-    }
-
-    /// Whether both directions are open.
-    pub(super) fn is_open(&self) -> bool {
-        self.stdin.is_some() && self.end.is_none()
-    }
-
-    /// Waits for an answer, for progress, or for the end of both.
-    pub(super) async fn news(&mut self) {
-        while self.answer.is_none() && self.progress.is_none() && self.end.is_none() {
-            self.serve().await;
-        }
-    }
-
-    /// Waits until all is written, or cannot be.
-    pub(super) async fn written(&mut self) {
-        while !self.outgoing.is_empty() && self.end.is_none() {
-            self.serve().await;
-        }
-    }
-
-    /// Takes in what comes, to the end of stdout and stderr.
-    pub(super) async fn read_out(&mut self) {
-        while self.end.is_none() {
-            self.serve().await;
-        }
-        while self.stderr.is_open() {
-            self.stderr.read().await;
-        }
-    }
-
-    /// Waits for the first of the three pipes that can go on, and serves it.
-    async fn serve(&mut self) {
-        select! {
-            written = write(&mut self.stdin, &self.outgoing), if !self.outgoing.is_empty() => {
-                self.sent(written.unwrap_or_default());
-            }
-            line = self.stdout.next(self.most.saturating_add(1)) => match line {
-                Ok(line) if line.len() > self.most => self.ended(End::TooBig),
-                Ok(line) if !line.is_empty() => {
-                    if let Err(end) = self.hear(line) {
-                        self.ended(end);
-                    }
-                }
-                // A pipe that fails counts as closed.
-                Ok(_) | Err(_) => self.ended(End::Closed),
-            },
-            () = self.stderr.read(), if self.stderr.is_open() => {}
-        }
-    }
-
-    /// So many bytes were written; none if stdin is closed at the other end.
-    fn sent(&mut self, count: usize) {
-        if count == 0 {
-            self.close_stdin();
-            if self.unsent > 0 {
-                self.ended(End::Closed);
-            }
-            return;
-        }
+    /// So many bytes of what is to be sent were written.
+    pub(super) fn sent(&mut self, count: usize) {
         self.outgoing.drain(..count);
         if self.outgoing.is_empty() {
             // A large request is not kept while its answer is waited for.
@@ -222,12 +131,7 @@ impl Wire {
         }
     }
 
-    /// The first reason counts. A server that still writes finds its stdout closed.
-    fn ended(&mut self, end: End) {
-        self.end.get_or_insert(end);
-        self.stdout.pipe = None;
-    }
-
+    /// Takes in a line of the server. An error if nothing that comes after it counts.
     pub(super) fn hear(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let (noise, message) = message::read(&line);
         let begin = noise.len();
@@ -252,9 +156,9 @@ impl Wire {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
                 }
                 let answer = match body {
-                    Body::Error(error) => Answer::Error(error),
-                    Body::Malformed(reason) => Answer::Malformed(reason),
-                    Body::Result(result) => {
+                    Answer::Error(error) => Answer::Error(error),
+                    Answer::Malformed(reason) => Answer::Malformed(reason),
+                    Answer::Result(result) => {
                         let range = place(line.get(begin..).unwrap_or_default(), result.get());
                         line.drain(..begin);
                         match String::from_utf8(line) {
@@ -282,10 +186,10 @@ impl Wire {
                 let problem = format!("its id is {text}, and that of the request {id}");
                 return Err(End::Malformed(problem));
             }
-            (Some(_), _) | (None, Body::Result(_)) => false,
+            (Some(_), _) | (None, Answer::Result(_)) => false,
             // Cut off before its id, and no other request is open.
-            (None, Body::Malformed(_)) => true,
-            (None, Body::Error(error)) => {
+            (None, Answer::Malformed(_)) => true,
+            (None, Answer::Error(error)) => {
                 let delivered = self.call != CallLine::Unsent;
                 is_greeting(method)
                     || (delivered && error.is_about_an_unread_request(self.notified))
@@ -376,14 +280,6 @@ impl Wire {
     }
 }
 
-async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> io::Result<usize> {
-    let (first, _) = outgoing.as_slices();
-    match stdin {
-        Some(pipe) => pipe.write(first).await,
-        None => Err(io::ErrorKind::BrokenPipe.into()),
-    }
-}
-
 fn bounded(bytes: usize, what: &str, most: usize) -> Result<(), End> {
     if bytes > most {
         return Err(End::Malformed(bounds::too_long(what, bytes, most)));
@@ -397,7 +293,7 @@ fn bounded(bytes: usize, what: &str, most: usize) -> Result<(), End> {
 pub(crate) fn overhear(stdout: &[u8], secret: &str) {
     let secrets = Secrets::new([secret.to_owned()]);
     for method in [message::INITIALIZE, CALL] {
-        let mut wire = Wire::new(Pipes::default(), &secrets, usize::MAX);
+        let mut wire = Wire::new(&secrets);
         wire.send(1, method, Map::new());
         wire.sent(wire.unsent);
         for line in stdout.split_inclusive(|byte| *byte == b'\n') {
@@ -424,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_call_that_lacks_its_newline_alone_can_be_acted_upon() {
-        let mut wire = Wire::new(Pipes::default(), &Secrets::default(), usize::MAX);
+        let mut wire = Wire::new(&Secrets::default());
         wire.send(1, CALL, Map::new());
         wire.sent(wire.unsent - 2);
         assert_eq!(wire.call, CallLine::Unsent);
@@ -438,7 +334,7 @@ mod tests {
             (200_000, bounds::REQUESTS_BYTES / 200_000),
             (40, MAX_SERVER_REQUESTS as usize),
         ] {
-            let mut wire = Wire::new(Pipes::default(), &Secrets::default(), usize::MAX);
+            let mut wire = Wire::new(&Secrets::default());
             let counted = (0..MAX_SERVER_REQUESTS * 2)
                 .take_while(|_| wire.count_request(bytes).is_ok())
                 .count();

@@ -1,14 +1,13 @@
 //! Files of this machine, as every tool names, opens, measures and places them.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
-    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
 use camino::Utf8Path;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use sha2::{Digest, Sha256};
 
 use super::tool::{Run, ToolError};
@@ -50,6 +49,12 @@ pub(super) fn is_file_uri(given: &str) -> bool {
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
+/// Whether a text is a path by its beginning, absolute or dotted.
+pub(super) fn is_explicit_path(given: &str) -> bool {
+    let starts = ["/", "./", "../"];
+    starts.iter().any(|start| given.starts_with(start))
+}
+
 /// The percent-encoded `file://` URI of an absolute path.
 pub(super) fn file_uri(path: &Path) -> String {
     let uri = Utf8Path::from_path(path).and_then(|path| Uri::from_path(path).ok());
@@ -64,18 +69,31 @@ pub(super) fn temporary_directory() -> PathBuf {
         .into()
 }
 
-/// Opens a regular file for reading, without waiting should it be a pipe.
+/// Opens for reading. A pipe is not waited for.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Opens a regular file for reading.
 pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
     let shown = path.display();
     let refused = |problem| ToolError::argument(argument, problem);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|errno| refused(format!("cannot open {shown}: {}", io::Error::from(errno))))?;
-    let file = File::from(file);
+    let file = open(path).map_err(|error| refused(format!("cannot open {shown}: {error}")))?;
     match file.metadata() {
         Ok(about) if about.is_file() => Ok(file),
         Ok(_) => Err(refused(format!("{shown} is not a regular file"))),
         Err(error) => Err(refused(format!("cannot look at {shown}: {error}"))),
+    }
+}
+
+/// Reads a block; an interrupted read is tried again.
+pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(block) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
     }
 }
 
@@ -97,13 +115,11 @@ pub(super) fn measure(
     let (mut block, mut bytes, mut hash) = (vec![0; BLOCK], 0, Sha256::new());
     loop {
         run.check_cancelled()?;
-        let n = match reader.read(&mut block) {
-            Ok(0) => break,
-            Ok(n) => n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(ToolError::io("read", path)(error)),
-        };
+        let n = read_block(reader, &mut block).map_err(ToolError::io("read", path))?;
         let read = block.get(..n).unwrap_or_default();
+        if read.is_empty() {
+            break;
+        }
         hash.update(read);
         bytes += n as u64;
         take(read)?;
@@ -114,14 +130,13 @@ pub(super) fn measure(
     })
 }
 
-/// Renames within a directory and fails if the new name is taken.
-pub(super) fn rename_new(directory: impl AsFd, from: &Path, to: &Path) -> io::Result<()> {
-    let at = directory.as_fd();
-    match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
+/// Renames and fails if the new name is taken.
+pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems that cannot do that in one step can still link without replacing.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-            rustix::fs::linkat(at, from, at, to, AtFlags::empty())?;
-            Ok(rustix::fs::unlinkat(at, from, AtFlags::empty())?)
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
         }
         other => Ok(other?),
     }
@@ -145,6 +160,13 @@ pub(super) fn read_small(
     Ok(bytes)
 }
 
+/// The first bytes of a file, at most `most`.
+pub(super) fn head(file: &mut File, most: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.take(most as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
 /// The absolute path, without looking at what is there.
 pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, ToolError> {
     std::path::absolute(path).map_err(|error| {
@@ -163,8 +185,6 @@ pub(super) fn parent(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -194,12 +214,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_without_a_writer_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
+        rustix::fs::mknodat(CWD, &pipe, kind, mode, 0).expect("made");
+        let mut opened = open(&pipe).expect("opened");
+        assert_eq!(head(&mut opened, 10).expect("read"), b"");
+    }
+
+    #[test]
     fn a_rename_replaces_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::write(&from, "new").expect("written");
         fs::write(&to, "old").expect("written");
-        let error = rename_new(rustix::fs::CWD, &from, &to).expect_err("taken");
+        let error = rename_new(&from, &to).expect_err("taken");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&to).expect("readable"), b"old");
     }

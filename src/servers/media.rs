@@ -99,7 +99,7 @@ impl Media {
         (&mut file).take(HEAD).read_to_end(&mut head)?;
         file.rewind()?;
         let replaced = unknown_length(&head).map(|at| {
-            let known = u32::try_from(length - (at + 4)).unwrap_or(u32::MAX);
+            let known = u32::try_from(length.saturating_sub(at + 4)).unwrap_or(u32::MAX);
             (at, known.to_le_bytes())
         });
         Ok(Self {

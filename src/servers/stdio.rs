@@ -16,14 +16,14 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{Mutex, watch},
 };
 
 use super::tool::Tool;
 use handler::Handler;
 
-/// The longest line taken, in bytes. Whoever sends more is not speaking MCP.
+/// The longest line that is read, in bytes.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// How long tools may take to clean up once the client has gone.
@@ -44,12 +44,8 @@ pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeErr
                 "could not start the runtime of server `{name}`: {error}"
             ))
         })?;
-    let served = runtime.block_on(serve_on(
-        name,
-        tools,
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    ));
+    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
+    let served = runtime.block_on(serve_on(name, tools, stdin, stdout));
     runtime.shutdown_timeout(LAST_WORDS);
     served
 }
@@ -78,7 +74,7 @@ where
             tracing::debug!(?reason, "server ends");
             Ok(())
         }
-        // A client that leaves before it said anything is no failure of ours.
+        // A client may leave before it sends anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(failed("could not agree with its client", &error)),
     }
@@ -110,27 +106,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
 
     /// The next whole line without its end, or `None` at the end of the stream.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let available = self.read.fill_buf().await?;
-            if available.is_empty() {
-                return Ok(None);
-            }
-            let (taken, complete) = match available.iter().position(|&byte| byte == b'\n') {
-                Some(end) => (end + 1, true),
-                None => (available.len(), false),
-            };
-            self.line.extend(available.iter().take(taken));
-            self.read.consume(taken);
-            if self.line.len() > LONGEST_LINE {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "a line is longer than 64 MiB",
-                ));
-            }
-            if complete {
-                return Ok(Some(std::mem::take(&mut self.line)));
-            }
+        let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
+        let mut rest = (&mut self.read).take(room as u64);
+        rest.read_until(b'\n', &mut self.line).await?;
+        if self.line.len() > LONGEST_LINE {
+            let problem = "a line is longer than 64 MiB";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
+        let whole = self.line.ends_with(b"\n");
+        Ok(whole.then(|| std::mem::take(&mut self.line)))
     }
 }
 
@@ -192,7 +176,7 @@ where
 
 /// Why a line is no message.
 enum Unreadable {
-    /// Not answered: whoever echoes our answers would never stop.
+    /// Not answered: with a client that echoes answers this would never end.
     NotJson(serde_json::Error),
     Notification(serde_json::Error),
     Request(RequestId, serde_json::Error),

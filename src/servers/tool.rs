@@ -27,8 +27,6 @@ pub(super) struct Tool {
     pub(super) output: Value,
     pub(super) effect: Effect,
     pub(super) world: World,
-    /// Programs of this machine that it starts, by their names on the `PATH`.
-    pub(super) programs: &'static [&'static str],
     pub(super) call: Call,
 }
 
@@ -58,11 +56,13 @@ pub(super) enum Effect {
     Replacing,
 }
 
-/// `openWorldHint`.
+/// What a tool works with (`openWorldHint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum World {
-    /// Works on this machine's files alone.
+    /// Files of this machine alone.
     Closed,
+    /// The same, by programs of this machine with these names on the `PATH`.
+    Programs(&'static [&'static str]),
     Open,
 }
 

@@ -40,21 +40,8 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
 fn page(source: &mut Source, number: u32) -> Result<(), Flaw> {
     let start = source.at();
     let header: [u8; 27] = source.exact("a page header")?;
-    let [
-        b'O',
-        b'g',
-        b'g',
-        b'S',
-        0,
-        flags,
-        ..,
-        c0,
-        c1,
-        c2,
-        c3,
-        segments,
-    ] = header
-    else {
+    let fields = header.strip_prefix(b"OggS\0");
+    let Some(&[flags, .., c0, c1, c2, c3, segments]) = fields else {
         return broken(format!("at byte {start} there is no page"));
     };
     if number == 0 && flags & BEGINS_STREAM == 0 {

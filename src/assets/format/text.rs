@@ -44,17 +44,9 @@ impl<R> Utf8<R> {
     fn take(&mut self, mut block: &[u8]) -> Result<(), io::Error> {
         let start = self.at;
         self.at += block.len() as u64;
-        let wrong = |at: u64| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("it is not UTF-8 near byte {at}"),
-            )
-        };
+        let wrong = |at: u64| invalid(format!("it is not UTF-8 near byte {at}"));
         if block.contains(&0) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("it has a NUL near byte {start}"),
-            ));
+            return Err(invalid(format!("it has a NUL near byte {start}")));
         }
         while !self.pending.is_empty() {
             let Some((first, rest)) = block.split_first() else {
@@ -84,14 +76,16 @@ impl<R: BufRead> Read for Utf8<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(into)?;
         if length == 0 && !self.pending.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "it ends within a character",
-            ));
+            return Err(invalid("it ends within a character".to_owned()));
         }
         self.take(into.get(..length).unwrap_or_default())?;
         Ok(length)
     }
+}
+
+/// The error of a reader here.
+fn invalid(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 /// Tells the errors that the readers here make, which are flaws of the file, from failures to read it.
@@ -231,7 +225,7 @@ impl<R: Read> Read for Shallow<R> {
             self.step(*byte);
             if self.depth > DEPTH {
                 let problem = format!("it nests deeper than {DEPTH} levels");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+                return Err(invalid(problem));
             }
         }
         Ok(length)

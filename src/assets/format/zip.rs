@@ -8,7 +8,7 @@ const END_64: [u8; 4] = *b"PK\x06\x06";
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const FILE: [u8; 4] = *b"PK\x03\x04";
 const END_BYTES: u64 = 22;
-/// A comment's longest form.
+/// The longest that a comment can be.
 const COMMENT: u64 = 65_535;
 
 /// Where the central directory is, by the record at the end.
@@ -92,17 +92,12 @@ fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
         return broken("its ZIP64 locator points at no ZIP64 end record");
     }
     source.skip(28, "the ZIP64 end record")?;
-    let entries = u64::from_le_bytes(source.exact("the ZIP64 end record")?);
-    let bytes = u64::from_le_bytes(source.exact("the ZIP64 end record")?);
-    let offset = u64::from_le_bytes(source.exact("the ZIP64 end record")?);
-    Ok((
-        Directory {
-            entries,
-            bytes,
-            offset,
-        },
-        at,
-    ))
+    let large = Directory {
+        entries: u64::from_le_bytes(source.exact("the ZIP64 end record")?),
+        bytes: u64::from_le_bytes(source.exact("the ZIP64 end record")?),
+        offset: u64::from_le_bytes(source.exact("the ZIP64 end record")?),
+    };
+    Ok((large, at))
 }
 
 fn entry(source: &mut Source, number: u64) -> Result<(), Flaw> {

@@ -35,7 +35,7 @@ fn a_torn_answer_is_one_and_a_torn_log_line_is_none() {
         };
         assert_eq!(response.id.as_deref(), named);
         assert!(
-            matches!(&response.body, Body::Malformed(reason) if reason.starts_with(said)),
+            matches!(&response.body, Answer::Malformed(reason) if reason.starts_with(said)),
             "{:?}",
             response.body
         );
@@ -63,7 +63,7 @@ fn an_answer_with_a_reserved_key_is_refused_where_it_would_be_misread() {
             panic!("{line}")
         };
         assert!(
-            matches!(&response.body, Body::Malformed(reason) if reason.contains("reserved")),
+            matches!(&response.body, Answer::Malformed(reason) if reason.contains("reserved")),
             "{:?}",
             response.body
         );

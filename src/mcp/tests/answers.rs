@@ -12,7 +12,7 @@ fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
 
     let end = stage.run();
 
-    assert_eq!(end.phase, Phase::Call);
+    assert_eq!(end.course.phase, Phase::Call);
     assert_eq!(end.effect, Effect::Done);
     assert_eq!(
         stage.methods(),
@@ -107,14 +107,14 @@ fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
 #[test]
 fn a_tool_that_failed_has_answered() {
     let end = Stage::new("is_error").run();
-    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Call));
+    assert_eq!((end.effect, end.course.phase), (Effect::Done, Phase::Call));
     assert!(end.result.unwrap().is_error);
 }
 
 #[test]
 fn an_error_answer_comes_with_its_code_and_without_secrets() {
     let end = Stage::new("rpc_error").run();
-    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Call));
+    assert_eq!((end.effect, end.course.phase), (Effect::Done, Phase::Call));
     let error = end.result.unwrap_err();
     let CallError::Rpc {
         code,
@@ -160,7 +160,7 @@ fn odd_answers_that_cannot_end_the_call_at_once() {
             end.result
         );
         assert_eq!(
-            (end.effect, end.phase),
+            (end.effect, end.course.phase),
             (Effect::Unknown, Phase::Call),
             "{mode}: what the tool did cannot be read"
         );
@@ -262,7 +262,7 @@ fn wrong_arguments_never_reach_the_tool() {
     stage.call.arguments = object(json!({"text": 7}));
     let end = stage.run();
     assert_eq!(
-        (end.effect, end.phase),
+        (end.effect, end.course.phase),
         (Effect::None, Phase::ValidateArguments)
     );
     let error = end.result.unwrap_err();
@@ -342,7 +342,7 @@ fn a_clock_that_stands_still_measures_nothing() {
     );
     let end = call(&stage.server, &stage.call, &host, &mut |_| ());
     assert!(end.result.is_ok());
-    assert_eq!(end.elapsed, Duration::ZERO);
+    assert_eq!(end.course.elapsed, Duration::ZERO);
     assert_eq!(end.closing.finish().timings, Timings::default());
 }
 

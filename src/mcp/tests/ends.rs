@@ -7,7 +7,7 @@ fn a_missing_program_or_folder_is_told_apart() {
     let mut stage = Stage::new("echo");
     stage.server.argv = vec!["no-such-program".to_owned()];
     let end = stage.run();
-    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Spawn));
+    assert_eq!((end.effect, end.course.phase), (Effect::None, Phase::Spawn));
     let error = end.result.unwrap_err();
     assert!(matches!(error, CallError::NotFound { .. }), "{error}");
     assert!(error.to_string().contains("no such program"), "{error}");
@@ -30,7 +30,10 @@ fn a_missing_program_or_folder_is_told_apart() {
 #[test]
 fn a_server_that_ends_first_is_told_with_its_status_and_last_words() {
     let end = Stage::new("exits").run();
-    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::None, Phase::Negotiate)
+    );
     let error = end.result.unwrap_err();
     let CallError::ExitedBeforeReady {
         ended, stderr_tail, ..
@@ -49,7 +52,10 @@ fn a_server_that_ends_first_is_told_with_its_status_and_last_words() {
 #[test]
 fn a_crash_during_the_call_leaves_the_effect_unknown() {
     let end = Stage::new("crash").run();
-    assert_eq!((end.effect, end.phase), (Effect::Unknown, Phase::Call));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::Unknown, Phase::Call)
+    );
     let error = end.result.unwrap_err();
     let CallError::Died {
         ended, stderr_tail, ..

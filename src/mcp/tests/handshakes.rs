@@ -40,7 +40,10 @@ fn auto_starts_a_server_again_that_refused_and_ended() {
 #[test]
 fn a_server_that_refuses_both_eras_is_told_with_both_reasons() {
     let end = Stage::new("no_era").speaking(Protocol::Auto).run();
-    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::None, Phase::Negotiate)
+    );
     let error = end.result.unwrap_err();
     assert!(
         matches!(error, CallError::ProtocolMismatch { .. }),
@@ -226,7 +229,10 @@ fn auto_does_not_give_up_a_server_that_is_only_slow_to_start() {
 fn auto_tells_of_a_server_that_always_ends_what_it_said_first() {
     let stage = Stage::new("exits").speaking(Protocol::Auto);
     let end = stage.run();
-    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::None, Phase::Negotiate)
+    );
     let error = end.result.unwrap_err();
     assert!(
         matches!(&error, CallError::ExitedBeforeReady { .. }),

@@ -22,7 +22,10 @@ fn a_silent_server_runs_into_the_startup_limit() {
         "{:?}",
         end.result
     );
-    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::None, Phase::Negotiate)
+    );
 }
 
 #[test]
@@ -31,7 +34,10 @@ fn a_server_that_never_answers_is_told_to_stop_and_then_stopped() {
     stage.call.total_timeout = SHORT;
     let end = stage.run();
     timed_out(&end, Limit::Total);
-    assert_eq!((end.effect, end.phase), (Effect::Unknown, Phase::Call));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::Unknown, Phase::Call)
+    );
     assert_eq!(
         end.closing.finish().exit_status,
         Some(ExitDescription::Signal(9))
@@ -151,7 +157,7 @@ fn a_schema_that_takes_long_does_not_outrun_the_total_and_is_no_slow_server() {
         result => panic!("{result:?}"),
     }
     assert_eq!(
-        (end.effect, end.phase),
+        (end.effect, end.course.phase),
         (Effect::None, Phase::ValidateArguments)
     );
 }

@@ -276,7 +276,7 @@ fn a_list_without_the_tool_is_no_reason_to_forget() {
     runs.stage.call.tool = "ecko".to_owned();
     let (end, methods) = runs.run("modern");
     assert!(matches!(end.result, Err(CallError::UnknownTool { .. })));
-    assert_eq!(end.phase, Phase::ValidateArguments);
+    assert_eq!(end.course.phase, Phase::ValidateArguments);
     assert_eq!(methods, ["tools/list"; 3]);
     assert_eq!(runs.noted(), MODERN);
 }

@@ -12,14 +12,14 @@ fn typed(mode: &str, arguments: Value) -> Stage {
 fn an_answer_that_fits_is_good() {
     let end = typed("typed", json!({"text": "a", "n": 7})).run();
     assert!(end.result.is_ok());
-    assert_eq!(end.output, OutputCheck::Fits);
+    assert_eq!(end.course.output, OutputCheck::Fits);
 }
 
 #[test]
 fn an_answer_that_does_not_is_told_with_the_place_and_kept() {
     let end = typed("typed", json!({"text": "a", "n": "seven"})).run();
-    let OutputCheck::Breaks(misfits) = &end.output else {
-        panic!("{:?}", end.output)
+    let OutputCheck::Breaks(misfits) = &end.course.output else {
+        panic!("{:?}", end.course.output)
     };
     assert_eq!(misfits.len(), 1);
     assert_eq!(misfits[0].pointer, "/n");
@@ -32,14 +32,16 @@ fn an_answer_that_does_not_is_told_with_the_place_and_kept() {
 #[test]
 fn an_answer_without_structured_content_breaks_any_output_schema() {
     let end = typed("typed:bare", json!({"text": "a"})).run();
-    assert!(matches!(&end.output, OutputCheck::Breaks(misfits) if misfits[0].pointer.is_empty()));
+    assert!(
+        matches!(&end.course.output, OutputCheck::Breaks(misfits) if misfits[0].pointer.is_empty())
+    );
 }
 
 #[test]
 fn what_a_tool_says_of_its_own_failure_has_no_schema() {
     let end = typed("typed:failed", json!({"text": "a", "n": "seven"})).run();
     assert!(end.result.unwrap().is_error);
-    assert_eq!(end.output, OutputCheck::None);
+    assert_eq!(end.course.output, OutputCheck::None);
 }
 
 #[test]
@@ -47,19 +49,19 @@ fn no_list_is_asked_for_an_output_schema_unless_the_entry_wants_it() {
     let mut stage = typed("typed", json!({"text": "a", "n": "seven"}));
     stage.call.check_arguments = ArgumentCheck::Done;
     let end = stage.run();
-    assert_eq!(end.output, OutputCheck::None);
+    assert_eq!(end.course.output, OutputCheck::None);
     assert!(!stage.methods().contains(&"tools/list".to_owned()));
 
     stage.call.output_schema = OutputSchema::Check;
     let end = stage.run();
-    assert!(matches!(end.output, OutputCheck::Breaks(_)));
+    assert!(matches!(end.course.output, OutputCheck::Breaks(_)));
 }
 
 #[test]
 fn an_entry_may_take_what_the_schema_does_not() {
     let mut stage = typed("typed", json!({"text": "a", "n": "seven"}));
     stage.call.output_schema = OutputSchema::Ignore;
-    assert_eq!(stage.run().output, OutputCheck::None);
+    assert_eq!(stage.run().course.output, OutputCheck::None);
 }
 
 #[test]
@@ -67,9 +69,9 @@ fn an_output_schema_from_elsewhere_is_not_fetched_and_no_reason_to_fail() {
     let end = typed("typed:remote", json!({"text": "a"})).run();
     assert!(end.result.is_ok());
     assert!(
-        matches!(&end.output, OutputCheck::Unusable(reason) if reason.contains("example.invalid")),
+        matches!(&end.course.output, OutputCheck::Unusable(reason) if reason.contains("example.invalid")),
         "{:?}",
-        end.output
+        end.course.output
     );
 }
 

@@ -22,7 +22,7 @@ fn a_tool_that_is_as_pinned_is_called_after_a_look_at_it() {
     let stage = pinned(now(), OnDrift::Fail);
     let end = stage.run();
     assert!(end.result.is_ok(), "{:?}", end.result);
-    assert_eq!(end.drift, None);
+    assert_eq!(end.course.drift, None);
     assert!(stage.methods().contains(&"tools/list".to_owned()));
 }
 
@@ -32,7 +32,7 @@ fn a_tool_that_has_changed_is_not_called() {
     let stage = pinned(old.clone(), OnDrift::Fail);
     let end = stage.run();
     assert_eq!(
-        (end.effect, end.phase),
+        (end.effect, end.course.phase),
         (Effect::None, Phase::ValidateArguments)
     );
     let error = end.result.unwrap_err();
@@ -55,7 +55,7 @@ fn or_it_is_called_and_the_change_told_if_the_entry_will_have_it_so() {
     let old = Pin::of("echo", Some(&json!({})), Some(&json!({})));
     let end = pinned(old, OnDrift::Warn).run();
     assert!(end.result.is_ok(), "{:?}", end.result);
-    assert_eq!(end.drift.unwrap().differs, Differs::Both);
+    assert_eq!(end.course.drift.unwrap().differs, Differs::Both);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn that_it_is_gone_is_told_of_a_remembered_server_too() {
     });
     let end = stage.run();
     assert_eq!(
-        (end.effect, end.phase),
+        (end.effect, end.course.phase),
         (Effect::None, Phase::ValidateArguments)
     );
     assert!(

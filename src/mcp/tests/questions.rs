@@ -31,7 +31,10 @@ fn sent(stage: &Stage, method: &str) -> Value {
 #[test]
 fn what_a_server_asks_comes_back_with_its_state_and_the_effect_is_unknown() {
     let end = asked().run();
-    assert_eq!((end.effect, end.phase), (Effect::Unknown, Phase::Call));
+    assert_eq!(
+        (end.effect, end.course.phase),
+        (Effect::Unknown, Phase::Call)
+    );
     let error = end.result.unwrap_err();
     let CallError::InputRequired { questions, .. } = &error else {
         panic!("{error}")

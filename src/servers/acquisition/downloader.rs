@@ -71,7 +71,6 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
         })),
         effect: Effect::Additive,
         world: World::Open,
-        programs: &[],
         call: tool::call(|arguments: &Arguments, run: &Run<'_>| {
             let order = Order::parse(arguments)?;
             download(&order, &Web::from_environment()?, run)
@@ -103,7 +102,6 @@ pub(super) fn upload_registrar() -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: tool::call(register),
     }
 }

@@ -59,7 +59,6 @@ pub(super) fn integrity_checker() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(examine),
     }
 }
@@ -87,8 +86,7 @@ fn read(path: &Path, run: &Run<'_>) -> Result<(Measured, Vec<u8>), ToolError> {
     let total = file.metadata().ok().map(|about| about.len() as f64);
     let (mut head, mut done) = (Vec::new(), 0.0);
     let measured = measure(&mut file, path, run, |block| {
-        let room = HEAD.saturating_sub(head.len()).min(block.len());
-        head.extend_from_slice(block.get(..room).unwrap_or_default());
+        head.extend(block.iter().take(HEAD.saturating_sub(head.len())));
         done += block.len() as f64;
         run.progress(done, total, "bytes read");
         Ok(())

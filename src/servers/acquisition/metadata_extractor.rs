@@ -1,7 +1,7 @@
 //! `metadata_extractor` (CAP-ACQ-007): what a media file says of itself, without decoding it: its tracks
 //! and tags, by symphonia's probe; the pixels of an image.
 
-use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+use std::{collections::BTreeMap, fs::File, path::Path};
 
 use imagesize::{ImageError, ImageType};
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ use symphonia::{
 
 use super::content::{HEAD, is_media, sniffed_type};
 use crate::servers::{
-    files::{local_path, open_regular},
+    files::{head, local_path, open_regular},
     media,
     tool::{self, Effect, Run, Tool, ToolError, World, object, record},
 };
@@ -73,7 +73,6 @@ pub(super) fn metadata_extractor() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(extract),
     }
 }
@@ -82,11 +81,7 @@ fn extract(Arguments { file_uri }: &Arguments, _: &Run<'_>) -> Result<Value, Too
     let path = local_path(ARGUMENT, file_uri)?;
     let mut file = open_regular(ARGUMENT, &path)?;
     let status = file.metadata().map_err(ToolError::io("read", &path))?;
-    let mut head = Vec::with_capacity(HEAD);
-    (&mut file)
-        .take(HEAD as u64)
-        .read_to_end(&mut head)
-        .map_err(ToolError::io("read", &path))?;
+    let head = head(&mut file, HEAD).map_err(ToolError::io("read", &path))?;
     let about = about(&path, file, &head)?;
     let modified = status.modified().ok();
     let modified = modified.and_then(|time| Timestamp::try_from(time).ok());

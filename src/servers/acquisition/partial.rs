@@ -3,21 +3,24 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, OFlags};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::content::HEAD;
-use crate::servers::{
-    files::{BLOCK, parent, rename_new},
-    tool::{Run, ToolError},
+use crate::{
+    host::read_plain,
+    servers::{
+        files::{BLOCK, parent, read_block, rename_new},
+        tool::{Run, ToolError},
+    },
+    task::hexadecimal,
 };
-use crate::task::hexadecimal;
 
 /// Bytes of a note that are read, at most: it holds one URL.
 const LONGEST_NOTE: u64 = 1 << 20;
@@ -89,8 +92,8 @@ impl Part {
             .map_err(ToolError::io("open", &path))?;
         lock(&file, &path)?;
         let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
-        let origin = match read_note(&note) {
-            // A torn note is ours all the same; the part then begins anew.
+        let origin = match read_plain(&note, LONGEST_NOTE) {
+            // An incomplete note still shows that the part is a download, which then begins anew.
             Ok(text) => serde_json::from_slice(&text)
                 .ok()
                 .filter(|origin: &Origin| origin.url == url),
@@ -158,7 +161,7 @@ impl Part {
         let mut block = vec![0; BLOCK];
         while self.seen.bytes < self.bytes {
             run.check_cancelled()?;
-            match self.file.read(&mut block).map_err(failed)? {
+            match read_block(&mut self.file, &mut block).map_err(failed)? {
                 0 => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
                 n => self.seen.take(block.get(..n).unwrap_or_default()),
             }
@@ -192,7 +195,7 @@ impl Part {
         self.file
             .sync_all()
             .map_err(ToolError::io("sync", &self.path))?;
-        rename_new(CWD, &self.path, &self.target).map_err(|error| match error.kind() {
+        rename_new(&self.path, &self.target).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => taken(&self.target),
             _ => ToolError::io("create", &self.target)(error),
         })?;
@@ -225,9 +228,8 @@ impl Seen {
     fn take(&mut self, block: &[u8]) {
         self.bytes += block.len() as u64;
         self.hash.update(block);
-        let room = HEAD.saturating_sub(self.head.len()).min(block.len());
-        self.head
-            .extend_from_slice(block.get(..room).unwrap_or_default());
+        let room = HEAD.saturating_sub(self.head.len());
+        self.head.extend(block.iter().take(room));
     }
 }
 
@@ -248,20 +250,6 @@ fn busy(part: &Path) -> ToolError {
         part,
         "is being written by another download of the same target: wait for it, or name another",
     )
-}
-
-/// Not through a link, and without waiting for a pipe: what has this name need not be a note of ours.
-fn read_note(path: &Path) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut text = Vec::new();
-    file.take(LONGEST_NOTE).read_to_end(&mut text)?;
-    Ok(text)
 }
 
 /// A new file takes the place of what has this name, so that nothing is written through a link.

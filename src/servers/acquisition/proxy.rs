@@ -66,8 +66,7 @@ impl Proxies {
                 .filter(|entry| !entry.is_empty())
                 .map(|entry| match entry {
                     "*" => entry.to_owned(),
-                    domain => domain
-                        .trim_start_matches('*')
+                    domain => unbracketed(domain.trim_start_matches('*'))
                         .trim_start_matches('.')
                         .to_ascii_lowercase(),
                 })
@@ -77,7 +76,7 @@ impl Proxies {
 
     /// Whether a host is connected to directly even so.
     pub(super) fn leaves_out(&self, url: &Url) -> bool {
-        let host = url.host_str().unwrap_or_default();
+        let host = unbracketed(url.host_str().unwrap_or_default());
         let is_below = |rest: &str| rest.is_empty() || rest.ends_with('.');
         let mut direct = self.direct.iter().map(String::as_str);
         direct.any(|domain| domain == "*" || host.strip_suffix(domain).is_some_and(is_below))
@@ -129,6 +128,11 @@ impl fmt::Debug for Route {
 
 fn name(proxy: &Proxy) -> String {
     format!("{}:{}", proxy.host(), proxy.port())
+}
+
+/// An IPv6 address without the brackets that it has in a URL.
+fn unbracketed(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 /// The proxy's address alone: what is kept of it may come to be shown.
@@ -294,7 +298,11 @@ mod tests {
 
     #[test]
     fn no_proxy_names_hosts_with_their_subdomains() {
-        let proxies = proxies(&[("NO_PROXY", "local.example, .Other.example,10.0.0.1")]).unwrap();
+        let proxies = proxies(&[(
+            "NO_PROXY",
+            "local.example, .Other.example,10.0.0.1,::1,[fd00::2]",
+        )])
+        .unwrap();
         for (url, direct) in [
             ("http://local.example/", true),
             ("http://a.local.example/", true),
@@ -302,6 +310,9 @@ mod tests {
             ("http://b.other.example:8080/", true),
             ("http://10.0.0.1/", true),
             ("http://10.0.0.11/", false),
+            ("http://[::1]:8080/", true),
+            ("http://[fd00::2]/", true),
+            ("http://[fd00::1]/", false),
         ] {
             assert_eq!(
                 proxies.leaves_out(&Url::parse(url).unwrap()),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::{
-    servers::files::{file_path, file_uri, is_file_uri},
+    servers::files::{file_path, file_uri, is_explicit_path, is_file_uri},
     task::presentable,
 };
 
@@ -33,10 +33,7 @@ pub(super) enum SourceError {
 impl Source {
     /// Parses an `http`, `https` or `file` URL, or a path that begins with `/`, `./` or `../`.
     pub(super) fn parse(text: &str) -> Result<Self, SourceError> {
-        if ["/", "./", "../"]
-            .iter()
-            .any(|start| text.starts_with(start))
-        {
+        if is_explicit_path(text) {
             let path = std::path::absolute(text);
             return path
                 .map(Self::Local)

@@ -1,7 +1,6 @@
 //! Moving the bytes of a source into a [`Part`]: in blocks, counted, continued after a drop.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -12,11 +11,11 @@ use url::Url;
 use super::{
     content::{HEAD, check_format},
     partial::{Origin, Part},
-    web::{Answer, Ask, Stop, Web, read_block},
+    web::{Answer, Ask, Stop, Web},
 };
 use crate::{
     servers::{
-        files::BLOCK,
+        files::{BLOCK, open, read_block},
         tool::{Run, ToolError},
     },
     task::presentable,
@@ -98,12 +97,11 @@ impl<'a> Transfer<'a> {
     /// Copies a file of this machine.
     pub(super) fn copy(mut self, path: &Path, shown: String) -> Result<Transferred, ToolError> {
         let failed = |error| ToolError::io("read", path)(error);
-        // Looked at before it is opened: opening a pipe would wait for its writer.
         let about = path.metadata().map_err(failed)?;
         if !about.is_file() {
             return Err(failed(io::Error::other("it is not a regular file")));
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = open(path).map_err(failed)?;
         let length = Some(about.len());
         self.part.begin(Origin {
             url: shown.clone(),

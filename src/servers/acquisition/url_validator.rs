@@ -1,6 +1,6 @@
 //! `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): does this URL lead to a recording?
 
-use std::{fs::File, io::Read, path::Path};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +11,10 @@ use super::{
     source::Source,
     web::{Answer, Ask, Web, status_text},
 };
-use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
+use crate::servers::{
+    files::{head, open},
+    tool::{self, Effect, Run, Tool, ToolError, World, object, record},
+};
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
 
@@ -50,7 +53,6 @@ pub(super) fn url_validator() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Open,
-        programs: &[],
         call: tool::call(|arguments: &Arguments, run: &Run<'_>| {
             let verdict = validate(&arguments.url, &Web::from_environment()?, run)?;
             let platform = arguments.platform.as_deref();
@@ -130,10 +132,9 @@ fn look(path: &Path) -> Verdict {
         Ok(about) if about.len() == 0 => return unavailable("the file is empty"),
         Ok(_) => {}
     }
-    let mut head = Vec::with_capacity(HEAD);
-    match File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)) {
+    match open(path).and_then(|mut file| head(&mut file, HEAD)) {
         Err(error) => unavailable(&error.to_string()),
-        Ok(_) if is_media(&head) => Verdict::Available,
+        Ok(head) if is_media(&head) => Verdict::Available,
         Ok(_) => unavailable("not a video or audio file by its content"),
     }
 }

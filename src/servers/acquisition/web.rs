@@ -4,7 +4,7 @@
 //! that the server's entry names, and the proxy looks the host up (see `proxy`).
 
 use std::{
-    io::{self, Read},
+    io,
     sync::{atomic::Ordering, mpsc},
     thread,
     time::Duration,
@@ -15,14 +15,13 @@ use ureq::{
     Agent, Body, BodyReader, Proxy, Timeout,
     config::Config,
     http::{Request, Response, StatusCode, Uri, header},
-    tls::{RootCerts, TlsConfig},
     unversioned::transport::DefaultConnector,
 };
 use url::Url;
 
 use super::proxy::{Proxies, Route};
 use crate::{
-    assets::{CheckedResolver, Policy, Refused},
+    assets::{CheckedResolver, Policy, Refused, client},
     host,
     servers::tool::{Run, ToolError},
     task::presentable,
@@ -306,18 +305,10 @@ impl Web {
 
 /// What all requests have in common.
 fn config(patience: Patience, proxy: Option<Proxy>) -> Config {
-    Agent::config_builder()
+    client()
         .proxy(proxy)
-        // The machine's own certificates: a company's authority counts, and a withdrawn one does not.
-        .tls_config(
-            TlsConfig::builder()
-                .root_certs(RootCerts::PlatformVerifier)
-                .build(),
-        )
-        .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
         // Lengths and ranges are those of the file itself.
         .accept_encoding("identity")
         .timeout_resolve(Some(patience.connect))
@@ -395,16 +386,6 @@ fn basic_credentials(url: &Url) -> Option<String> {
         url.password().unwrap_or_default(),
     ));
     Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
-}
-
-/// Reads a block; an interrupted read is tried again.
-pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match reader.read(block) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
 }
 
 /// `HTTP 404 Not Found`; without a phrase for statuses nobody has named.

@@ -54,7 +54,6 @@ pub(super) fn context_cacher(place: Place) -> Tool {
         })),
         effect: Effect::Replacing,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |arguments, run: &Run<'_>| cache(&place, arguments, run)),
     }
 }
@@ -74,7 +73,6 @@ pub(super) fn context_reader(place: Place) -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |wanted: &Wanted, _: &Run<'_>| read(&place, &wanted.cache_key)),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::servers::{
-    files::{is_file_uri, local_path, read_small},
+    files::{is_explicit_path, is_file_uri, local_path, read_small},
     tool::ToolError,
 };
 use crate::task::hexadecimal;
@@ -29,13 +29,8 @@ pub(super) fn by_value_or_explicit_file(
     argument: &'static str,
     given: &Value,
 ) -> Result<Value, ToolError> {
-    let is_explicit = |text: &str| {
-        is_file_uri(text)
-            || ["/", "./", "../"]
-                .iter()
-                .any(|start| text.starts_with(start))
-    };
-    let Some(reference) = given.as_str().filter(|text| is_explicit(text)) else {
+    let is_explicit = |text: &&str| is_file_uri(text) || is_explicit_path(text);
+    let Some(reference) = given.as_str().filter(is_explicit) else {
         return Ok(given.clone());
     };
     let path = local_path(argument, reference)?;

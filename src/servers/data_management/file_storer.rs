@@ -2,17 +2,18 @@
 //! time: never upwards, never through a symbolic link, never among oneact's own files.
 
 use std::{
-    fs::File,
+    fs::{File, Permissions},
     io::{self, Cursor, Read, Write},
-    os::fd::OwnedFd,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::PermissionsExt,
+    },
     path::{Component, Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use rustix::{
-    fs::{AtFlags, Mode, OFlags},
+    fs::{Mode, OFlags},
     io::Errno,
 };
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::servers::{
-    files::{Measured, local_path, measure, open_regular, rename_new},
+    files::{Measured, local_path, measure, open_regular},
     protected::check_unprotected,
     tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
@@ -52,7 +53,6 @@ pub(super) fn file_storer(place: Place) -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |arguments, run: &Run<'_>| answer(&place, arguments, run)),
     }
 }
@@ -99,7 +99,7 @@ fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
         .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
-/// Writes the data beside its place and names it. What is the same as what is there is not written.
+/// Writes the data beside its place, syncs it, and gives it its name unless that is taken. Nothing is left of a failure.
 fn store(
     (mut reader, path): (Box<dyn Read>, PathBuf),
     folder: &Folder,
@@ -109,12 +109,31 @@ fn store(
         let measured = measure(&mut reader, &path, run, |_| Ok(()))?;
         return Ok((measured, Placed::Taken));
     }
-    folder.place(|writer| {
-        measure(&mut reader, &path, run, |block| {
-            let written = writer.write_all(block);
-            written.map_err(ToolError::io("write", &folder.path()))
-        })
-    })
+    let target = folder.path();
+    let failed = |operation| ToolError::io(operation, &target);
+    // The folder by its descriptor: what has its name may be another one by now.
+    let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.folder.as_raw_fd()));
+    let mut draft = tempfile::Builder::new()
+        .prefix(".oneact-")
+        .suffix(".part")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(&beside)
+        .map_err(failed("create"))?;
+    let measured = measure(&mut reader, &path, run, |block| {
+        draft.write_all(block).map_err(failed("write"))
+    })?;
+    draft.as_file().sync_all().map_err(failed("sync"))?;
+    match draft.persist_noclobber(beside.join(&folder.target.name)) {
+        Ok(_) => {
+            // The file is in its place; a folder that cannot be synced does not change that.
+            let _ = rustix::fs::fsync(&folder.folder);
+            Ok((measured, Placed::New))
+        }
+        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok((measured, Placed::Taken))
+        }
+        Err(refused) => Err(failed("create")(refused.error)),
+    }
 }
 
 /// Fails unless the file that is there is the same.
@@ -240,50 +259,6 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP | Errno::NXIO) => Err(taken()),
             Err(errno) => Err(failed("open", &path, errno)),
-        }
-    }
-
-    /// Writes a file by `fill` beside the target, syncs it, and gives it the target's name unless
-    /// that is taken. Nothing is left of a failure.
-    fn place<T>(
-        &self,
-        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
-    ) -> Result<(T, Placed), ToolError> {
-        static DRAFTS: AtomicU32 = AtomicU32::new(0);
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = PathBuf::from(format!(".oneact-{}-{number}.part", process::id()));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        // What a killed process of the same number left behind is nobody's.
-        let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
-        let file = rustix::fs::openat(&self.folder, &draft, flags, 0o666.into())
-            .map_err(|errno| failed("create", &self.path(), errno))?;
-        let placed = self.fill_and_name(&mut File::from(file), &draft, fill);
-        if !matches!(placed, Ok((_, Placed::New))) {
-            // The failure that led here is the one to tell.
-            let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
-        }
-        placed
-    }
-
-    fn fill_and_name<T>(
-        &self,
-        file: &mut File,
-        draft: &Path,
-        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
-    ) -> Result<(T, Placed), ToolError> {
-        let filled = fill(file)?;
-        file.sync_all()
-            .map_err(|error| failed("sync", &self.path(), error))?;
-        match rename_new(&self.folder, draft, Path::new(&self.target.name)) {
-            Ok(()) => {
-                // From here on the file is there; an unsynced folder does not undo that.
-                let _ = rustix::fs::fsync(&self.folder);
-                Ok((filled, Placed::New))
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok((filled, Placed::Taken))
-            }
-            Err(error) => Err(failed("create", &self.path(), error)),
         }
     }
 }

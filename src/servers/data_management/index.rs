@@ -54,7 +54,6 @@ pub(super) fn result_indexer(place: Place) -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |entry, run: &Run<'_>| index(&place, entry, run)),
     }
 }
@@ -90,7 +89,6 @@ pub(super) fn result_searcher(place: Place) -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |arguments, _: &Run<'_>| search(&place, arguments)),
     }
 }

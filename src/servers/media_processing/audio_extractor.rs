@@ -4,8 +4,6 @@
 //!
 //! It streams: memory does not grow with the file.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,39 +11,27 @@ use super::{
     convert::Converter,
     layout::Width,
     output::{Format, Output},
-    place::{Place, Written},
-    request::{input_uri, output_path, output_uri},
+    place::Written,
+    request::{input_uri, output_path, output_uri, places},
     source::Source,
 };
-use crate::servers::{
-    files::local_path,
-    tool::{self, Effect, Run, Tool, ToolError, World, object, record},
-};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
 /// Samples per channel converted at once: of a long packet at a low rate, each becomes hundreds.
 const PIECE: usize = 8192;
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     input_uri: String,
     #[serde(default)]
     output_format: Format,
     sample_rate: Option<u32>,
-    channels: Option<u8>,
+    #[serde(default)]
+    channels: Width,
     output_path: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Request {
-    input: PathBuf,
-    format: Format,
-    /// Samples per second; the source's own where absent.
-    rate: Option<u32>,
-    width: Width,
-    place: Place,
 }
 
 pub(super) fn audio_extractor() -> Tool {
@@ -103,41 +89,18 @@ pub(super) fn audio_extractor() -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
-        call: tool::call(|arguments, run: &Run<'_>| extract(&Request::parse(arguments)?, run)),
+        call: tool::call(extract),
     }
 }
 
-impl Request {
-    fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
-        let input = local_path("input_uri", &arguments.input_uri)?;
-        let place = Place::of(arguments.output_path.as_deref(), &input)?;
-        let width = match arguments.channels {
-            None | Some(1) => Width::Mono,
-            Some(2) => Width::Stereo,
-            Some(other) => {
-                return Err(ToolError::argument(
-                    "channels",
-                    format!("{other} is not 1 or 2"),
-                ));
-            }
-        };
-        Ok(Self {
-            input,
-            format: arguments.output_format,
-            rate: arguments.sample_rate,
-            width,
-            place,
-        })
-    }
-}
-
-fn extract(request: &Request, run: &Run<'_>) -> Result<Value, ToolError> {
-    let (mut source, signal, first) = Source::open(&request.input, run)?;
-    let rate = request.rate.unwrap_or(signal.rate);
-    let channels = request.width.channels();
-    let mut output = Output::create(&request.place, request.format, rate, request.width)?;
-    let mut converter = Converter::new(&signal, rate, request.width)?;
+fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
+    let (format, width) = (arguments.output_format, arguments.channels);
+    let (input, place) = places(&arguments.input_uri, arguments.output_path.as_deref())?;
+    let (mut source, signal, first) = Source::open(&input, run)?;
+    let rate = arguments.sample_rate.unwrap_or(signal.rate);
+    let channels = width.channels();
+    let mut output = Output::create(&place, format, rate, width)?;
+    let mut converter = Converter::new(&signal, rate, width)?;
     let total = source.about().duration;
     let (mut heard, mut reported) = (0, 0.0);
     let mut written = 0;
@@ -170,7 +133,7 @@ fn extract(request: &Request, run: &Run<'_>) -> Result<Value, ToolError> {
     let about = source.about();
     Ok(json!({
         "output_uri": uri,
-        "output_format": request.format,
+        "output_format": format,
         "sample_rate": rate,
         "channels": channels,
         "duration_seconds": seconds(samples, rate),
@@ -192,31 +155,38 @@ fn seconds(samples: u64, rate: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use serde_json::json;
 
     use super::*;
-    use crate::servers::files::temporary_directory;
+    use crate::servers::{files::temporary_directory, media_processing::place::Place};
 
-    fn parsed(arguments: &Value) -> Result<Request, ToolError> {
-        Request::parse(&serde_json::from_value(arguments.clone()).expect("of the schema"))
+    fn parsed(arguments: &Value) -> Result<(Arguments, PathBuf, Place), ToolError> {
+        let arguments: Arguments =
+            serde_json::from_value(arguments.clone()).expect("of the schema");
+        let (input, place) = places(&arguments.input_uri, arguments.output_path.as_deref())?;
+        Ok((arguments, input, place))
     }
 
     fn problem(arguments: &Value) -> String {
-        parsed(arguments).expect_err("refused").to_string()
+        parsed(arguments)
+            .map(drop)
+            .expect_err("refused")
+            .to_string()
     }
 
     #[test]
     fn an_input_alone_asks_for_mono_wav_at_its_own_rate_in_the_temporary_directory() {
-        let request = parsed(&json!({"input_uri": "film/The End.mp4"})).expect("valid");
-        assert_eq!(request.input, Path::new("film/The End.mp4"));
+        let (request, input, place) =
+            parsed(&json!({"input_uri": "film/The End.mp4"})).expect("valid");
+        assert_eq!(input, Path::new("film/The End.mp4"));
         assert_eq!(
-            (request.format, request.rate, request.width),
+            (request.output_format, request.sample_rate, request.channels),
             (Format::Wav, None, Width::Mono)
         );
         assert_eq!(
-            request.place,
+            place,
             Place::In {
                 directory: temporary_directory(),
                 stem: "The End".to_owned()
@@ -226,17 +196,17 @@ mod tests {
 
     #[test]
     fn everything_can_be_asked_for() {
-        let request = parsed(
+        let (request, input, place) = parsed(
             &json!({"input_uri": "file:///a%20b.mp4", "output_format": "flac", "sample_rate": 16000,
             "channels": 2, "output_path": "file://localhost/c.flac"}),
         )
         .expect("valid");
-        assert_eq!(request.input, Path::new("/a b.mp4"));
+        assert_eq!(input, Path::new("/a b.mp4"));
         assert_eq!(
-            (request.format, request.rate, request.width),
+            (request.output_format, request.sample_rate, request.channels),
             (Format::Flac, Some(16000), Width::Stereo)
         );
-        assert_eq!(request.place, Place::At("/c.flac".into()));
+        assert_eq!(place, Place::At("/c.flac".into()));
     }
 
     #[test]
@@ -244,9 +214,16 @@ mod tests {
         assert_eq!(
             parsed(&json!({"input_uri": "/a%20b.mp4"}))
                 .expect("valid")
-                .input,
+                .1,
             Path::new("/a%20b.mp4")
         );
+    }
+
+    #[test]
+    fn there_is_mono_and_stereo() {
+        let arguments = json!({"input_uri": "/a", "channels": 3});
+        let error = serde_json::from_value::<Arguments>(arguments).expect_err("refused");
+        assert_eq!(error.to_string(), "3 channels are not 1 or 2");
     }
 
     #[test]

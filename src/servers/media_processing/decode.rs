@@ -181,28 +181,8 @@ struct Head {
 impl Head {
     /// Reads an `OpusHead`.
     fn read(bytes: &[u8]) -> Result<Self, ToolError> {
-        let [
-            b'O',
-            b'p',
-            b'u',
-            b's',
-            b'H',
-            b'e',
-            b'a',
-            b'd',
-            _,
-            channels,
-            s0,
-            s1,
-            _,
-            _,
-            _,
-            _,
-            g0,
-            g1,
-            ..,
-        ] = bytes
-        else {
+        let fields = bytes.strip_prefix(b"OpusHead");
+        let Some([_, channels, s0, s1, _, _, _, _, g0, g1, ..]) = fields else {
             return Err(ToolError::Corrupt("its Opus header is broken".to_owned()));
         };
         // In 1/256 dB.

@@ -11,7 +11,7 @@ mod process;
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -86,14 +86,7 @@ impl<'a> Input<'a> {
             let total = self.film.duration.map(|total| total.max(seconds));
             self.run.progress(seconds, total, "seconds of video");
         };
-        let ended = Program {
-            name: FFMPEG,
-            arguments: &words,
-            input: self.opened()?,
-            output: Some(output.root()),
-            limits: self.limits,
-        }
-        .run(self.run, &mut report)?;
+        let ended = self.ffmpeg(&words, Some(output.root()), &mut report)?;
         if !ended.succeeded {
             return Err(self.failure(&ended));
         }
@@ -112,25 +105,27 @@ impl<'a> Input<'a> {
         };
         let mut arguments = reading();
         arguments.extend(words("-map 0:V:0? -map 0:a? -f null -"));
-        let read = self.opened().and_then(|input| {
-            Program {
-                name: FFMPEG,
-                arguments: &arguments,
-                input,
-                output: None,
-                limits: self.limits,
-            }
-            .run(self.run, &mut |_| {})
-        });
-        match read {
+        match self.ffmpeg(&arguments, None, &mut |_| {}) {
             Err(error) => error,
             Ok(read) if read.succeeded => ToolError::Failed(format!("ffmpeg failed: {line}")),
             Ok(_) => corrupt(&self.path, &line),
         }
     }
 
-    fn opened(&self) -> Result<File, ToolError> {
-        open_regular("input_uri", &self.path)
+    fn ffmpeg(
+        &self,
+        arguments: &[OsString],
+        output: Option<&Path>,
+        report: &mut dyn FnMut(f64),
+    ) -> Result<Ended, ToolError> {
+        let program = Program {
+            name: FFMPEG,
+            arguments,
+            input: open_regular("input_uri", &self.path)?,
+            output,
+            limits: self.limits,
+        };
+        program.run(self.run, report)
     }
 }
 
@@ -242,6 +237,7 @@ fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolErro
             "this {program} lacks what is needed ({line}); install a complete FFmpeg"
         ));
     }
+    let is_empty = |line: &str| EMPTY.iter().any(|text| line.to_lowercase().contains(text));
     let telling = lines.iter().find(|line| !is_empty(line)).or(lines.first());
     let telling = telling.map_or("it does not say why", String::as_str);
     match damage(&ended.stderr) {
@@ -257,16 +253,6 @@ fn damage(stderr: &str) -> Option<String> {
         DAMAGE.iter().any(|text| line.contains(text))
     };
     lines(stderr).find(tells)
-}
-
-/// Whether the input is of a format that is not read.
-fn is_foreign(stderr: &str) -> bool {
-    stderr.contains("not on whitelist")
-}
-
-fn is_empty(line: &str) -> bool {
-    let line = line.to_lowercase();
-    EMPTY.iter().any(|text| line.contains(text))
 }
 
 /// The lines that say something, without the part of the program that says it and without the

@@ -49,8 +49,7 @@ pub(super) fn format_converter() -> Tool {
         ),
         output: output_schema(),
         effect: Effect::Additive,
-        world: World::Closed,
-        programs: ffmpeg::PROGRAMS,
+        world: World::Programs(ffmpeg::PROGRAMS),
         call: tool::call(convert),
     }
 }
@@ -96,8 +95,7 @@ pub(super) fn resolution_normalizer() -> Tool {
         ),
         output: output_schema(),
         effect: Effect::Additive,
-        world: World::Closed,
-        programs: ffmpeg::PROGRAMS,
+        world: World::Programs(ffmpeg::PROGRAMS),
         call: tool::call(scale),
     }
 }

@@ -1,6 +1,6 @@
 //! The tool `frame_extractor` (CAP-PRE-003): still pictures of a video at a fixed interval, as one zip.
 //!
-//! Picture number n, counted from 0, shows the video at n × interval.
+//! Picture number n, counted from 0, shows the video at n × interval, in whole microseconds.
 
 use std::path::Path;
 
@@ -69,8 +69,7 @@ pub(super) fn frame_extractor() -> Tool {
             "interval_seconds": { "type": "number" },
         })),
         effect: Effect::Additive,
-        world: World::Closed,
-        programs: ffmpeg::PROGRAMS,
+        world: World::Programs(ffmpeg::PROGRAMS),
         call: tool::call(extract),
     }
 }
@@ -103,7 +102,7 @@ fn pictures(
 ) -> Result<Vec<Member>, ToolError> {
     // The last picture at or before each multiple of the interval; the first one stands for the
     // time before it too.
-    let micros = (interval * 1e6).round();
+    let micros = micros(interval);
     let (ending, encoder) = match format {
         // The quality goes from 2 to 31. At 2 no difference is visible.
         Picture::Jpg => ("jpg", "-c:v mjpeg -q:v 2"),
@@ -124,7 +123,29 @@ fn pictures(
     }
     let named = files.into_iter().zip(0_u32..).map(|(file, number)| Member {
         file,
-        name: timed("frame", f64::from(number) * interval, ending),
+        name: timed("frame", seconds(number, interval), ending),
     });
     Ok(named.collect())
+}
+
+/// The interval as FFmpeg is given it.
+fn micros(interval: f64) -> f64 {
+    (interval * 1e6).round()
+}
+
+/// The time that picture `number` shows.
+fn seconds(number: u32, interval: f64) -> f64 {
+    f64::from(number) * micros(interval) / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_picture_is_counted_in_the_microseconds_that_ffmpeg_is_given() {
+        for (number, interval, shown) in [(2000, 1.0 / 30.0, 66.666), (3, 0.5, 1.5)] {
+            assert!((seconds(number, interval) - shown).abs() < 1e-9);
+        }
+    }
 }

@@ -5,13 +5,28 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use serde::Deserialize;
 use symphonia::core::audio::{Channels, Position};
 
 /// How many channels come out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u8")]
 pub(super) enum Width {
+    #[default]
     Mono,
     Stereo,
+}
+
+impl TryFrom<u8> for Width {
+    type Error = String;
+
+    fn try_from(channels: u8) -> Result<Self, String> {
+        match channels {
+            1 => Ok(Self::Mono),
+            2 => Ok(Self::Stereo),
+            other => Err(format!("{other} channels are not 1 or 2")),
+        }
+    }
 }
 
 impl Width {

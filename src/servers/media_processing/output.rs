@@ -132,20 +132,20 @@ impl Encoder for Wav {
         })?;
         let length = self.data.checked_add(HEADER - 8);
         let length = length.ok_or_else(too_long)?;
-        let mut header = Vec::new();
-        header.extend(b"RIFF");
-        header.extend(length.to_le_bytes());
-        header.extend(b"WAVEfmt ");
-        header.extend(16_u32.to_le_bytes());
-        header.extend(PCM.to_le_bytes());
-        header.extend(self.channels.to_le_bytes());
-        header.extend(self.rate.to_le_bytes());
-        header.extend(bytes_per_second.to_le_bytes());
-        header.extend(frame.to_le_bytes());
-        header.extend((BYTES_PER_SAMPLE * 8).to_le_bytes());
-        header.extend(b"data");
-        header.extend(self.data.to_le_bytes());
-        Ok(header)
+        let fields: [&[u8]; 11] = [
+            b"RIFF",
+            &length.to_le_bytes(),
+            b"WAVEfmt \x10\0\0\0",
+            &PCM.to_le_bytes(),
+            &self.channels.to_le_bytes(),
+            &self.rate.to_le_bytes(),
+            &bytes_per_second.to_le_bytes(),
+            &frame.to_le_bytes(),
+            &(BYTES_PER_SAMPLE * 8).to_le_bytes(),
+            b"data",
+            &self.data.to_le_bytes(),
+        ];
+        Ok(fields.concat())
     }
 
     fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError> {

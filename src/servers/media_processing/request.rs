@@ -1,6 +1,6 @@
 //! Arguments that the tools of this server share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -30,14 +30,23 @@ pub(super) fn output_uri() -> Value {
     json!({ "type": "string", "format": "uri", "pattern": "^file:///" })
 }
 
+/// The path of the input, and where the output goes.
+pub(super) fn places(
+    input_uri: &str,
+    output_path: Option<&str>,
+) -> Result<(PathBuf, Place), ToolError> {
+    let path = local_path("input_uri", input_uri)?;
+    let place = Place::of(output_path, &path)?;
+    Ok((path, place))
+}
+
 /// The input, opened with FFmpeg, and where the output goes.
 pub(super) fn opened<'a>(
     input_uri: &str,
     output_path: Option<&str>,
     run: &'a Run<'a>,
 ) -> Result<(Input<'a>, Place), ToolError> {
-    let path = local_path("input_uri", input_uri)?;
-    let place = Place::of(output_path, &path)?;
+    let (path, place) = places(input_uri, output_path)?;
     Ok((Input::open(&path, Limits::default(), run)?, place))
 }
 

@@ -7,6 +7,7 @@
 use std::{
     fs::File,
     io::ErrorKind::UnexpectedEof,
+    ops::RangeInclusive,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
@@ -35,7 +36,7 @@ const SLACK: u64 = 4096;
 
 /// Limits on the claims of a header: a few bytes must not decide how much memory or time is spent on a file.
 /// Samples per second: from below telephony to twice the fastest converters.
-const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
+const RATES: RangeInclusive<u32> = 1_000..=768_000;
 const MOST_CHANNELS: usize = 64;
 /// Samples per channel in one packet. FLAC's longest have 65 535.
 const LONGEST_PACKET: u64 = 1 << 20;
@@ -271,11 +272,8 @@ fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     let named = parameters.channels.as_ref();
     named.map_or(Ok(()), |named| check_channels(named.count()))?;
     let frames = parameters.max_frames_per_packet.unwrap_or_default();
-    let possible = (frames <= LONGEST_PACKET).then_some(());
-    possible.ok_or_else(|| {
-        claim(&format!(
-            "packets of {frames} samples; {LONGEST_PACKET} are the most"
-        ))
+    possible(&frames, &(0..=LONGEST_PACKET), || {
+        format!("packets of {frames} samples; {LONGEST_PACKET} are the most")
     })
 }
 
@@ -288,35 +286,35 @@ fn check_signal(signal: &Signal) -> Result<(), ToolError> {
 /// Checks the padding: that many samples are held back while the file is read.
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
-    let possible = (padding <= MOST_PADDING).then_some(());
-    possible.ok_or_else(|| {
-        claim(&format!(
-            "{padding} ns of padding at its end; {MOST_PADDING} are the most"
-        ))
+    possible(&padding, &(0..=MOST_PADDING), || {
+        format!("{padding} ns of padding at its end; {MOST_PADDING} are the most")
     })
 }
 
 fn check_rate(rate: u32) -> Result<(), ToolError> {
     let (low, high) = (RATES.start(), RATES.end());
-    let possible = RATES.contains(&rate).then_some(());
-    possible.ok_or_else(|| {
-        claim(&format!(
-            "a sample rate of {rate} Hz; {low} to {high} are possible"
-        ))
+    possible(&rate, &RATES, || {
+        format!("a sample rate of {rate} Hz; {low} to {high} are possible")
     })
 }
 
 fn check_channels(channels: usize) -> Result<(), ToolError> {
-    let possible = (1..=MOST_CHANNELS).contains(&channels).then_some(());
-    possible.ok_or_else(|| {
-        claim(&format!(
-            "{channels} channels; 1 to {MOST_CHANNELS} are possible"
-        ))
+    possible(&channels, &(1..=MOST_CHANNELS), || {
+        format!("{channels} channels; 1 to {MOST_CHANNELS} are possible")
     })
 }
 
-fn claim(what: &str) -> ToolError {
-    ToolError::Corrupt(format!("its header claims {what}"))
+/// Fails unless what a header claims is in the range; `claim` says it in words.
+fn possible<T: PartialOrd>(
+    claimed: &T,
+    range: &RangeInclusive<T>,
+    claim: impl FnOnce() -> String,
+) -> Result<(), ToolError> {
+    if range.contains(claimed) {
+        return Ok(());
+    }
+    let claim = claim();
+    Err(ToolError::Corrupt(format!("its header claims {claim}")))
 }
 
 #[cfg(test)]

@@ -126,8 +126,7 @@ pub(super) fn video_segmenter() -> Tool {
             },
         })),
         effect: Effect::Additive,
-        world: World::Closed,
-        programs: ffmpeg::PROGRAMS,
+        world: World::Programs(ffmpeg::PROGRAMS),
         call: tool::call(segment),
     }
 }

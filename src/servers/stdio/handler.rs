@@ -228,9 +228,9 @@ impl Served {
             .with_title(tool.title)
             .with_raw_output_schema(object(&tool.output, "output")?)
             .with_annotations(hints);
-        if !tool.programs.is_empty() {
+        if let World::Programs(programs) = tool.world {
             let mut meta = MetaObject::new();
-            meta.0.insert(PROGRAMS.to_owned(), tool.programs.into());
+            meta.0.insert(PROGRAMS.to_owned(), programs.into());
             listed = listed.with_meta(meta);
         }
         Ok(Self {

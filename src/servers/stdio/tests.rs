@@ -31,7 +31,6 @@ fn actor() -> Tool {
         output: json!({ "type": "object" }),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: Box::new(act),
     }
 }

@@ -155,3 +155,15 @@ fn what_is_no_file_is_not_stored() {
     }
     assert_eq!(names(desk.path()), Vec::<String>::new());
 }
+
+/// Two machines that share a folder can have processes of the same number.
+#[test]
+fn a_file_is_not_written_under_a_name_that_another_process_may_use() {
+    let desk = Desk::new();
+    let draft = |number: u32| format!(".oneact-{}-{number}.part", std::process::id());
+    for number in 0..1000 {
+        fs::write(desk.path().join(draft(number)), "another's").unwrap();
+    }
+    store(&desk, "data:;base64,AAAA", "a.bin");
+    assert_eq!(names(desk.path()).len(), 1001);
+}

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    DEMUXERS, FFPROBE, FORMATS, INPUT, Limits, corrupt, is_foreign,
+    DEMUXERS, FFPROBE, FORMATS, INPUT, Limits, corrupt,
     process::{Ended, Program},
     unclear, words,
 };
@@ -96,7 +96,7 @@ impl Film {
 
 /// Makes the error of a file that ffprobe does not read.
 fn refused(path: &Path, ended: &Ended) -> ToolError {
-    if is_foreign(&ended.stderr) {
+    if ended.stderr.contains("not on whitelist") {
         let path = path.display();
         let problem = format!("{path} is in no format this tool reads; it reads {FORMATS}");
         return ToolError::argument("input_uri", problem);

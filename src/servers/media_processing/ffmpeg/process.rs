@@ -17,7 +17,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::{Limits, size};
 use crate::{
     host,
-    servers::tool::{Run, ToolError},
+    servers::{
+        files::read_block,
+        tool::{Run, ToolError},
+    },
 };
 
 /// The interval at which a running program is checked.
@@ -187,11 +190,9 @@ fn next_line(stream: &mut impl BufRead) -> Option<String> {
 fn tail(mut stream: impl Read) -> String {
     let (mut kept, mut block) = (Vec::new(), [0; 4096]);
     loop {
-        match stream.read(&mut block) {
-            Ok(0) => break,
+        match read_block(&mut stream, &mut block) {
+            Ok(0) | Err(_) => break,
             Ok(n) => kept.extend_from_slice(block.get(..n).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
         }
         let spent = kept.len().saturating_sub(STDERR_KEPT);
         kept.drain(..spent);
