@@ -36,22 +36,14 @@ pub(crate) struct FileError {
 }
 
 impl FileError {
-    pub(crate) fn of(operation: &'static str, path: impl ToString) -> impl FnOnce(Errno) -> Self {
-        move |errno| Self {
-            operation,
-            path: path.to_string(),
-            errno,
-        }
-    }
-
-    pub(crate) fn io(
+    pub(crate) fn of<E: Into<io::Error>>(
         operation: &'static str,
         path: impl ToString,
-    ) -> impl FnOnce(io::Error) -> Self {
+    ) -> impl FnOnce(E) -> Self {
         move |error| Self {
             operation,
             path: path.to_string(),
-            errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            errno: Errno::from_io_error(&error.into()).unwrap_or(Errno::IO),
         }
     }
 
@@ -141,13 +133,11 @@ pub(crate) fn durable(
 ) -> Result<(), FileError> {
     match barrier {
         Barrier::FileSystem => {
-            root.faults
-                .before(Call::Sync)
-                .map_err(FileError::of("sync the file system of", root.path()))?;
-            if !root.faults.barriers() {
-                return Ok(());
+            let mut synced = root.faults.before(Call::Sync);
+            if root.faults.barriers() {
+                synced = synced.and_then(|()| syncfs(root.fd()));
             }
-            syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()))
+            synced.map_err(FileError::of("sync the file system of", root.path()))
         }
         Barrier::Each => {
             at_once(files, threads, |path| {

@@ -91,7 +91,7 @@ fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
         Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
             let dir = view.parent(path)?;
-            let (bytes, _) = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
+            let bytes = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
             hash(&bytes) == post.sha256
         }
         Entry::Delete { path, .. } => view.look(path)?.is_none(),
@@ -117,9 +117,7 @@ fn holds(
         (Some(_), _) => {}
     }
     let located = View::of(root).locate(path)?;
-    let (bytes, _) = root
-        .parent(&located.path)?
-        .read(located.path.name(), most)?;
+    let bytes = root.read(&located.path, most)?;
     match &rule.condition {
         Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
         other => Ok(condition(other, path, &bytes)),

@@ -72,7 +72,7 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             way: Way::InPlace,
             ..
         } => {
-            let (bytes, _) = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
+            let bytes = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
             if !is(&dir, path.name(), pre)? {
                 return Err(changed());
             }

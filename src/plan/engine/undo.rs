@@ -13,7 +13,10 @@ use crate::{
     task::{Bounds, RelPath, hexadecimal},
 };
 
-use super::journal::{Entry, Post, Pre, Way};
+use super::{
+    journal::{Entry, Post, Pre, Way},
+    stage::hash,
+};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -73,17 +76,13 @@ fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Und
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
             Ok(()) => Ok(None),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
-                path,
-                "the directory holds files of others; it stays",
-            ))),
+            Err(error) if error.errno == Errno::NOTEMPTY => {
+                stays(path, "the directory holds files of others; it stays")
+            }
             Err(error) => Err(error),
         },
         None => Ok(None),
-        Some(_) => Ok(Some(conflict(
-            path,
-            "another directory or file stands there; it stays",
-        ))),
+        Some(_) => stays(path, "another directory or file stands there; it stays"),
     }
 }
 
@@ -101,14 +100,11 @@ fn undo_create(
         if staged.is_some_and(|facts| facts.ino == post.ino) {
             return Ok(None);
         }
-        return Ok(Some(conflict(
-            path,
-            "the created file was changed since; it stays",
-        )));
+        return stays(path, "the created file was changed since; it stays");
     };
     if staged.is_some() {
         let what = format!("the created file stays: somebody put something else at {slot}");
-        return Ok(Some(conflict(path, what)));
+        return stays(path, what);
     }
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
@@ -117,10 +113,7 @@ fn undo_create(
         return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(Some(conflict(
-        path,
-        "the created file was exchanged meanwhile; it stays",
-    )))
+    stays(path, "the created file was exchanged meanwhile; it stays")
 }
 
 fn undo_modify(
@@ -137,10 +130,7 @@ fn undo_modify(
         return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
-        return Ok(Some(conflict(
-            path,
-            "the changed file was changed again since; it stays",
-        )));
+        return stays(path, "the changed file was changed again since; it stays");
     };
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     let kept = kept(root, slot, pre)?;
@@ -167,10 +157,7 @@ fn undo_modify(
         give_back(&aside, slot.name(), &dir, path.name(), || {
             original.as_ref().map_or(Ok(false), &out)
         })?;
-        return Ok(Some(conflict(
-            path,
-            "the changed file was exchanged meanwhile; it stays",
-        )));
+        return stays(path, "the changed file was exchanged meanwhile; it stays");
     }
     Ok(match kept {
         Original::InBackup => Some(instead(path, &pre.backup)),
@@ -190,34 +177,23 @@ fn undo_in_place(
     match dir.look(path.name())? {
         Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
+        _ => return stays(path, "another file stands there; it stays"),
     }
-    let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
-        let (bytes, _) = root
-            .parent(path)?
-            .read(path.name(), Bounds::MAX_FILE_BYTES)?;
-        Ok(bytes)
-    };
+    let whole = |path: &RelPath| root.read(path, Bounds::MAX_FILE_BYTES);
     let now = match whole(path) {
         Err(error) if error.errno == Errno::FBIG => {
-            return Ok(Some(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            )));
+            return stays(path, "the file was changed by somebody else; it stays");
         }
         other => other?,
     };
-    if hexadecimal(&Sha256::digest(&now)) != pre.sha256 {
+    if hash(&now) != pre.sha256 {
         let (old, new) = (whole(&pre.backup)?, whole(slot)?);
-        if hexadecimal(&Sha256::digest(&old)) != pre.sha256 {
+        if hash(&old) != pre.sha256 {
             let what = format!("its backup {} is not its original; both stay", pre.backup);
-            return Ok(Some(conflict(path, what)));
+            return stays(path, what);
         }
         if !is_between(&now, &old, &new) {
-            return Ok(Some(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            )));
+            return stays(path, "the file was changed by somebody else; it stays");
         }
         dir.overwrite(path.name(), &old)?;
     }
@@ -251,16 +227,16 @@ fn undo_delete(
         return Ok(None);
     }
     let Some(dir) = there(root.parent(path))? else {
-        return Ok(Some(conflict(
+        return stays(
             path,
             "its directory is gone; the file is kept in its backup",
-        )));
+        );
     };
     let backup = &pre.backup;
     let taken = format!("another file was put there; the deleted one is kept as {backup}");
     match kept(root, slot, pre)? {
         Original::InSlot => move_back(root, slot, path, taken),
-        Original::InBackup if now.is_some() => Ok(Some(conflict(path, taken))),
+        Original::InBackup if now.is_some() => stays(path, taken),
         Original::InBackup => {
             let from = root.parent(backup)?;
             from.link(backup.name(), &dir, path.name())?;
@@ -271,22 +247,13 @@ fn undo_delete(
 }
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
-    if root
-        .look(path)?
-        .is_some_and(|facts| facts.ino == pre.facts.ino)
-    {
-        return Ok(None);
-    }
     let (here, there) = (root.look(path)?, root.look(to)?);
-    if there.is_none() && here.is_some() {
-        // It was never made: somebody else has exchanged the file before.
+    // Where another file stands, it was never made: somebody else has exchanged the file before.
+    if here.is_some_and(|facts| there.is_none() || facts.ino == pre.facts.ino) {
         return Ok(None);
     }
     if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
-        return Ok(Some(conflict(
-            to,
-            "the renamed file was exchanged since; it stays",
-        )));
+        return stays(to, "the renamed file was exchanged since; it stays");
     }
     let taken = format!("another file was put there; the renamed one stays as {to}");
     move_back(root, to, path, taken)
@@ -296,10 +263,10 @@ fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone
     match root.look(slot)?.map(|facts| facts.kind) {
         None => Ok(None),
         Some(Kind::Dir) => move_back(root, slot, path, "something else was put there; it stays"),
-        Some(_) => Ok(Some(conflict(
-            path,
-            format!("the directory is gone; what is at {slot} is no directory"),
-        ))),
+        Some(_) => {
+            let what = format!("the directory is gone; what is at {slot} is no directory");
+            stays(path, what)
+        }
     }
 }
 
@@ -314,7 +281,7 @@ fn move_back(
     let (aside, dir) = (root.parent(from)?, root.parent(path)?);
     match aside.move_to(from.name(), &dir, path.name()) {
         Ok(()) => Ok(None),
-        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
+        Err(error) if error.errno == Errno::EXIST => stays(path, taken),
         Err(error) => Err(error),
     }
 }
@@ -344,12 +311,8 @@ fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError
     let Some(dir) = there(root.parent(path))? else {
         return Ok(false);
     };
-    match dir.look(path.name())? {
-        Some(facts) if (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes) => {
-            Ok(sha256(&dir, path.name())? == pre.sha256)
-        }
-        _ => Ok(false),
-    }
+    let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes);
+    Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
 }
 
 fn gone(path: &RelPath, slot: &RelPath, pre: &Pre) -> Conflict {
@@ -371,16 +334,24 @@ fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileE
     there(root.parent(path))?.map_or(Ok(None), |dir| own(&dir, path.name(), post))
 }
 
-/// The same in a directory. The facts are those before it was read: what has other facts later was written
-/// to meanwhile.
+/// The same in a directory.
 pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
-    match dir.look(name)? {
-        Some(facts) if (facts.ino, facts.bytes) == (post.ino, post.bytes) => {
-            let same = sha256(dir, name)? == post.sha256;
-            Ok(same.then_some(facts))
-        }
-        _ => Ok(None),
-    }
+    let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
+    with_content(dir, name, &post.sha256, fits)
+}
+
+/// A file that fits and has this content. The facts are those before it was read: what has other facts later was
+/// written to meanwhile.
+fn with_content(
+    dir: &Dir<'_>,
+    name: &str,
+    hash: &str,
+    fits: impl FnOnce(&Facts) -> bool,
+) -> Result<Option<Facts>, FileError> {
+    let Some(facts) = dir.look(name)?.filter(fits) else {
+        return Ok(None);
+    };
+    Ok((sha256(dir, name)? == hash).then_some(facts))
 }
 
 /// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
@@ -422,9 +393,14 @@ pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
             Ok(0) => return Ok(hexadecimal(&hash.finalize())),
             Ok(read) => hash.update(block.get(..read).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(FileError::io("read", dir.name(name))(error)),
+            Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
         }
     }
+}
+
+/// Others have changed what is at that path: it stays.
+fn stays(path: &RelPath, what: impl Into<String>) -> Result<Undone, FileError> {
+    Ok(Some(conflict(path, what)))
 }
 
 fn conflict(path: &RelPath, what: impl Into<String>) -> Conflict {

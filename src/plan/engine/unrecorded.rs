@@ -5,7 +5,7 @@
 
 use crate::{
     plan::{
-        files::{Dir, FileError, Kind, Root, there},
+        files::{FileError, Kind, Root, there},
         report::{MANIFEST, Manifest, Point},
     },
     task::{Bounds, RelPath},
@@ -76,10 +76,7 @@ fn is_in_tree(root: &Root, backup: &RelPath, of: Option<RelPath>) -> Result<bool
     let Some(of) = of else {
         return Ok(false);
     };
-    let Some(dir) = there(root.parent(&of))? else {
-        return Ok(false);
-    };
-    let (kept, now) = (root.look(backup)?, dir.look(of.name())?);
+    let (kept, now) = (root.look(backup)?, root.look(&of)?);
     let (Some(kept), Some(now)) = (kept, now) else {
         return Ok(false);
     };
@@ -89,9 +86,8 @@ fn is_in_tree(root: &Root, backup: &RelPath, of: Option<RelPath>) -> Result<bool
     if now.kind != Kind::File || kept.bytes > now.bytes || now.bytes > Bounds::MAX_FILE_BYTES {
         return Ok(false);
     }
-    let whole = |dir: &Dir<'_>, name: &str| dir.read(name, Bounds::MAX_FILE_BYTES);
-    let (kept, _) = whole(&root.parent(backup)?, backup.name())?;
-    let (now, _) = whole(&dir, of.name())?;
+    let kept = root.read(backup, Bounds::MAX_FILE_BYTES)?;
+    let now = root.read(&of, Bounds::MAX_FILE_BYTES)?;
     Ok(now.starts_with(&kept))
 }
 
