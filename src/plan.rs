@@ -38,6 +38,8 @@ use crate::{
 };
 
 use limits::Limits;
+use model::ActionId;
+use record::Run;
 
 pub(crate) use asking::{Fate, cancel, fate, status};
 pub(crate) use carry::{Settled, clear_expired, execute, preview, recover, recover_named};
@@ -94,6 +96,22 @@ impl Desk<'_> {
             .take(40)
             .collect();
         format!("{}_{task}", self.host.now().strftime("%Y%m%d-%H%M%S"))
+    }
+
+    /// What is known of a plan before anything is done.
+    fn run(
+        self,
+        plan_id: String,
+        directory: RelPath,
+        actions: impl Iterator<Item = (ActionId, Vec<ActionId>)>,
+    ) -> Run {
+        Run {
+            plan_id,
+            task_id: self.task_id.to_owned(),
+            directory,
+            began: self.host.now(),
+            actions: actions.collect(),
+        }
     }
 
     /// The rules for whatever no catalog entry bounds: undoing and recovery.

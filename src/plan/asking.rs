@@ -3,7 +3,6 @@
 use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -14,19 +13,12 @@ use crate::{
 use super::{
     Desk, Finished,
     engine::{
-        Account, Entry, Folder, Origin, REPORTS, State, account, finished, mark_of, unfinished,
+        Account, Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of,
+        unfinished,
     },
     files::Root,
     report::{self, EXECUTION_REPORT, MANIFEST},
 };
-
-/// What a plan under way says of itself.
-#[derive(Debug, Deserialize)]
-struct Mark {
-    plan_id: String,
-    task_id: String,
-    pid: i32,
-}
 
 pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
     let told = || -> Result<Finished, Failure> {
@@ -85,10 +77,7 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
 /// The plan of that name, if a living process of ours is at work on it.
 fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Failure> {
     for name in unfinished(root)? {
-        let Ok(mark) = mark_of(root, &name) else {
-            continue;
-        };
-        let Ok(mark) = serde_json::from_slice::<Mark>(&mark) else {
+        let Some(mark) = mark_of(root, &name) else {
             continue;
         };
         let meant = match plan {

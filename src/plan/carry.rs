@@ -109,7 +109,10 @@ impl<'a> Carrier<'a> {
 
     /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
     fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Finished, Folder<'a>> {
-        let run = telling::run(self.plan, self.desk, folder.path().clone());
+        let actions = self.plan.actions.iter();
+        let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
+        let plan_id = self.plan.plan_id.clone();
+        let run = self.desk.run(plan_id, folder.path().clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
@@ -128,7 +131,7 @@ impl<'a> Carrier<'a> {
             Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
-                return unchanged(staging.stage, teller);
+                return ControlFlow::Break(unchanged(staging.stage, teller));
             }
         };
         let hash = PreviewHash::of(&self.order.plan, foreseen);
@@ -137,13 +140,13 @@ impl<'a> Carrier<'a> {
                 Fault::PreviewChanged,
                 format!("the plan would now come to {}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)", hash.as_str()),
             ));
-            return unchanged(staging.stage, teller);
+            return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         teller.story.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
         if staging.changes.is_empty() || (failed && undone_on_failure) {
-            return unchanged(staging.stage, teller);
+            return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         let (stage, undo) = staging.ready();
         let threads = self.threads();
@@ -282,9 +285,9 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 }
 
 /// Nothing was changed, or nothing was to be.
-fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finished, Folder<'a>> {
+pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Finished {
     teller.nothing_changed();
-    ControlFlow::Break(match stage.abandon() {
+    match stage.abandon() {
         Ok(folder) => {
             teller.leave(&folder);
             teller.finish(&folder)
@@ -293,7 +296,7 @@ fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finish
             teller.trouble(error.into());
             teller.unwritten()
         }
-    })
+    }
 }
 
 const POLL: Duration = Duration::from_millis(2);

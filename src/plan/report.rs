@@ -158,13 +158,14 @@ pub(crate) fn log_lines(story: &Story) -> String {
     for verdict in &story.verdicts {
         tell("action_ended", &verdict.ended, action_ended(verdict));
     }
-    // `left`: checkpoints that are not restored.
-    match &story.rollback {
-        Rollback::NotDone => {}
-        Rollback::Done { at, .. } => tell("rolled_back", at, json!({"rollback": {"left": []}})),
-        Rollback::Stuck { at, left } => {
-            tell("rollback_stuck", at, json!({"rollback": {"left": left}}));
-        }
+    let rollback = match &story.rollback {
+        Rollback::NotDone => None,
+        Rollback::Done { at, left } => Some(("rolled_back", at, left)),
+        Rollback::Stuck { at, left } => Some(("rollback_stuck", at, left)),
+    };
+    if let Some((event, at, left)) = rollback {
+        // Checkpoints that are not restored.
+        tell(event, at, json!({"rollback": {"left": left}}));
     }
     tell("plan_ended", &story.ended, plan_ended(story));
     text

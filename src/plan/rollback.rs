@@ -14,14 +14,14 @@ use super::{
     asking::find,
     carry::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
-        undone_end,
+        unchanged, undone_end,
     },
     check::{After, Change, Original, Sink},
     engine::{Entry, Folder, Origin, Stage, State, account},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
-    record::{ActionEnd, Jail, Run, Verdict},
+    record::{ActionEnd, Jail, Verdict},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };
 
@@ -67,22 +67,14 @@ fn undo(
         .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &desk.report_name())?;
-    let run = Run {
-        // The plan's own id must keep naming the plan, not its rollback.
-        plan_id: format!("rollback-{}", manifest.plan_id),
-        task_id: desk.task_id.to_owned(),
-        directory: own.path().clone(),
-        began: desk.host.now(),
-        actions: points
-            .iter()
-            .map(|point| (ActionId(point.checkpoint_id.to_string()), Vec::new()))
-            .collect(),
-    };
+    let actions = inverses.iter().flat_map(|inverse| inverse.actions.clone());
+    // The plan's own id must keep naming the plan, not its rollback.
+    let plan_id = format!("rollback-{}", manifest.plan_id);
+    let actions = actions.map(|action| (action, Vec::new()));
+    let run = desk.run(plan_id, own.path().clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
-    teller
-        .story
-        .warnings
-        .extend(inverses.iter().filter_map(Inverse::note));
+    let kept = inverses.iter().filter_map(Inverse::note);
+    teller.story.warnings.extend(kept);
     own.mark(&teller.mark())?;
     let mut staging = Staging::new(Stage::open(own)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
@@ -90,18 +82,18 @@ fn undo(
         inverse.stage(&mut staging)
     });
     // Directories that the plan had made go with the last of their files.
+    let done = points.iter().map(|point| point.checkpoint_id);
+    let ids: Vec<Uuid> = done.chain(already).collect();
     let last = manifest
         .checkpoints
         .iter()
-        .all(|point| point.undone_at.is_some() || points.contains(point));
+        .all(|point| point.undone_at.is_some() || ids.contains(&point.checkpoint_id));
     let made = manifest.created_directories.iter();
     let mut made = made.rev().filter(|_| last).cloned();
     let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
     if let Err(error) = staged {
         teller.trouble(error.into());
-        let folder = staging.stage.abandon()?;
-        teller.leave(&folder);
-        return Ok(teller.finish(&folder));
+        return Ok(unchanged(staging.stage, teller));
     }
     let (stage, undo) = staging.ready();
     let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
@@ -111,8 +103,6 @@ fn undo(
         Ok(committed) => committed,
         Err(undoing) => return Ok(undone_end(*undoing, teller)),
     };
-    let done = points.iter().map(|point| point.checkpoint_id);
-    let ids: Vec<Uuid> = done.chain(already).collect();
     manifest.restored(&ids, &desk.host.now());
     if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
         let told = format!("The manifest of the undone plan does not tell of it: {error}.");

@@ -51,13 +51,7 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
         if !engine::unfinished(root)?.contains(&name) {
             return Ok(Vec::new());
         }
-        let limits = desk.limits()?;
-        let mut told = Vec::new();
-        let mut tell = |name: &str, end: &End| {
-            told.push((recovered(root, desk, name, end), end.clone()));
-        };
-        engine::recover_one(root, &name, &limits, THREADS, Some(ask), &mut tell)?;
-        Ok(told)
+        each_settled(root, desk, vec![name], THREADS, Some(ask))
     })
 }
 
@@ -106,15 +100,34 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     if !engine::interrupted(root)? {
         return Ok(Vec::new());
     }
-    let limits = desk.limits()?;
-    let mut told = Vec::new();
     let before = desk.course.now();
     desk.course.set(Reach::Changing);
-    let recovered = engine::recover(root, &limits, threads, &mut |name, end| {
-        told.push((recovered(root, desk, name, end), end.clone()));
-    });
+    let names = engine::clear_begun(root).and_then(|()| engine::unfinished(root));
+    let settled = names
+        .map_err(Failure::from)
+        .and_then(|names| each_settled(root, desk, names, threads, None));
     desk.course.set(before);
-    recovered?;
+    settled
+}
+
+/// Each of these plans is told of before it is forgotten that it was unfinished.
+fn each_settled(
+    root: &Root,
+    desk: Desk<'_>,
+    names: Vec<String>,
+    threads: usize,
+    mut ask: Option<Ask<'_>>,
+) -> Result<Vec<(String, End)>, Failure> {
+    let limits = desk.limits()?;
+    let mut told = Vec::new();
+    for name in names {
+        let end = engine::recover(root, &name, &limits, threads, ask.take());
+        let is_open = end.as_ref().is_some_and(End::is_open);
+        told.extend(end.map(|end| (recovered(root, desk, &name, &end), end)));
+        if !is_open {
+            engine::forget(root, &name)?;
+        }
+    }
     Ok(told)
 }
 
@@ -219,14 +232,14 @@ fn amend(
     let report = folder.report(EXECUTION_REPORT).ok();
     let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     // Before there was a report, the plan had said who it is.
-    let mark = engine::mark_of(root, name).unwrap_or_default();
-    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
+    let mark = engine::mark_of(root, name);
+    let mark = mark.as_ref();
     let mut report = report.unwrap_or_else(|| {
         json!({
             "report_id": uuid_v4(desk.host.random_bytes()),
-            "plan_id": mark.get("plan_id"),
-            "task_id": mark.get("task_id"),
-            "started_at": mark.get("began"),
+            "plan_id": mark.map(|mark| &mark.plan_id),
+            "task_id": mark.map(|mark| &mark.task_id),
+            "started_at": mark.map(|mark| &mark.began),
         })
     });
     if let Some(fields) = report.as_object_mut() {

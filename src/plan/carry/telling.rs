@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
@@ -10,10 +9,10 @@ use crate::{
     plan::{
         Desk, Finished, Rejected,
         check::skipped,
-        engine::{Conflict, Documents, Entry, Folder, REPORTS, UndoEnd},
+        engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
         files::{FileError, Root},
         graph,
-        model::{Action, ActionId, OnError, Plan},
+        model::{ActionId, OnError, Plan},
         read::PlanError,
         record::{
             ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
@@ -52,15 +51,15 @@ impl<'a> Teller<'a> {
     }
 
     /// The note of a plan under way, for `status` and `cancel`.
-    pub(in crate::plan) fn mark(&self) -> Vec<u8> {
-        let mark = json!({
-            "plan_id": self.story.run.plan_id,
-            "task_id": self.story.run.task_id,
-            "operation_id": self.desk.operation_id,
-            "pid": rustix::process::getpid().as_raw_nonzero().get(),
-            "began": self.story.run.began.timestamp().to_string(),
-        });
-        mark.to_string().into_bytes()
+    pub(in crate::plan) fn mark(&self) -> Mark {
+        let run = &self.story.run;
+        Mark {
+            plan_id: run.plan_id.clone(),
+            task_id: run.task_id.clone(),
+            operation_id: self.desk.operation_id.to_owned(),
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
+            began: run.began.timestamp().to_string(),
+        }
     }
 
     /// Something failed that belongs to no single action.
@@ -144,7 +143,7 @@ impl<'a> Teller<'a> {
     /// The plan failed while its actions were looked at (R-001-126).
     pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
         let now = self.desk.host.now();
-        let verdict = |action: &Action| {
+        let verdict = |action| {
             let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
             Verdict::of(action, now.clone(), now.clone(), end)
         };
@@ -326,18 +325,6 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What is known of a plan before anything is done.
-pub(in crate::plan) fn run(plan: &Plan, desk: Desk<'_>, directory: RelPath) -> Run {
-    let named = |action: &Action| (action.id.clone(), action.depends_on.clone());
-    Run {
-        plan_id: plan.plan_id.clone(),
-        task_id: desk.task_id.to_owned(),
-        directory,
-        began: desk.host.now(),
-        actions: plan.actions.iter().map(named).collect(),
-    }
-}
-
 /// What the run decided, for `audit.reasoning`.
 fn reasoning(story: &Story) -> Vec<String> {
     let verdicts = story.verdicts.iter();
@@ -415,13 +402,8 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
         failure: problem.failure.clone(),
     });
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
-    let run = Run {
-        plan_id: error.plan_id.clone().unwrap_or_default(),
-        task_id: desk.task_id.to_owned(),
-        directory,
-        began: now.clone(),
-        actions: actions.collect(),
-    };
+    let plan_id = error.plan_id.clone().unwrap_or_default();
+    let run = desk.run(plan_id, directory, actions);
     let story = Story {
         verdicts: error.actions.iter().map(verdict).collect(),
         troubles: troubles.collect(),

@@ -9,6 +9,7 @@ use std::{cell::RefCell, collections::HashSet, rc::Rc};
 
 use camino::Utf8Path;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::journal::JOURNAL;
 use crate::{
@@ -46,6 +47,18 @@ pub(crate) struct Folder<'a> {
     dir: Dir<'a>,
     /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
+}
+
+/// The note of a plan under way: what it says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) plan_id: String,
+    pub(crate) task_id: String,
+    /// The run that carries the plan out. Notes of earlier versions do not have it.
+    #[serde(default)]
+    pub(crate) operation_id: String,
+    pub(crate) pid: i32,
+    pub(crate) began: String,
 }
 
 /// The names that backups have so far, and the directories on the way to them.
@@ -112,7 +125,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
-        Ok(self.dir.read(name, LONGEST_REPORT)?.0)
+        self.dir.read(name, LONGEST_REPORT)
     }
 
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
@@ -204,9 +217,8 @@ impl<'a> Folder<'a> {
     /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
     /// and names nothing.
     pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
-        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?;
-        let (bytes, _) = listed.unzip();
-        let slots = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default())
+        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?.unwrap_or_default();
+        let slots = String::from_utf8_lossy(&listed)
             .lines()
             .filter_map(|line| RelPath::parse(line).ok())
             .filter(|slot| self.is_slot(slot))
@@ -247,10 +259,11 @@ impl<'a> Folder<'a> {
     }
 
     /// Notes that the plan is under way, and by whom.
-    pub(crate) fn mark(&self, who: &[u8]) -> Result<(), FileError> {
-        let reports = reports(self.root)?;
-        reports.ensure_dir(UNFINISHED, PRIVATE)?;
-        marks(self.root)?.put(self.path.name(), who, 0o600)
+    pub(crate) fn mark(&self, mark: &Mark) -> Result<(), FileError> {
+        // Texts and a number: writing them to memory cannot fail.
+        let text = serde_json::to_vec(mark).unwrap_or_default();
+        reports(self.root)?.ensure_dir(UNFINISHED, PRIVATE)?;
+        marks(self.root)?.put(self.path.name(), &text, 0o600)
     }
 
     /// Waits until that note is on the disk.
@@ -364,9 +377,10 @@ pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, 
     Ok(names.filter_map(|name| Folder::open(root, &name).ok()))
 }
 
-/// What a plan under way said of itself.
-pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
-    Ok(marks(root)?.read(name, 1 << 20)?.0)
+/// The note of a plan under way, if it can be read.
+pub(crate) fn mark_of(root: &Root, name: &str) -> Option<Mark> {
+    let text = marks(root).and_then(|marks| marks.read(name, 1 << 20));
+    serde_json::from_slice(&text.ok()?).ok()
 }
 
 /// Removes the note of a plan that is settled, or whose directory is gone.

@@ -3,19 +3,16 @@
 //! A journal is acted on without a question only if it was written where it lies, and never beyond the rules
 //! of a plan.
 
-use rustix::io::Errno;
-use serde_json::Value;
-
 use crate::{
     plan::{
-        files::{FileError, Root},
+        files::{FileError, Root, there},
         limits::Limits,
     },
     task::RelPath,
 };
 
 use super::{
-    folder::{self, Folder},
+    folder::{Folder, mark_of},
     journal::{Account, Entry, Event, JOURNAL, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
@@ -59,42 +56,19 @@ pub(crate) enum Consent {
 /// Asks a person, who is shown what would change.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
-/// Settles every unfinished plan below the root, and tells of each before it is forgotten that it was
-/// unfinished. The caller holds the root's lock.
+/// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
+/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
+/// Every path must keep the rules of the limits.
 pub(crate) fn recover(
-    root: &Root,
-    limits: &Limits,
-    threads: usize,
-    tell: &mut dyn FnMut(&str, &End),
-) -> Result<(), FileError> {
-    folder::clear_begun(root)?;
-    for name in folder::unfinished(root)? {
-        recover_one(root, &name, limits, threads, None, tell)?;
-    }
-    Ok(())
-}
-
-/// The same for one plan. A journal that was not written here is acted on only if a person, who is asked,
-/// agrees. Every path must keep the rules of the limits.
-pub(crate) fn recover_one(
     root: &Root,
     name: &str,
     limits: &Limits,
     threads: usize,
     ask: Option<Ask<'_>>,
-    tell: &mut dyn FnMut(&str, &End),
-) -> Result<(), FileError> {
-    let end = match Folder::open(root, name) {
-        Ok(folder) => settle(&folder, limits, threads, ask)
-            .unwrap_or_else(|error| End::Stuck(vec![error.to_string()])),
-        Err(error) if error.errno == Errno::NOENT => return folder::forget(root, name),
-        Err(error) => End::Stuck(vec![error.to_string()]),
-    };
-    tell(name, &end);
-    if end.is_open() {
-        return Ok(());
-    }
-    folder::forget(root, name)
+) -> Option<End> {
+    let folder = there(Folder::open(root, name)).transpose()?;
+    let end = folder.and_then(|folder| settle(&folder, limits, threads, ask));
+    Some(end.unwrap_or_else(|error| End::Stuck(vec![error.to_string()])))
 }
 
 fn settle(
@@ -103,14 +77,12 @@ fn settle(
     threads: usize,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
-    let (mut journal, account) = match Journal::open(folder.dir()) {
-        Ok(opened) => opened,
-        Err(error) if error.errno == Errno::NOENT => return unrecorded(folder),
-        Err(error) => return Err(error),
+    let Some((mut journal, account)) = there(Journal::open(folder.dir()))? else {
+        return unrecorded(folder, limits);
     };
     let Account { state, origin, .. } = account;
     let state = match state {
-        State::Empty => return unrecorded(folder),
+        State::Empty => return unrecorded(folder, limits),
         // The record of the first change may have been cut off: the disk knows.
         State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
         state => state,
@@ -127,7 +99,7 @@ fn settle(
         return Ok(End::Declined);
     }
     match state {
-        State::Empty => unrecorded(folder),
+        State::Empty => unrecorded(folder, limits),
         State::Ready(_) => {
             folder.clear(&[])?;
             nothing_left(folder, &mut journal);
@@ -185,7 +157,10 @@ fn would_undo(entry: &Entry) -> String {
 }
 
 /// No record says anything: what was kept goes only where the tree is certainly as before.
-fn unrecorded(folder: &Folder<'_>) -> Result<End, FileError> {
+fn unrecorded(folder: &Folder<'_>, limits: &Limits) -> Result<End, FileError> {
+    if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
+        return Ok(End::AgainstRules(why));
+    }
     let doubts = in_doubt(folder)?;
     if doubts.is_empty() {
         folder.clear(&[])?;
@@ -237,11 +212,10 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
 /// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
 /// plan names its run.
 fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
-    let mark = folder::mark_of(folder.root(), folder.path().name())?;
-    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
-    let operation = mark.get("operation_id").and_then(Value::as_str);
+    let mark = mark_of(folder.root(), folder.path().name());
+    let operation = mark.map(|mark| mark.operation_id).unwrap_or_default();
     folder.dir().remove(JOURNAL)?;
-    Journal::begin(folder.dir(), &[], operation.unwrap_or_default())
+    Journal::begin(folder.dir(), &[], &operation)
 }
 
 /// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.

@@ -60,8 +60,14 @@ fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
-    let mut tell = |name: &str, end: &engine::End| settled.push((name.to_owned(), end.clone()));
-    engine::recover(&root, &limits, 4, &mut tell).map_err(|error| error.to_string())?;
+    engine::clear_begun(&root).map_err(|error| error.to_string())?;
+    for name in engine::unfinished(&root).map_err(|error| error.to_string())? {
+        let end = engine::recover(&root, &name, &limits, 4, None);
+        if !end.as_ref().is_some_and(engine::End::is_open) {
+            engine::forget(&root, &name).map_err(|error| error.to_string())?;
+        }
+        settled.extend(end.map(|end| (name, end)));
+    }
     let mut stuck = settled.iter().filter(|(_, end)| end.is_open());
     match stuck.next() {
         Some(stuck) => Err(format!("{stuck:?}")),
