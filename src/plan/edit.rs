@@ -260,12 +260,12 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
-        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } => {
-            must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::edit(text, edit, budget);
-        }
-        Edit::JsonRemove { .. } => {
-            must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
+        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } | Edit::JsonRemove { .. } => {
+            let instead = match edit {
+                Edit::JsonRemove { .. } => "use line_delete or text_replace",
+                _ => "use yaml_update",
+            };
+            must_not_be(Language::Yaml, name, instead)?;
             return json::edit(text, edit, budget);
         }
         Edit::YamlUpdate {

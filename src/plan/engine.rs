@@ -7,7 +7,6 @@ mod recover;
 mod stage;
 mod transaction;
 mod undo;
-mod unrecorded;
 
 pub(crate) use folder::{
     Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,

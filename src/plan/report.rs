@@ -9,7 +9,6 @@
 //! | `agent_logs/executor/{date}.jsonl` | [`log_lines`] | at the end |
 
 mod by_hand;
-mod checkpoints;
 mod execution;
 mod manifest;
 
@@ -172,12 +171,11 @@ pub(crate) fn log_lines(story: &Story) -> String {
 }
 
 fn checkpoint_made(change: &Change) -> Value {
-    let record = &change.record;
     json!({"checkpoint": {
         "checkpoint_id": change.checkpoint,
-        "file_path": record.target(),
-        "operation": record.kind,
-        "original_hash": record.hash_before(),
+        "file_path": change.target(),
+        "operation": change.kind,
+        "original_hash": change.hash_before(),
         "backup_location": change.backup,
     }})
 }

@@ -78,7 +78,7 @@ fn settled_under_lock(
 
 /// The same under a lock that is held. One that can be neither finished nor undone, or that may be
 /// anybody's, lets nothing else begin.
-pub(in crate::plan) fn settle_others(
+pub(crate) fn settle_others(
     root: &Root,
     desk: Desk<'_>,
     threads: usize,

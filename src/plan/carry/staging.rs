@@ -11,10 +11,7 @@ use crate::{
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
         read,
-        record::{
-            self, Atomicity, ChangeRecord, Fidelity, FileState, Foreseen, PreviewHash, Undo,
-            uuid_v4,
-        },
+        record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
     },
     task::{Bounds, Failure, PlanOrder, Preview, RelPath},
 };
@@ -25,19 +22,19 @@ use super::{stopped, telling};
 const KEPT_DAYS: i64 = 30;
 
 /// Stages every change, and keeps its record.
-pub(in crate::plan) struct Staging<'a> {
-    pub(in crate::plan) stage: Stage<'a>,
-    pub(in crate::plan) changes: Vec<record::Change>,
+pub(crate) struct Staging<'a> {
+    pub(crate) stage: Stage<'a>,
+    pub(crate) changes: Vec<record::Change>,
     /// The outermost first.
-    pub(in crate::plan) directories: Vec<RelPath>,
-    pub(in crate::plan) foreseen: Vec<Foreseen>,
+    pub(crate) directories: Vec<RelPath>,
+    pub(crate) foreseen: Vec<Foreseen>,
     /// What new directories could not be given: told of the file for which they are made.
     lost: Kept,
     host: &'a Host,
 }
 
 impl<'a> Staging<'a> {
-    pub(in crate::plan) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
+    pub(crate) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
         Self {
             stage,
             changes: Vec::new(),
@@ -49,7 +46,7 @@ impl<'a> Staging<'a> {
     }
 
     /// What is staged, and what takes it back.
-    pub(in crate::plan) fn ready(self) -> (Stage<'a>, Undo) {
+    pub(crate) fn ready(self) -> (Stage<'a>, Undo) {
         let created = self.host.now();
         let undo = Undo {
             id: uuid_v4(self.host.random_bytes()),
@@ -102,10 +99,8 @@ impl Sink for Staging<'_> {
         };
         fidelity.degraded.append(&mut self.lost);
         let backup = self.stage.entries().last().and_then(|entry| entry.pre());
-        let backup = backup.map(|pre| pre.backup.clone());
-        let checkpoint = uuid_v4(self.host.random_bytes());
         let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
-        let record = ChangeRecord {
+        self.changes.push(record::Change {
             actions: change.actions.to_vec(),
             kind: foreseen.kind,
             path: foreseen.path.clone(),
@@ -114,13 +109,10 @@ impl Sink for Staging<'_> {
             after,
             diff,
             fidelity,
-        };
-        self.foreseen.push(foreseen);
-        self.changes.push(record::Change {
-            record,
-            checkpoint,
-            backup,
+            checkpoint: uuid_v4(self.host.random_bytes()),
+            backup: backup.map(|pre| pre.backup.clone()),
         });
+        self.foreseen.push(foreseen);
         Ok(())
     }
 }

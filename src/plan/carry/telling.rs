@@ -24,21 +24,16 @@ use crate::{
 };
 
 /// Everything that is told of one plan, as it becomes known.
-pub(in crate::plan) struct Teller<'a> {
-    pub(in crate::plan) desk: Desk<'a>,
+pub(crate) struct Teller<'a> {
+    pub(crate) desk: Desk<'a>,
     clock: Moment,
-    pub(in crate::plan) story: Story,
+    pub(crate) story: Story,
     /// Drawn once, so that a report that is written twice is the same report.
     ids: Vec<Uuid>,
 }
 
 impl<'a> Teller<'a> {
-    pub(in crate::plan) fn new(
-        desk: Desk<'a>,
-        jail: Jail,
-        run: Run,
-        warnings: Vec<String>,
-    ) -> Self {
+    pub(crate) fn new(desk: Desk<'a>, jail: Jail, run: Run, warnings: Vec<String>) -> Self {
         Self {
             desk,
             clock: desk.host.moment(),
@@ -51,7 +46,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The note of a plan under way, for `status` and `cancel`.
-    pub(in crate::plan) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         let run = &self.story.run;
         Mark {
             plan_id: run.plan_id.clone(),
@@ -63,13 +58,13 @@ impl<'a> Teller<'a> {
     }
 
     /// Something failed that belongs to no single action.
-    pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
+    pub(crate) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.story.troubles.push(Trouble { at, failure });
     }
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
-    pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
+    pub(crate) fn failure(&self) -> Option<&Failure> {
         let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
@@ -80,7 +75,7 @@ impl<'a> Teller<'a> {
     }
 
     /// How each change was made.
-    pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
+    pub(crate) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.story.undo else {
             return;
         };
@@ -89,19 +84,19 @@ impl<'a> Teller<'a> {
             .zip(captures)
             .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
         for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
-            change.record.fidelity.capture = *capture;
+            change.fidelity.capture = *capture;
         }
     }
 
     /// The plan was given up: `at` is the file at which it failed, if it was one.
-    pub(in crate::plan) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
+    pub(crate) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
         match end {
             UndoEnd::NothingChanged => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
                 let changes = self.story.changes().iter();
-                let left = changes.filter(|Change { record, .. }| {
-                    Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
+                let left = changes.filter(|change| {
+                    Conflict::any_at(&conflicts, &change.path, change.from.as_ref())
                 });
                 let left = left.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Done { at: now, left };
@@ -127,12 +122,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
+    pub(crate) fn completed(&self, id: &ActionId) -> bool {
         let mut verdicts = self.story.verdicts.iter();
         verdicts.any(|verdict| verdict.action == *id && verdict.is_completed())
     }
 
-    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
+    pub(crate) fn fail(&mut self, id: &ActionId, failure: &Failure) {
         for verdict in &mut self.story.verdicts {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
@@ -141,7 +136,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The plan failed while its actions were looked at (R-001-126).
-    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
+    pub(crate) fn none_tried(&mut self, plan: &Plan) {
         let now = self.desk.host.now();
         let verdict = |action| {
             let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
@@ -152,7 +147,7 @@ impl<'a> Teller<'a> {
 
     /// The plan is to be taken back for what failed after all was done: what waits for that, and under
     /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
-    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
+    pub(crate) fn hold_back(&mut self, plan: &Plan) {
         let order = graph::order(&plan.actions).unwrap_or_default();
         let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
         let mut halted = None;
@@ -179,7 +174,7 @@ impl<'a> Teller<'a> {
     }
 
     /// A plan that failed before its first change lists as completed what would have been (C-24).
-    pub(in crate::plan) fn nothing_changed(&mut self) {
+    pub(crate) fn nothing_changed(&mut self) {
         if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
             self.story.warnings.push(
                 "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
@@ -190,8 +185,8 @@ impl<'a> Teller<'a> {
     /// The action that changes that file failed, and those after it were not tried (R-001-181).
     fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
         let at_it = |at: &RelPath| {
-            let mut records = self.story.changes().iter().map(|change| &change.record);
-            records.find(|record| record.path == *at || record.from.as_ref() == Some(at))
+            let mut changes = self.story.changes().iter();
+            changes.find(|change| change.path == *at || change.from.as_ref() == Some(at))
         };
         let blamed = at
             .and_then(at_it)
@@ -232,7 +227,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The same as files of the report directory.
-    pub(in crate::plan) fn documents(&mut self) -> Documents {
+    pub(crate) fn documents(&mut self) -> Documents {
         let reports = self.reports();
         let mut documents = vec![
             (EXECUTION_REPORT, bytes(&reports.execution)),
@@ -245,7 +240,7 @@ impl<'a> Teller<'a> {
 
     /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
     /// the caller has them as well.
-    pub(in crate::plan) fn leave(&mut self, folder: &Folder<'_>) {
+    pub(crate) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.story.undo.is_none() {
@@ -266,7 +261,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The end: the log is written, and the caller told.
-    pub(in crate::plan) fn finish(mut self, folder: &Folder<'_>) -> Finished {
+    pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Finished {
         if let Err(error) = log(folder.root(), self.ended()) {
             self.story
                 .warnings
@@ -283,7 +278,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The same if no report could be written.
-    pub(in crate::plan) fn unwritten(mut self) -> Finished {
+    pub(crate) fn unwritten(mut self) -> Finished {
         let reports = self.reports();
         let story = &self.story;
         let status = story.status();
@@ -299,9 +294,9 @@ impl<'a> Teller<'a> {
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
         // Of a renamed file both names.
-        let paths = |Change { record, .. }: &Change| {
-            let path = record.path.clone();
-            [Some(path), record.from.clone()].into_iter().flatten()
+        let paths = |change: &Change| {
+            let path = change.path.clone();
+            [Some(path), change.from.clone()].into_iter().flatten()
         };
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
@@ -356,7 +351,7 @@ fn reasoning(story: &Story) -> Vec<String> {
 }
 
 /// `1 file`, `2 files`.
-pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
@@ -376,7 +371,7 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.
-pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
         return Finished::refused(error.failure());
     };

@@ -375,6 +375,17 @@ fn a_link_is_followed_inside_the_root_and_stays_a_link() {
 }
 
 #[test]
+fn a_rule_about_a_file_in_a_linked_directory_is_held_against_the_file_itself() {
+    let lab = Lab::new(&[("dir/real.txt", "one\n")]);
+    std::os::unix::fs::symlink("dir", lab.root.join("link")).unwrap();
+    let mut action = replace("a001", "link/real.txt", "one", "two");
+    action["validation_rules"] = json!(["file_exists", {"type": "contains", "text": "two"}]);
+    let finished = lab.run(plan(json!([action])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("dir/real.txt"), "two\n");
+}
+
+#[test]
 fn no_link_leads_out_of_the_root_r_001_157_r_001_158() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
     let outside = tempfile::tempdir().unwrap();

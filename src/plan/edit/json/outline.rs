@@ -126,7 +126,7 @@ pub(super) fn check(body: &str) -> Result<(), EditError> {
 }
 
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
-fn starts_line(body: &str, from: usize, at: usize) -> bool {
+pub(super) fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
     let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
     before

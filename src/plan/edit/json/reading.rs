@@ -10,7 +10,7 @@ use crate::plan::edit::{EditError, Language, Position, When, path::Step};
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan::edit) enum Grammar {
+pub(crate) enum Grammar {
     Strict,
     /// Comments or trailing commas.
     Loose,
@@ -141,28 +141,20 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
+    /// What the text of this value says.
     fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null => self.mark(b'0'),
-            Value::Bool(value) => self.mark(if *value { b't' } else { b'f' }),
-            Value::Number(number) => self.text(b'n', &number.to_string()),
-            Value::String(text) => self.text(b's', text),
-            Value::Array(items) => {
-                self.mark(b'[');
-                for item in items {
-                    self.value(item);
-                }
-                self.mark(b']');
-            }
-            Value::Object(members) => {
-                self.mark(b'{');
-                for (key, value) in members {
-                    self.text(b'k', key);
-                    self.value(value);
-                }
-                self.mark(b'}');
-            }
-        }
+        let mut sums = Sums {
+            is: std::mem::take(self),
+            becomes: Self::default(),
+        };
+        let node = Node {
+            sums: &mut sums,
+            part: Part::Goes,
+            change: None,
+        };
+        // It is JSON: it was read as such, and is written by the same library.
+        let _ = node.deserialize(&mut Deserializer::from_str(&value.to_string()));
+        *self = sums.is;
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    outline::{Container, Habits, Outline, Picked, indent},
+    outline::{Container, Habits, Outline, Picked, indent, starts_line},
     reading::comment_length,
 };
 use crate::plan::edit::{
@@ -29,8 +29,7 @@ impl<'b> Container<'b> {
 
     /// Whether nothing but blanks is before it on its line.
     fn on_own_line(&self, at: usize) -> bool {
-        let start = line_start(self.body, at);
-        start > self.start && self.text(start..at).trim().is_empty()
+        starts_line(self.body, self.start, at)
     }
 
     /// The end of the comments that follow on the same line, if the line ends with them.

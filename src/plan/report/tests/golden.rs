@@ -403,9 +403,9 @@ fn the_worst_file_decides_what_is_promised() {
     use crate::plan::record::{Atomicity, Capture};
     let mut story = story();
     let changes = &mut story.undo.as_mut().unwrap().changes;
-    changes[1].record.fidelity.atomicity = Atomicity::InPlace;
-    changes[2].record.fidelity.capture = Capture::Weak;
-    changes[2].record.fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
+    changes[1].fidelity.atomicity = Atomicity::InPlace;
+    changes[2].fidelity.capture = Capture::Weak;
+    changes[2].fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
     assert_eq!(
         json_of(&told(&story).execution)["guarantees"],
         json!({
