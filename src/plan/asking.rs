@@ -7,28 +7,30 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanName, RelPath},
+    task::{Failure, Fault, Outcome, PlanName, RelPath},
 };
 
 use super::{
-    Desk, Finished,
+    Desk,
     engine::{
         Account, Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of,
         unfinished,
     },
     files::Root,
+    nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
+    reported,
 };
 
-pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
-    let told = || -> Result<Finished, Failure> {
+pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
+    let told = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
         if let Some((name, mark)) = under_way(&root, plan)? {
             let sentence = format!(
                 "Plan {} is under way in process {} ({REPORTS}/{name}).",
                 mark.plan_id, mark.pid
             );
-            return Ok(Finished::nothing_done(sentence));
+            return Ok(nothing_done(sentence));
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
@@ -46,18 +48,18 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
         if folder.dir().look(MANIFEST)?.is_none() {
             files.rollback_manifest = None;
         }
-        Ok(Finished {
-            files: Some(files),
-            report,
-            ..Finished::nothing_done(sentence)
-        })
+        let told = Outcome {
+            execution_report: Some(report).filter(|report| !report.is_null()),
+            ..nothing_done(sentence)
+        };
+        Ok(reported(told, files))
     };
-    told().unwrap_or_else(Finished::refused)
+    told().unwrap_or_else(refused)
 }
 
 /// Asks the process that is at work on a plan to stop and undo.
-pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
-    let asked = || -> Result<Finished, Failure> {
+pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Outcome {
+    let asked = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
         let none = || {
             let message = "no such plan is under way below this root; nothing was cancelled";
@@ -66,12 +68,12 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
         let (_, mark) = under_way(&root, plan)?.ok_or_else(none)?;
         let pid = Pid::from_raw(mark.pid).ok_or_else(none)?;
         kill_process(pid, Signal::TERM).map_err(|_| none())?;
-        Ok(Finished::nothing_done(format!(
+        Ok(nothing_done(format!(
             "Asked process {} to stop and undo plan {}; its own answer tells how it ended.",
             mark.pid, mark.plan_id
         )))
     };
-    asked().unwrap_or_else(Finished::refused)
+    asked().unwrap_or_else(refused)
 }
 
 /// The plan of that name, if a living process of ours is at work on it.

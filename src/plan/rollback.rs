@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Belief, Bounds, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Belief, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
 
 use super::{
-    Desk, Finished,
+    Desk,
     asking::find,
     carry::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
@@ -21,8 +21,9 @@ use super::{
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
+    nothing_done,
     record::{ActionEnd, Jail, Verdict},
-    report::{MANIFEST, Manifest, ManifestError, Point, bytes},
+    report::{MANIFEST, Manifest, Point, bytes},
 };
 
 /// For a rollback as a whole (R-001-173).
@@ -30,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
-pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Finished {
+pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
     in_the_root(desk, Faults::asked(), |root, jail| {
         undo(order, desk, jail, root)
     })
@@ -42,7 +43,7 @@ fn undo(
     desk: Desk<'_>,
     jail: Jail,
     root: &Root,
-) -> Result<Finished, Failure> {
+) -> Result<Outcome, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
     let limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
@@ -50,14 +51,14 @@ fn undo(
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text)?;
-    manifest.usable(desk.host.timestamp())?;
+    let mut manifest = Manifest::parse(&text).map_err(unfit)?;
+    manifest.usable(desk.host.timestamp()).map_err(unfit)?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
         finished.put(&[(MANIFEST, bytes(&manifest))])?;
-        return Ok(Finished::nothing_done(
+        return Ok(nothing_done(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }
@@ -182,7 +183,7 @@ fn left_to_do(
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest.to_restore(&order.checkpoints)? {
+    for point in manifest.to_restore(&order.checkpoints).map_err(unfit)? {
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -413,8 +414,6 @@ fn no_manifest(error: FileError) -> Failure {
     error.into()
 }
 
-impl From<ManifestError> for Failure {
-    fn from(error: ManifestError) -> Self {
-        unusable(format!("the rollback manifest cannot be used: {error}"))
-    }
+fn unfit(why: String) -> Failure {
+    unusable(format!("the rollback manifest cannot be used: {why}"))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
         report::{MANIFEST, SCRIPT},
     },
     task::RelPath,
@@ -102,7 +102,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
-        let path = to_open(&format!("{REPORTS}/{name}"))?;
+        let path = joined("open", &format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
         Ok(Self {
             root,
@@ -129,7 +129,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
-        to_name(format!("{}/{rest}", self.path))
+        joined("name", &format!("{}/{rest}", self.path))
     }
 
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
@@ -205,7 +205,7 @@ impl<'a> Folder<'a> {
             beside = Some(dir);
         }
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot = to_name(slot)?;
+        let slot = joined("name", &slot)?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
         let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
@@ -369,7 +369,7 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
 
 /// The report directories, the newest first.
 pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, FileError> {
-    let names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
+    let names = list(there(root.dir(Some(&joined("open", REPORTS)?)))?)?;
     let names = names
         .into_iter()
         .rev()
@@ -389,11 +389,11 @@ pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
-    root.dir(Some(&to_open(&format!("{REPORTS}/{UNFINISHED}"))?))
+    root.dir(Some(&joined("open", &format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = to_open(REPORTS)?;
+    let path = joined("open", REPORTS)?;
     for dir in path.ancestors().chain([path.clone()]) {
         root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
     }
@@ -402,14 +402,6 @@ fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
 
 fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
     dir.map_or(Ok(Vec::new()), |dir| dir.list())
-}
-
-fn to_open(path: &str) -> Result<RelPath, FileError> {
-    RelPath::parse(path).map_err(|_| FileError::of("open", path)(Errno::INVAL))
-}
-
-fn to_name(path: String) -> Result<RelPath, FileError> {
-    RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
 }
 
 /// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.

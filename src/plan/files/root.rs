@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults, there};
+use super::{FileError, faults::Faults, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Root {
             Some(dir) => format!("{dir}/{rest}"),
             None => rest.to_owned(),
         };
-        RelPath::parse(&real).map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+        joined("resolve", &real)
     }
 
     /// The innermost directory, or link, that is there on the way to a directory that is missing.

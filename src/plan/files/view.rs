@@ -14,7 +14,7 @@ use rustix::{fs::Access, io::Errno};
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, Root, there};
+use super::{Dir, Facts, FileError, Kind, Root, joined, there};
 
 #[derive(Debug)]
 pub(crate) struct View<'a> {
@@ -123,8 +123,7 @@ impl<'a> View<'a> {
                 Some(dir) => format!("{dir}/{}", path.name()),
                 None => path.name().to_owned(),
             };
-            return RelPath::parse(&whole)
-                .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG));
+            return joined("resolve", &whole);
         }
         let real = self.root.real(path)?;
         self.real.borrow_mut().insert(parent, real.parent());
