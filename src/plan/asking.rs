@@ -12,10 +12,7 @@ use crate::{
 
 use super::{
     Desk,
-    engine::{
-        Account, Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of,
-        unfinished,
-    },
+    engine::{Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of, unfinished},
     files::Root,
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
@@ -163,27 +160,39 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     let Ok(folders) = finished(&root) else {
         return Fate::Unknown;
     };
-    for folder in folders {
-        let Ok(account) = account(folder.dir()) else {
-            continue;
-        };
-        if account.operation == operation_id {
-            return fate_by(&folder, account);
-        }
+    let told = folders.filter_map(|folder| {
+        let account = account(folder.dir()).ok()?;
+        // A journal that was not written here tells nothing.
+        let ours = account.operation == operation_id && account.origin == Origin::Here;
+        ours.then(|| fate_by(&folder, account.state))
+    });
+    let mut told: Vec<Fate> = told.collect();
+    // A run has one journal. If there are more, one that says that the plan was finished decides.
+    if let Some(made) = told
+        .iter()
+        .position(|fate| matches!(fate, Fate::Made { .. }))
+    {
+        return told.swap_remove(made);
     }
-    Fate::Unknown
+    match told.pop() {
+        Some(fate) if told.is_empty() => fate,
+        _ => Fate::Unknown,
+    }
 }
 
-/// A journal that was not written here tells nothing.
-fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
-    match (account.origin, account.state) {
-        (Origin::Here, State::Done(entries)) => Fate::Made {
+fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
+    match state {
+        State::Done(entries) => Fate::Made {
             directory: folder.path().to_string(),
             changed: entries.iter().flat_map(changed_by).collect(),
         },
         // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
-        (Origin::Here, State::RolledBack(spared)) if spared.is_empty() => Fate::NotMade,
-        (Origin::Here | Origin::Unproven, _) => Fate::Unknown,
+        State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
+        State::Empty
+        | State::Ready(_)
+        | State::Applying(_)
+        | State::RolledBack(_)
+        | State::Foreign => Fate::Unknown,
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a> Carrier<'a> {
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
-            .and_then(Stage::open);
+            .and_then(|folder| Stage::open(folder, self.desk.operation_id));
         let stage = match stage {
             Ok(stage) => stage,
             Err(error) => return ControlFlow::Break(refused(error.into())),
@@ -243,7 +243,7 @@ pub(super) fn make<'a>(
         (SCRIPT, report::script(&manifest).into_bytes()),
     ];
     teller.story.undo = Some(undo);
-    let armed = stage.arm(&documents, threads, teller.desk.operation_id)?;
+    let armed = stage.arm(&documents, threads)?;
     teller.desk.course.set(Reach::Changing);
     let made = armed.apply(stopped).and_then(|applied| {
         teller.captured(applied.entries(), &applied.captures);

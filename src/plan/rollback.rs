@@ -77,7 +77,7 @@ fn undo(
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
     own.mark(&teller.mark())?;
-    let mut staging = Staging::new(Stage::open(own)?, desk.host);
+    let mut staging = Staging::new(Stage::open(own, desk.operation_id)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
         teller.story.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)

@@ -175,6 +175,16 @@ impl<'a> Folder<'a> {
         })
     }
 
+    /// Whether anything is kept in slots.
+    pub(super) fn has_slots(&self) -> Result<bool, FileError> {
+        Ok(self.dir.look(STAGED)?.is_some() || self.dir.look(ELSEWHERE)?.is_some())
+    }
+
+    /// Whether originals are kept, or a list of them.
+    pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
+        Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
+    }
+
     /// The directory of the backups.
     pub(super) fn backups(&self) -> Result<RelPath, FileError> {
         self.below(BACKUPS)

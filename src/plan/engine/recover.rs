@@ -5,18 +5,17 @@
 
 use crate::{
     plan::{
-        files::{FileError, Kind, Root, there},
+        files::{FileError, Root, there},
         limits::Limits,
-        report::{MANIFEST, Manifest, Point},
     },
-    task::{Bounds, RelPath},
+    task::RelPath,
 };
 
 use super::{
-    folder::{Folder, mark_of},
-    journal::{Account, Entry, Event, JOURNAL, Journal, Origin, State, Way},
+    folder::Folder,
+    journal::{Account, Entry, Event, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
-    undo::{Conflict, sha256},
+    undo::Conflict,
 };
 
 /// What became of a plan that was found unfinished.
@@ -78,11 +77,14 @@ fn settle(
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
     let Some((mut journal, account)) = there(Journal::open(folder.dir()))? else {
-        return unrecorded(folder, limits);
+        return unrecorded(folder, limits, Silent::Gone);
     };
     let Account { state, origin, .. } = account;
     let state = match state {
-        State::Empty => return unrecorded(folder, limits),
+        State::Empty => return unrecorded(folder, limits, Silent::Blank),
+        State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
+            return unrecorded(folder, limits, Silent::Blank);
+        }
         // The record of the first change may have been cut off: the disk knows.
         State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
         state => state,
@@ -99,7 +101,7 @@ fn settle(
         return Ok(End::Declined);
     }
     match state {
-        State::Empty => unrecorded(folder, limits),
+        State::Empty => unrecorded(folder, limits, Silent::Blank),
         State::Ready(_) => {
             folder.clear(&[])?;
             nothing_left(folder, &mut journal);
@@ -156,24 +158,32 @@ fn would_undo(entry: &Entry) -> String {
     }
 }
 
-/// No record says anything: what was kept goes only where the tree is certainly as before.
-fn unrecorded(folder: &Folder<'_>, limits: &Limits) -> Result<End, FileError> {
+/// Settles a plan whose journal does not name its entries. The journal is made before the slots, and its entries are
+/// written before the backups and the manifest. So where one of these is, somebody removed or cut the journal, and they
+/// may hold the only originals. A blank journal can also be the result of a power failure before the first change.
+fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<End, FileError> {
     if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
         return Ok(End::AgainstRules(why));
     }
-    let doubts = in_doubt(folder)?;
-    if doubts.is_empty() {
+    let slots = match silent {
+        Silent::Gone => folder.has_slots()?,
+        Silent::Blank => false,
+    };
+    if !slots && !folder.has_checkpoint()? {
         folder.clear(&[])?;
-        if let Ok(mut journal) = begun_anew(folder) {
-            nothing_left(folder, &mut journal);
-        }
         return Ok(End::NothingChanged);
     }
     Ok(End::Stuck(vec![format!(
-        "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
-        folder.path(),
-        doubts.join(", ")
+        "{0} has no journal that says what was changed. Nothing was changed or removed. If you do not know where that directory comes from, remove it. Else compare your files with {0}/backups/ and {0}/staged/, put back what you want to have back, and remove {0}",
+        folder.path()
     )]))
+}
+
+/// Why a journal says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Silent {
+    Gone,
+    Blank,
 }
 
 /// Whether none of these changes was made, or all of them are taken back.
@@ -207,15 +217,6 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
         }
     }
     Ok(true)
-}
-
-/// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
-/// plan names its run.
-fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
-    let mark = mark_of(folder.root(), folder.path().name());
-    let operation = mark.map(|mark| mark.operation_id).unwrap_or_default();
-    folder.dir().remove(JOURNAL)?;
-    Journal::begin(folder.dir(), &[], &operation)
 }
 
 /// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
@@ -275,100 +276,4 @@ fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
         "`{path}` is neither a slot nor a backup of {}",
         folder.path()
     )
-}
-
-/// What may be the only original of a file, and what may have been changed: paths. Where there are none, nothing
-/// of the tree has changed. The manifest is written before the journal, and the backups before the manifest: in a
-/// directory without any of them, slots hold only what was to come.
-fn in_doubt(folder: &Folder<'_>) -> Result<Vec<String>, FileError> {
-    let root = folder.root();
-    let manifest = folder.report(MANIFEST).ok();
-    let manifest = manifest.and_then(|bytes| Manifest::parse(&bytes).ok());
-    let points = manifest.map(|manifest| manifest.checkpoints);
-    let points = points.unwrap_or_default();
-    let mut doubts = Vec::new();
-    for point in &points {
-        if !is_as_before(root, point)? {
-            doubts.push(point.file_path.to_string());
-        }
-    }
-    let backups = folder.backups()?;
-    if root
-        .look(&backups)?
-        .is_some_and(|facts| facts.kind == Kind::Dir)
-    {
-        for backup in files_below(root, &backups)? {
-            let known = points
-                .iter()
-                .find(|point| point.backup_location.as_ref() == Some(&backup))
-                .map(|point| point.file_path.clone());
-            if !is_in_tree(root, &backup, known.or_else(|| original(&backups, &backup)))? {
-                doubts.push(backup.to_string());
-            }
-        }
-    }
-    Ok(doubts)
-}
-
-/// Whether a file is as it was before the plan that has this checkpoint.
-fn is_as_before(root: &Root, point: &Point) -> Result<bool, FileError> {
-    let now = hash_of(root, &point.file_path)?;
-    Ok(match &point.original_hash {
-        Some(original) => now.as_ref() == Some(original),
-        None => now.is_none() || now != point.result_hash,
-    })
-}
-
-fn hash_of(root: &Root, path: &RelPath) -> Result<Option<String>, FileError> {
-    let Some(dir) = there(root.parent(path))? else {
-        return Ok(None);
-    };
-    match dir.look(path.name())?.map(|facts| facts.kind) {
-        Some(Kind::File) => sha256(&dir, path.name()).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// The file that a backup is of, by its own path.
-fn original(backups: &RelPath, backup: &RelPath) -> Option<RelPath> {
-    let below = backup.as_path().strip_prefix(backups.as_path()).ok()?;
-    RelPath::parse(below.as_str().strip_suffix(".bak")?).ok()
-}
-
-/// Whether the tree has all that a backup holds: it is the same file, or begins with the same bytes. A copy
-/// may be unfinished.
-fn is_in_tree(root: &Root, backup: &RelPath, of: Option<RelPath>) -> Result<bool, FileError> {
-    let Some(of) = of else {
-        return Ok(false);
-    };
-    let (kept, now) = (root.look(backup)?, root.look(&of)?);
-    let (Some(kept), Some(now)) = (kept, now) else {
-        return Ok(false);
-    };
-    if (kept.dev, kept.ino) == (now.dev, now.ino) {
-        return Ok(true);
-    }
-    if now.kind != Kind::File || kept.bytes > now.bytes || now.bytes > Bounds::MAX_FILE_BYTES {
-        return Ok(false);
-    }
-    let kept = root.read(backup, Bounds::MAX_FILE_BYTES)?;
-    let now = root.read(&of, Bounds::MAX_FILE_BYTES)?;
-    Ok(now.starts_with(&kept))
-}
-
-/// The regular files below a directory; nothing else is an original.
-fn files_below(root: &Root, path: &RelPath) -> Result<Vec<RelPath>, FileError> {
-    let dir = root.dir(Some(path))?;
-    let mut files = Vec::new();
-    for name in dir.list()? {
-        let Ok(child) = RelPath::parse(&format!("{path}/{name}")) else {
-            continue;
-        };
-        match dir.look(&name)?.map(|facts| facts.kind) {
-            Some(Kind::Dir) => files.extend(files_below(root, &child)?),
-            Some(Kind::File) => files.push(child),
-            Some(Kind::Link | Kind::Other) | None => {}
-        }
-    }
-    Ok(files)
 }

@@ -9,13 +9,14 @@ use crate::{
 
 use super::{
     folder::{BackupNames, Folder},
-    journal::{Entry, Post, Pre, Way},
+    journal::{Entry, JOURNAL, Journal, Post, Pre, Way},
 };
 
 /// The entries of a plan, collected while their content is made.
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     pub(super) folder: Folder<'a>,
+    pub(super) journal: Journal,
     pub(super) entries: Vec<Entry>,
     /// Made by us, and to be on the disk before anything is changed.
     pub(super) made: Vec<RelPath>,
@@ -48,11 +49,14 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 }
 
 impl<'a> Stage<'a> {
-    pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
+    /// `operation` is the id of the run that carries the plan out.
+    pub(crate) fn open(folder: Folder<'a>, operation: &str) -> Result<Self, FileError> {
+        let journal = Journal::begin(folder.dir(), operation)?;
         folder.make_slots()?;
         let mount = folder.dir().mount()?;
         Ok(Self {
             folder,
+            journal,
             entries: Vec::new(),
             made: Vec::new(),
             mount,
@@ -150,6 +154,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
         self.folder.clear(&[])?;
+        self.folder.dir().remove(JOURNAL)?;
         Ok(self.folder)
     }
 

@@ -78,29 +78,29 @@ impl<'a> Stage<'a> {
 
     /// The checkpoint: every original safe, every document and the journal on the disk.
     pub(crate) fn arm(
-        self,
+        mut self,
         documents: &Documents,
         threads: usize,
-        operation: &str,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
-        let made = self.made.clone();
-        let ready = self.checkpoint().and_then(|backups| {
+        let made = std::mem::take(&mut self.made);
+        // The entries come first: where there are backups or a manifest, a journal without entries was cut.
+        let noted = self.journal.ready(self.folder.dir(), &self.entries);
+        let kept = noted.map_err(ApplyError::from);
+        let ready = kept.and_then(|()| self.checkpoint()).and_then(|backups| {
             self.folder.put(documents)?;
-            let journal = Journal::begin(self.folder.dir(), &self.entries, operation)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
             files.push(self.folder.below(JOURNAL)?);
             files.extend(self.folder.list_of_slots()?);
             for (name, _) in documents {
                 files.push(self.folder.below(name)?);
             }
-            sync(&self.folder, &self.entries, &files, threads)?;
-            Ok(journal)
+            Ok(sync(&self.folder, &self.entries, &files, threads)?)
         });
         match ready {
-            Ok(journal) => Ok(Armed {
+            Ok(()) => Ok(Armed {
                 folder: self.folder,
                 entries: self.entries,
-                journal,
+                journal: self.journal,
                 threads,
             }),
             Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
@@ -371,7 +371,8 @@ fn sync(
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
-    let end = match folder.clear(&[]) {
+    let cleared = folder.clear(&[]);
+    let end = match cleared.and_then(|()| folder.dir().remove(JOURNAL)) {
         Ok(()) => UndoEnd::NothingChanged,
         Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
     };

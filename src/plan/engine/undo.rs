@@ -222,9 +222,11 @@ fn undo_delete(
     pre: &Pre,
 ) -> Result<Undone, FileError> {
     let (staged, now) = (root.look(slot)?, root.look(path)?);
-    let never = now.is_some_and(|facts| facts.ino == pre.facts.ino);
-    if never || staged.is_none() && now.is_some() {
+    if now.is_some_and(|facts| facts.ino == pre.facts.ino) {
         return Ok(None);
+    }
+    if staged.is_none() && now.is_some() {
+        return as_before(root, path, pre);
     }
     let Some(dir) = there(root.parent(path))? else {
         return stays(
@@ -248,9 +250,11 @@ fn undo_delete(
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
     let (here, there) = (root.look(path)?, root.look(to)?);
-    // Where another file stands, it was never made: somebody else has exchanged the file before.
-    if here.is_some_and(|facts| there.is_none() || facts.ino == pre.facts.ino) {
+    if here.is_some_and(|facts| facts.ino == pre.facts.ino) {
         return Ok(None);
+    }
+    if here.is_some() && there.is_none() {
+        return as_before(root, path, pre);
     }
     if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
         return stays(to, "the renamed file was exchanged since; it stays");
@@ -262,12 +266,37 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
     match root.look(slot)?.map(|facts| facts.kind) {
         None => Ok(None),
-        Some(Kind::Dir) => move_back(root, slot, path, "something else was put there; it stays"),
+        Some(Kind::Dir) => {
+            let holds = root.dir(Some(slot))?.list()?;
+            if holds.is_empty() {
+                return move_back(root, slot, path, "something else was put there; it stays");
+            }
+            // The directory was empty when it was set aside.
+            root.parent(path)?.ensure_dir(path.name(), 0o777)?;
+            stays(
+                path,
+                format!(
+                    "somebody put files into it while it was set aside; they are kept in {slot}"
+                ),
+            )
+        }
         Some(_) => {
             let what = format!("the directory is gone; what is at {slot} is no directory");
             stays(path, what)
         }
     }
+}
+
+/// What stands at a path is the original, or the file of somebody else. Whether the change was made is not known.
+fn as_before(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
+    if is_original(root, path, pre)? {
+        return Ok(None);
+    }
+    let what = format!(
+        "another file stands there; the original is kept as {}",
+        pre.backup
+    );
+    stays(path, what)
 }
 
 /// Moves what is at `from` back to its path. Where others have put something there, that stays: `taken`
@@ -311,7 +340,11 @@ fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError
     let Some(dir) = there(root.parent(path))? else {
         return Ok(false);
     };
-    let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes);
+    // Somebody may have added permissions to a copy, for example set-user-ID.
+    let fits = |facts: &Facts| {
+        (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
+            && facts.mode & !pre.facts.mode == 0
+    };
     Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
 }
 
