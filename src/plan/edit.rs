@@ -152,6 +152,13 @@ fn place(at: Option<Position>) -> String {
 }
 
 impl EditError {
+    /// The result of an edit is not what was meant.
+    fn risky(problem: &str) -> Self {
+        Self::Refused(format!(
+            "the edit cannot be made safely: its result {problem}; make it with text_replace"
+        ))
+    }
+
     fn after(mut self) -> Self {
         if let Self::Invalid { when, .. } = &mut self {
             *when = When::After;
@@ -228,6 +235,23 @@ fn grammar(name: &RelPath) -> Grammar {
         Grammar::Loose
     } else {
         Grammar::Strict
+    }
+}
+
+impl Language {
+    /// The text is not of this language, as is seen at that byte.
+    fn invalid(
+        self,
+        problem: impl Into<String>,
+        text: &str,
+        at: impl Into<Option<usize>>,
+    ) -> EditError {
+        EditError::Invalid {
+            language: self,
+            problem: problem.into(),
+            at: at.into().map(|at| Position::of(text, at)),
+            when: When::Before,
+        }
     }
 }
 

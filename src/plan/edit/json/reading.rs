@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
 
-use crate::plan::edit::{EditError, Language, Position, When, path::Step};
+use crate::plan::edit::{EditError, Language, path::Step};
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,30 +78,21 @@ pub(super) fn not_strict(body: &str) -> EditError {
     let read: Result<IgnoredAny, _> = serde_json::from_str(body);
     let (problem, at) = match read {
         Err(error) => told(body, &error),
-        Ok(_) => ("comments".to_owned(), Position::of(body, 0)),
+        Ok(_) => ("comments".to_owned(), 0),
     };
     let problem = format!(
         "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
     );
-    invalid(problem, Some(at))
-}
-
-pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
-    EditError::Invalid {
-        language: Language::Json,
-        problem,
-        at,
-        when: When::Before,
-    }
+    Language::Json.invalid(problem, body, at)
 }
 
 fn broken(body: &str, error: &serde_json::Error) -> EditError {
     let (problem, at) = told(body, error);
-    invalid(problem, Some(at))
+    Language::Json.invalid(problem, body, at)
 }
 
-/// What a reader says, and the place it says it of.
-fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
+/// What a reader says, and the byte it says it of.
+fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
     let text = error.to_string();
     let problem = text
         .rsplit_once(" at line ")
@@ -109,7 +100,7 @@ fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
     let line = error.line().saturating_sub(1);
     let start: usize = body.split_inclusive('\n').take(line).map(str::len).sum();
     let at = start + error.column().saturating_sub(1);
-    (problem.to_owned(), Position::of(body, at))
+    (problem.to_owned(), at)
 }
 
 fn said<'de, R: Read<'de>>(
