@@ -7,15 +7,16 @@ mod verify;
 
 use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
-use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
+use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach};
 
 use super::{
-    Desk, Finished, check,
+    Desk, broken, check,
     engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
     record::{Durability, Jail, PreviewHash, Undo},
+    refused,
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
@@ -35,7 +36,7 @@ pub(crate) fn execute(
     bounds: &Bounds,
     expect: Option<&str>,
     desk: Desk<'_>,
-) -> Finished {
+) -> Outcome {
     execute_with(order, bounds, expect, desk, Faults::asked())
 }
 
@@ -45,7 +46,7 @@ fn execute_with(
     expect: Option<&str>,
     desk: Desk<'_>,
     faults: Arc<Faults>,
-) -> Finished {
+) -> Outcome {
     let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
@@ -63,19 +64,19 @@ fn execute_with(
     })
 }
 
-/// Does the work in the root, out of which the kernel lets no write. `Err`: nothing was begun.
+/// Does the work in the root; the kernel refuses writes outside it. `Err`: nothing was begun.
 pub(super) fn in_the_root(
     desk: Desk<'_>,
     faults: Arc<Faults>,
-    work: impl FnOnce(&Root, Jail) -> Result<Finished, Failure> + Send,
-) -> Finished {
+    work: impl FnOnce(&Root, Jail) -> Result<Outcome, Failure> + Send,
+) -> Outcome {
     let work = |jail| {
         Root::open_with(desk.root, faults)
             .map_err(Failure::from)
             .and_then(|root| work(&root, jail))
-            .unwrap_or_else(Finished::refused)
+            .unwrap_or_else(refused)
     };
-    jailed(desk.root, work).unwrap_or_else(Finished::broken)
+    jailed(desk.root, work).unwrap_or_else(broken)
 }
 
 struct Carrier<'a> {
@@ -89,10 +90,10 @@ struct Carrier<'a> {
 
 impl<'a> Carrier<'a> {
     /// `Err`: nothing was begun.
-    fn carry(&self) -> Result<Finished, Failure> {
+    fn carry(&self) -> Result<Outcome, Failure> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
-        let notes = settle_others(self.root, self.desk, self.threads())?;
+        let notes = settle_others(self.root, self.desk, self.plan.limits.max_concurrency)?;
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
@@ -108,11 +109,11 @@ impl<'a> Carrier<'a> {
     }
 
     /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
-    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Finished, Folder<'a>> {
+    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Outcome, Folder<'a>> {
         let actions = self.plan.actions.iter();
         let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
         let plan_id = self.plan.plan_id.clone();
-        let run = self.desk.run(plan_id, folder.path().clone(), actions);
+        let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
@@ -120,7 +121,7 @@ impl<'a> Carrier<'a> {
             .and_then(Stage::open);
         let stage = match stage {
             Ok(stage) => stage,
-            Err(error) => return ControlFlow::Break(Finished::refused(error.into())),
+            Err(error) => return ControlFlow::Break(refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
@@ -149,7 +150,7 @@ impl<'a> Carrier<'a> {
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         let (stage, undo) = staging.ready();
-        let threads = self.threads();
+        let threads = self.plan.limits.max_concurrency;
         let made = make(
             stage,
             &mut teller,
@@ -199,10 +200,6 @@ impl<'a> Carrier<'a> {
             UndoEnd::Stuck(_) => false,
         };
         clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
-    }
-
-    fn threads(&self) -> usize {
-        self.plan.limits.max_concurrency
     }
 
     fn stopped(&self) -> Option<Failure> {
@@ -261,18 +258,16 @@ pub(super) fn make<'a>(
     made
 }
 
-pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
+pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
-        teller.story.warnings.push(
-            "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
-        );
+        teller.warn("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)
 }
 
-pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finished {
+pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {
     let Undoing {
         folder,
         why,
@@ -285,7 +280,7 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 }
 
 /// Nothing was changed, or nothing was to be.
-pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Finished {
+pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.nothing_changed();
     match stage.abandon() {
         Ok(folder) => {

@@ -60,6 +60,11 @@ impl FileError {
     }
 }
 
+/// A path that was put together: it may have become too long.
+pub(crate) fn joined(operation: &'static str, path: &str) -> Result<RelPath, FileError> {
+    RelPath::parse(path).map_err(|_| FileError::of(operation, path)(Errno::NAMETOOLONG))
+}
+
 /// What was found; `None` where nothing is there.
 pub(crate) fn there<T>(found: Result<T, FileError>) -> Result<Option<T>, FileError> {
     match found {

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
 pub(crate) use by_hand::script;
-pub(crate) use manifest::{Manifest, ManifestError, ManifestStatus, Point};
+pub(crate) use manifest::{Manifest, ManifestStatus, Point};
 
 /// Names of the files in a report directory.
 pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
@@ -77,16 +77,6 @@ pub(crate) fn files(directory: &RelPath) -> ReportFiles {
 pub(crate) struct At {
     text: String,
     timestamp: Timestamp,
-}
-
-impl At {
-    pub(crate) fn timestamp(&self) -> Timestamp {
-        self.timestamp
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
 }
 
 /// To the millisecond, with the offset of the place.

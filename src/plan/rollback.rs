@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Belief, Bounds, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Belief, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
 
 use super::{
-    Desk, Finished,
+    Desk,
     asking::find,
     carry::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
@@ -21,8 +21,9 @@ use super::{
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
+    nothing_done,
     record::{ActionEnd, Jail, Verdict},
-    report::{MANIFEST, Manifest, ManifestError, Point, bytes},
+    report::{MANIFEST, Manifest, Point, bytes},
 };
 
 /// For a rollback as a whole (R-001-173).
@@ -30,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
-pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Finished {
+pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
     in_the_root(desk, Faults::asked(), |root, jail| {
         undo(order, desk, jail, root)
     })
@@ -42,7 +43,7 @@ fn undo(
     desk: Desk<'_>,
     jail: Jail,
     root: &Root,
-) -> Result<Finished, Failure> {
+) -> Result<Outcome, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
     let limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
@@ -50,14 +51,14 @@ fn undo(
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text)?;
-    manifest.usable(desk.host.timestamp())?;
+    let mut manifest = Manifest::parse(&text).map_err(unfit)?;
+    manifest.usable(desk.host.timestamp()).map_err(unfit)?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
         finished.put(&[(MANIFEST, bytes(&manifest))])?;
-        return Ok(Finished::nothing_done(
+        return Ok(nothing_done(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }
@@ -71,7 +72,7 @@ fn undo(
     // The plan's own id must keep naming the plan, not its rollback.
     let plan_id = format!("rollback-{}", manifest.plan_id);
     let actions = actions.map(|action| (action, Vec::new()));
-    let run = desk.run(plan_id, own.path().clone(), actions);
+    let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
@@ -105,8 +106,9 @@ fn undo(
     };
     manifest.restored(&ids, &desk.host.now());
     if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
-        let told = format!("The manifest of the undone plan does not tell of it: {error}.");
-        teller.story.warnings.push(told);
+        teller.warn(format!(
+            "The manifest of the undone plan does not tell of it: {error}."
+        ));
     }
     if last {
         let left = without_directories(root, &manifest.created_directories);
@@ -122,17 +124,17 @@ fn vouched(
     limits: &Limits,
     belief: Belief,
 ) -> Result<Vec<Entry>, Failure> {
-    let account = account(folder.dir())?;
+    let account = account(&folder.dir)?;
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
             "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
-            folder.path()
+            &folder.path
         )));
     }
     let State::Done(entries) = account.state else {
         return Err(unusable(format!(
             "{} is not the directory of a plan that was carried out",
-            folder.path()
+            &folder.path
         )));
     };
     let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
@@ -182,7 +184,7 @@ fn left_to_do(
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest.to_restore(&order.checkpoints)? {
+    for point in manifest.to_restore(&order.checkpoints).map_err(unfit)? {
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -342,20 +344,11 @@ impl<'a> Inverse<'a> {
     fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
         let [id] = self.actions.clone();
-        let (action_type, said) = match self.point.operation_to_reverse {
-            ChangeKind::Create => (
-                ActionType::FileDelete,
-                format!("Created file '{path}' deleted"),
-            ),
-            ChangeKind::Modify => (ActionType::FileModify, format!("File '{path}' restored")),
-            ChangeKind::Delete => (
-                ActionType::FileCreate,
-                format!("Deleted file '{path}' restored"),
-            ),
-            ChangeKind::Rename => (
-                ActionType::FileRename,
-                format!("File '{path}' renamed back"),
-            ),
+        let (action_type, what, done) = match self.point.operation_to_reverse {
+            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
+            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
+            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
         };
         Verdict {
             action: id,
@@ -363,7 +356,7 @@ impl<'a> Inverse<'a> {
             target: Some(path.to_string()),
             began: desk.host.now(),
             ended: desk.host.now(),
-            end: ActionEnd::Completed(said),
+            end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
 }
@@ -413,8 +406,6 @@ fn no_manifest(error: FileError) -> Failure {
     error.into()
 }
 
-impl From<ManifestError> for Failure {
-    fn from(error: ManifestError) -> Self {
-        unusable(format!("the rollback manifest cannot be used: {error}"))
-    }
+fn unfit(why: String) -> Failure {
+    unusable(format!("the rollback manifest cannot be used: {why}"))
 }

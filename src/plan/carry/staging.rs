@@ -5,15 +5,16 @@ use jiff::{Timestamp, ToSpan};
 use crate::{
     host::Host,
     plan::{
-        Desk, Finished,
+        Desk,
         check::{self, After, Change, Sink},
         diff::{self, Pair, Side},
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
-        read,
+        nothing_done, read,
         record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
+        refused,
     },
-    task::{Bounds, Failure, PlanOrder, Preview, RelPath},
+    task::{Bounds, Failure, Outcome, Phase, PlanOrder, Preview, RelPath, State},
 };
 
 use super::{stopped, telling};
@@ -98,7 +99,7 @@ impl Sink for Staging<'_> {
             (After::Deleted | After::Renamed { .. }, None) => return Ok(()),
         };
         fidelity.degraded.append(&mut self.lost);
-        let backup = self.stage.entries().last().and_then(|entry| entry.pre());
+        let backup = self.stage.entries.last().and_then(|entry| entry.pre());
         let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
         self.changes.push(record::Change {
             actions: change.actions.to_vec(),
@@ -137,7 +138,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
         After::Written { bytes, attributes } => Some(Side {
             name: change.path,
             bytes,
-            mode: attributes.mode().unwrap_or(0o644),
+            mode: attributes.mode.unwrap_or(0o644),
         }),
         After::Deleted => None,
         After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
@@ -148,7 +149,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 /// What a preview's hash is made of. `after` is the SHA-256 of the file after the change.
 fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
     let (path, from, mode) = match &change.after {
-        After::Written { attributes, .. } => (change.path, None, attributes.mode()),
+        After::Written { attributes, .. } => (change.path, None, attributes.mode),
         After::Deleted => (change.path, None, None),
         After::Renamed { to } => (*to, Some(change.path.clone()), None),
     };
@@ -163,7 +164,7 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
 }
 
 /// Finds out what a plan would do, as a diff that is bound to a hash; writes nothing.
-pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
+pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Outcome {
     let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
@@ -181,19 +182,21 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
         })
     };
     let finished = if let Err(failure) = foresee() {
-        Finished::refused(failure)
+        refused(failure)
     } else {
         let files = telling::counted(foresight.foreseen.len(), "file");
         let hash = PreviewHash::of(&order.plan, foresight.foreseen);
-        Finished {
+        Outcome {
+            state: State::Planned,
+            phase: Phase::Plan,
             preview: Some(Preview {
                 hash: hash.as_str().to_owned(),
                 diff: foresight.diff,
             }),
-            ..Finished::nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
+            ..nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
         }
     };
-    Finished {
+    Outcome {
         notes: plan.notes,
         ..finished
     }

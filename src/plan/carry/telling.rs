@@ -7,10 +7,10 @@ use uuid::Uuid;
 use crate::{
     host::Moment,
     plan::{
-        Desk, Finished, Rejected,
+        Desk,
         check::skipped,
         engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
-        files::{FileError, Root},
+        files::{FileError, Root, joined},
         graph,
         model::{ActionId, OnError, Plan},
         read::PlanError,
@@ -18,9 +18,11 @@ use crate::{
             ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
             uuid_v4,
         },
+        refusal, refused,
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
+        reported,
     },
-    task::{Effect, Failure, Fault, RelPath},
+    task::{Effect, Failure, Fault, Outcome, Phase, RelPath, State},
 };
 
 /// Everything that is told of one plan, as it becomes known.
@@ -61,6 +63,10 @@ impl<'a> Teller<'a> {
     pub(crate) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.story.troubles.push(Trouble { at, failure });
+    }
+
+    pub(crate) fn warn(&mut self, warning: impl Into<String>) {
+        self.story.warnings.push(warning.into());
     }
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
@@ -176,9 +182,7 @@ impl<'a> Teller<'a> {
     /// A plan that failed before its first change lists as completed what would have been (C-24).
     pub(crate) fn nothing_changed(&mut self) {
         if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
-            self.story.warnings.push(
-                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
-            );
+            self.warn("Nothing was changed: the plan failed before its first change. What is listed as completed would have been.");
         }
     }
 
@@ -238,15 +242,15 @@ impl<'a> Teller<'a> {
         documents
     }
 
-    /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
-    /// the caller has them as well.
+    /// Writes the reports of a plan that is not applied. If they cannot be written, a warning says so: the caller
+    /// has them as well.
     pub(crate) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.story.undo.is_none() {
             let left = [MANIFEST, SCRIPT]
                 .iter()
-                .try_for_each(|name| folder.dir().remove(name));
+                .try_for_each(|name| folder.dir.remove(name));
             written = written.and(left);
         }
         let stuck = matches!(self.story.rollback, Rollback::Stuck { .. });
@@ -254,34 +258,26 @@ impl<'a> Teller<'a> {
             written = written.and_then(|()| folder.unmark());
         }
         if let Err(error) = written {
-            self.story
-                .warnings
-                .push(format!("The reports are not complete: {error}."));
+            self.warn(format!("The reports are not complete: {error}."));
         }
     }
 
     /// The end: the log is written, and the caller told.
-    pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Finished {
-        if let Err(error) = log(folder.root(), self.ended()) {
-            self.story
-                .warnings
-                .push(format!("The executor's log is not complete: {error}."));
+    pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Outcome {
+        if let Err(error) = log(folder.root, self.ended()) {
+            self.warn(format!("The executor's log is not complete: {error}."));
         }
         let mut files = report::files(&self.story.run.directory);
         if self.story.undo.is_none() {
             files.rollback_manifest = None;
         }
-        Finished {
-            files: Some(files),
-            ..self.unwritten()
-        }
+        reported(self.unwritten(), files)
     }
 
     /// The same if no report could be written.
-    pub(crate) fn unwritten(mut self) -> Finished {
+    pub(crate) fn unwritten(mut self) -> Outcome {
         let reports = self.reports();
         let story = &self.story;
-        let status = story.status();
         let failure = self.failure().cloned();
         let conflicts = story
             .troubles
@@ -295,28 +291,40 @@ impl<'a> Teller<'a> {
         };
         // Of a renamed file both names.
         let paths = |change: &Change| {
-            let path = change.path.clone();
-            [Some(path), change.from.clone()].into_iter().flatten()
+            let from = change.from.as_ref().map(ToString::to_string);
+            [Some(change.path.to_string()), from].into_iter().flatten()
         };
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
             Effect::None | Effect::Unknown => Vec::new(),
         };
-        Finished {
-            status: Some(status),
-            rejected: match &failure {
-                Some(failure) if story.undo.is_none() => Rejected::by(failure),
-                _ => Rejected::No,
-            },
-            failure,
+        let state = state(story, failure.as_ref());
+        let phase = match state {
+            State::Done => Phase::Complete,
+            _ => Phase::Plan,
+        };
+        Outcome {
             effect,
-            report: reports.execution,
-            files: None,
-            preview: None,
+            execution_report: Some(reports.execution),
             changed,
             reasoning: reasoning(story),
             notes: self.story.warnings,
+            ..Outcome::nothing_done(state, phase, failure)
         }
+    }
+}
+
+/// The state of the run (C-11).
+fn state(story: &Story, failure: Option<&Failure>) -> State {
+    let Some(failure) = failure else {
+        return State::Done;
+    };
+    match (story.status(), refusal(failure)) {
+        (_, State::Rejected) if story.undo.is_none() => State::Rejected,
+        (Status::Cancelled, _) | (_, State::Cancelled) => State::Cancelled,
+        (Status::Partial, _) => State::Partial,
+        (Status::RolledBack, _) => State::RolledBack,
+        (Status::Success | Status::Failed | Status::Stuck, _) => State::Failed,
     }
 }
 
@@ -359,24 +367,19 @@ pub(crate) fn counted(number: usize, what: &str) -> String {
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
-    let path = report::log_file(&story.ended);
-    let Ok(path) = RelPath::parse(&path) else {
-        return Ok(());
-    };
-    for dir in path.ancestors() {
-        root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
-    }
+    let path = joined("open", &report::log_file(&story.ended))?;
+    root.ensure_dirs(path.ancestors(), 0o755)?;
     root.parent(&path)?
         .append(path.name(), report::log_lines(story).as_bytes())
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.
-pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
-        return Finished::refused(error.failure());
+        return refused(error.failure());
     };
     let now = desk.host.now();
-    let problems = || std::iter::once(&*error.first).chain(&error.others);
+    let problems = || error.problems.iter();
     let verdict = |id: &ActionId| {
         let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
         let subject = problem.map(|problem| problem.subject.clone());
@@ -411,10 +414,82 @@ pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
             fields.remove(absent);
         }
     }
-    Finished {
-        status: Some(Status::Failed),
-        rejected: Rejected::Yes,
-        report,
-        ..Finished::refused(error.failure())
+    Outcome {
+        execution_report: Some(report),
+        ..refused(error.failure())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::record::Undo;
+
+    /// A plan that failed so.
+    fn story(fault: Fault, changed: Option<Rollback>) -> Story {
+        let now: jiff::Zoned = "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+        let run = Run {
+            plan_id: "p".to_owned(),
+            task_id: "t".to_owned(),
+            directory: RelPath::parse("d").unwrap(),
+            began: now.clone(),
+            actions: Vec::new(),
+        };
+        let undo = Undo {
+            id: Uuid::nil(),
+            created: now.clone(),
+            expires: None,
+            changes: Vec::new(),
+            directories: Vec::new(),
+        };
+        let failure = Failure::new(fault, "why");
+        Story {
+            undo: changed.is_some().then_some(undo),
+            rollback: changed.unwrap_or(Rollback::NotDone),
+            troubles: vec![Trouble { at: now, failure }],
+            ..Story::begun(run, Jail::Enforced)
+        }
+    }
+
+    #[test]
+    fn a_plans_end_is_a_runs_state_c_11() {
+        let now = || "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+        let left = Vec::new;
+        let done = || Rollback::Done {
+            at: now(),
+            left: left(),
+        };
+        let stuck = || Rollback::Stuck {
+            at: now(),
+            left: left(),
+        };
+        for (fault, changed, wanted) in [
+            (Fault::FileNotFound, Some(Rollback::NotDone), State::Partial),
+            (Fault::DiskFull, None, State::Failed),
+            (Fault::FileNotFound, None, State::Rejected),
+            (Fault::HashMismatch, Some(done()), State::RolledBack),
+            (Fault::FileNotFound, Some(done()), State::RolledBack),
+            (Fault::Cancelled, Some(done()), State::Cancelled),
+            (Fault::Cancelled, None, State::Cancelled),
+            (Fault::Stuck, Some(stuck()), State::Failed),
+        ] {
+            let story = story(fault, changed);
+            let failure = &story.troubles[0].failure;
+            assert_eq!(state(&story, Some(failure)), wanted, "{fault:?}");
+        }
+        let story = story(Fault::Internal, Some(Rollback::NotDone));
+        assert_eq!(state(&story, None), State::Done);
+    }
+
+    #[test]
+    fn a_refused_request_is_rejected_unless_sending_it_again_may_help() {
+        let refused = |fault| refused(Failure::new(fault, "why")).state;
+        assert_eq!(refused(Fault::PlanInvalid), State::Rejected);
+        assert_eq!(refused(Fault::InFlight), State::Failed);
+        let passing = Failure {
+            recoverable: true,
+            ..Failure::new(Fault::PlanInvalid, "why")
+        };
+        assert_eq!(refusal(&passing), State::Failed);
     }
 }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
-        report::{MANIFEST, SCRIPT},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
+        report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
 };
@@ -42,9 +42,9 @@ const SAME_SECOND: u32 = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Folder<'a> {
-    root: &'a Root,
-    path: RelPath,
-    dir: Dir<'a>,
+    pub(crate) root: &'a Root,
+    pub(crate) path: RelPath,
+    pub(crate) dir: Dir<'a>,
     /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
 }
@@ -102,7 +102,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
-        let path = to_open(&format!("{REPORTS}/{name}"))?;
+        let path = joined("open", &format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
         Ok(Self {
             root,
@@ -112,24 +112,17 @@ impl<'a> Folder<'a> {
         })
     }
 
-    pub(crate) fn root(&self) -> &'a Root {
-        self.root
-    }
-
-    pub(crate) fn path(&self) -> &RelPath {
-        &self.path
-    }
-
-    pub(crate) fn dir(&self) -> &Dir<'a> {
-        &self.dir
-    }
-
     pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
         self.dir.read(name, LONGEST_REPORT)
     }
 
+    /// The plan's manifest, if it can be read.
+    pub(crate) fn manifest(&self) -> Option<Manifest> {
+        Manifest::parse(&self.report(MANIFEST).ok()?).ok()
+    }
+
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
-        to_name(format!("{}/{rest}", self.path))
+        joined("name", &format!("{}/{rest}", self.path))
     }
 
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
@@ -205,7 +198,7 @@ impl<'a> Folder<'a> {
             beside = Some(dir);
         }
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot = to_name(slot)?;
+        let slot = joined("name", &slot)?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
         let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
@@ -245,10 +238,8 @@ impl<'a> Folder<'a> {
     /// Makes the directories on the way to a backup.
     pub(crate) fn make_room(&self, backup: &RelPath) -> Result<(), FileError> {
         let own = self.path.as_str().len();
-        for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
-            self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
-        }
-        Ok(())
+        let dirs = backup.ancestors().filter(|dir| dir.as_str().len() > own);
+        self.root.ensure_dirs(dirs, PRIVATE)
     }
 
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
@@ -369,7 +360,7 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
 
 /// The report directories, the newest first.
 pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, FileError> {
-    let names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
+    let names = list(there(root.dir(Some(&joined("open", REPORTS)?)))?)?;
     let names = names
         .into_iter()
         .rev()
@@ -389,27 +380,17 @@ pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
-    root.dir(Some(&to_open(&format!("{REPORTS}/{UNFINISHED}"))?))
+    root.dir(Some(&joined("open", &format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = to_open(REPORTS)?;
-    for dir in path.ancestors().chain([path.clone()]) {
-        root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
-    }
+    let path = joined("open", REPORTS)?;
+    root.ensure_dirs(path.ancestors().chain([path.clone()]), SHARED)?;
     root.dir(Some(&path))
 }
 
 fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
     dir.map_or(Ok(Vec::new()), |dir| dir.list())
-}
-
-fn to_open(path: &str) -> Result<RelPath, FileError> {
-    RelPath::parse(path).map_err(|_| FileError::of("open", path)(Errno::INVAL))
-}
-
-fn to_name(path: String) -> Result<RelPath, FileError> {
-    RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
 }
 
 /// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.

@@ -7,7 +7,7 @@ use crate::{
     plan::{
         files::{FileError, Kind, Root, there},
         limits::Limits,
-        report::{MANIFEST, Manifest, Point},
+        report::Point,
     },
     task::{Bounds, RelPath},
 };
@@ -77,7 +77,7 @@ fn settle(
     threads: usize,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
-    let Some((mut journal, account)) = there(Journal::open(folder.dir()))? else {
+    let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits);
     };
     let Account { state, origin, .. } = account;
@@ -111,8 +111,8 @@ fn settle(
             UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
         }),
         State::Done(entries) => {
-            // It may be in memory alone, and what it is not to be taken back with goes now.
-            journal.sync(folder.dir())?;
+            // The record has to be on the disk before that is removed which undoing would need.
+            journal.sync(&folder.dir)?;
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
         }
@@ -122,7 +122,7 @@ fn settle(
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
             "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
-            folder.path()
+            &folder.path
         )])),
     }
 }
@@ -137,7 +137,7 @@ fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
         State::Done(_) => "staged/",
         _ => "staged/ and backups/",
     };
-    lines.push(format!("remove {parts} of {}", folder.path()));
+    lines.push(format!("remove {parts} of {}", &folder.path));
     let elsewhere = folder.elsewhere().unwrap_or_default();
     lines.extend(elsewhere.iter().map(|slot| format!("remove {slot}")));
     lines
@@ -156,7 +156,7 @@ fn would_undo(entry: &Entry) -> String {
     }
 }
 
-/// No record says anything: what was kept goes only where the tree is certainly as before.
+/// The journal says nothing: backups and slots are removed only if the tree is certainly as before.
 fn unrecorded(folder: &Folder<'_>, limits: &Limits) -> Result<End, FileError> {
     if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
         return Ok(End::AgainstRules(why));
@@ -171,14 +171,14 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits) -> Result<End, FileError> {
     }
     Ok(End::Stuck(vec![format!(
         "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
-        folder.path(),
+        &folder.path,
         doubts.join(", ")
     )]))
 }
 
 /// Whether none of these changes was made, or all of them are taken back.
 fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
-    let root = folder.root();
+    let root = folder.root;
     let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
         Ok(root.look(path)?.map(|facts| facts.ino))
     };
@@ -212,16 +212,16 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
 /// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
 /// plan names its run.
 fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
-    let mark = mark_of(folder.root(), folder.path().name());
+    let mark = mark_of(folder.root, folder.path.name());
     let operation = mark.map(|mark| mark.operation_id).unwrap_or_default();
-    folder.dir().remove(JOURNAL)?;
-    Journal::begin(folder.dir(), &[], &operation)
+    folder.dir.remove(JOURNAL)?;
+    Journal::begin(&folder.dir, &[], &operation)
 }
 
-/// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
+/// Records that nothing of a plan is left. If the record cannot be written, a later run asks a person.
 fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
     let event = Event::RolledBack { spared: Vec::new() };
-    if let Err(error) = journal.record(folder.dir(), &event) {
+    if let Err(error) = journal.record(&folder.dir, &event) {
         tracing::debug!("{error}");
     }
 }
@@ -235,10 +235,7 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    let places = entries
-        .iter()
-        .flat_map(|entry| [Some(entry.path()), entry.to()]);
-    for path in places.flatten() {
+    for path in entries.iter().flat_map(Entry::places) {
         limits.admits(path).map_err(|failure| failure.message)?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
@@ -264,7 +261,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
     if !folder.is_slot(slot) {
         return Err(foreign(folder, slot));
     }
-    if slot.as_path().starts_with(folder.path().as_path()) {
+    if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
     limits.admits(slot).map_err(|failure| failure.message)
@@ -273,7 +270,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
     format!(
         "`{path}` is neither a slot nor a backup of {}",
-        folder.path()
+        &folder.path
     )
 }
 
@@ -281,11 +278,9 @@ fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
 /// of the tree has changed. The manifest is written before the journal, and the backups before the manifest: in a
 /// directory without any of them, slots hold only what was to come.
 fn in_doubt(folder: &Folder<'_>) -> Result<Vec<String>, FileError> {
-    let root = folder.root();
-    let manifest = folder.report(MANIFEST).ok();
-    let manifest = manifest.and_then(|bytes| Manifest::parse(&bytes).ok());
-    let points = manifest.map(|manifest| manifest.checkpoints);
-    let points = points.unwrap_or_default();
+    let root = folder.root;
+    let manifest = folder.manifest();
+    let points = manifest.map_or_else(Vec::new, |manifest| manifest.checkpoints);
     let mut doubts = Vec::new();
     for point in &points {
         if !is_as_before(root, point)? {

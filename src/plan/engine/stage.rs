@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     pub(super) folder: Folder<'a>,
-    pub(super) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// Made by us, and to be on the disk before anything is changed.
     pub(super) made: Vec<RelPath>,
     mount: u64,
@@ -50,7 +50,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 impl<'a> Stage<'a> {
     pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
         folder.make_slots()?;
-        let mount = folder.dir().mount()?;
+        let mount = folder.dir.mount()?;
         Ok(Self {
             folder,
             entries: Vec::new(),
@@ -71,7 +71,7 @@ impl<'a> Stage<'a> {
         let slot = self.slot(&path, mount)?;
         let dir = self.folder.beside(&slot)?;
         dir.make_dir(slot.name(), 0o777)?;
-        let kept = inherited.give(&self.folder.root().dir(Some(&slot))?)?;
+        let kept = inherited.give(&self.folder.root.dir(Some(&slot))?)?;
         let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
         self.entries.push(Entry::MakeDir { path, slot, ino });
         Ok(kept)
@@ -137,11 +137,9 @@ impl<'a> Stage<'a> {
     /// A directory that is to go if nothing is left in it by then, and whose slot is beside our own: one
     /// in another mount would never be empty, with our slots in it.
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
-        let root = self.folder.root();
-        let is_dir = root
-            .look(&path)?
-            .is_some_and(|facts| facts.kind == Kind::Dir);
-        if is_dir && root.dir(Some(&path))?.mount()? == self.mount {
+        let root = self.folder.root;
+        let found = root.look(&path)?.map(|facts| facts.kind);
+        if found == Some(Kind::Dir) && root.dir(Some(&path))?.mount()? == self.mount {
             let slot = self.own_slot()?;
             self.entries.push(Entry::RemoveDir { path, slot });
         }

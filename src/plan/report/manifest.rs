@@ -79,43 +79,31 @@ pub(crate) struct Point {
     pub(crate) undone_at: Option<At>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ManifestError {
-    #[error("it is no rollback manifest: {0}")]
-    Unreadable(String),
-    #[error("it contradicts itself: {0}")]
-    Inconsistent(String),
-    #[error("it was used up at {0}: every checkpoint is restored")]
-    Executed(String),
-    #[error(
-        "it expired at {0}; what is left of its backups can be restored by hand, as its notes say"
-    )]
-    Expired(String),
-    #[error("it has no checkpoint `{unknown}`; it has {known}")]
-    UnknownCheckpoint { unknown: String, known: String },
-}
-
 impl Manifest {
-    /// Reads a manifest, and sees that it agrees with itself.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
+    /// Reads a manifest, and sees that it agrees with itself. `Err`, here and below: why it cannot be used.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let manifest: Self = serde_json::from_slice(bytes)
-            .map_err(|why| ManifestError::Unreadable(why.to_string()))?;
-        manifest.consistent().map_err(ManifestError::Inconsistent)?;
+            .map_err(|why| format!("it is no rollback manifest: {why}"))?;
+        let checked = manifest.consistent();
+        checked.map_err(|why| format!("it contradicts itself: {why}"))?;
         Ok(manifest)
     }
 
-    pub(crate) fn usable(&self, now: Timestamp) -> Result<(), ManifestError> {
-        let text = |at: &Option<At>| {
-            let at = at.as_ref().map_or("a time it does not name", At::as_str);
-            at.to_owned()
+    pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
+        let text = |at: &'_ Option<At>| {
+            at.as_ref()
+                .map_or("a time it does not name".to_owned(), |at| at.text.clone())
         };
         match self.status {
-            ManifestStatus::Executed => Err(ManifestError::Executed(text(&self.executed_at))),
-            ManifestStatus::Expired => Err(ManifestError::Expired(text(&self.expires_at))),
-            ManifestStatus::Active if self.is_over(now) => {
-                Err(ManifestError::Expired(text(&self.expires_at)))
-            }
-            ManifestStatus::Active => Ok(()),
+            ManifestStatus::Active if !self.is_over(now) => Ok(()),
+            ManifestStatus::Executed => Err(format!(
+                "it was used up at {}: every checkpoint is restored",
+                text(&self.executed_at)
+            )),
+            ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
+                "it expired at {}; what is left of its backups can be restored by hand, as its notes say",
+                text(&self.expires_at)
+            )),
         }
     }
 
@@ -132,7 +120,7 @@ impl Manifest {
 
     /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
     /// named (R-001-109, R-001-110). What is restored already is left out.
-    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, ManifestError> {
+    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, String> {
         let mut todo = Vec::new();
         for name in named {
             let fits = |point: &&Point| point.checkpoint_id.to_string() == *name;
@@ -155,16 +143,13 @@ impl Manifest {
             .collect())
     }
 
-    fn unknown(&self, name: &str) -> ManifestError {
+    fn unknown(&self, name: &str) -> String {
         let known: Vec<String> = self
             .checkpoints
             .iter()
             .map(|point| format!("{} ({})", point.checkpoint_id, point.file_path))
             .collect();
-        ManifestError::UnknownCheckpoint {
-            unknown: name.to_owned(),
-            known: known.join(", "),
-        }
+        format!("it has no checkpoint `{name}`; it has {}", known.join(", "))
     }
 
     /// Notes that checkpoints were restored; with the last of them the manifest is used up (R-001-118,
@@ -188,7 +173,7 @@ impl Manifest {
     /// Whether the time is over for which the backups are kept.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let expires = self.expires_at.as_ref();
-        expires.is_some_and(|at| at.timestamp() <= now)
+        expires.is_some_and(|at| at.timestamp <= now)
     }
 
     fn consistent(&self) -> Result<(), String> {

@@ -51,7 +51,7 @@ fn timeless(tree: Tree) -> Tree {
 fn asked() -> Tree {
     let lab = lab();
     let finished = lab.run(everything());
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     timeless(lab.tree())
 }
 
@@ -96,14 +96,14 @@ fn no_trace(lab: &Lab, told: &str) {
 }
 
 /// The fault at every call, until the plan is through without meeting it; answers how many there were.
-fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Finished, &str)) -> u64 {
+fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Outcome, &str)) -> u64 {
     for at in 1.. {
         let lab = lab();
         let told = format!("{kind}@{at}{span}");
         let faults = Arc::new(Faults::parse(&told));
         let finished = lab.run_with(everything(), &faults);
         if faults.seen() < at {
-            assert_eq!(finished.status, Some(Status::Success));
+            assert_eq!(status(&finished), Some(Status::Success));
             return at - 1;
         }
         check(&lab, &finished, &told);
@@ -199,7 +199,7 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
                 let stuck = finished.effect == Effect::Unknown;
                 if !stuck {
                     let tree = timeless(lab.tree());
-                    let wanted = match finished.status {
+                    let wanted = match status(&finished) {
                         Some(Status::Success) => &after,
                         _ => &before,
                     };
