@@ -51,8 +51,10 @@ fn undo(
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text).map_err(unfit)?;
-    manifest.usable(desk.host.timestamp()).map_err(unfit)?;
+    let mut manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
+    manifest
+        .usable(desk.host.timestamp())
+        .map_err(|why| unfit(&why))?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
@@ -184,7 +186,10 @@ fn left_to_do(
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest.to_restore(&order.checkpoints).map_err(unfit)? {
+    for point in manifest
+        .to_restore(&order.checkpoints)
+        .map_err(|why| unfit(&why))?
+    {
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -406,6 +411,6 @@ fn no_manifest(error: FileError) -> Failure {
     error.into()
 }
 
-fn unfit(why: String) -> Failure {
+fn unfit(why: &str) -> Failure {
     unusable(format!("the rollback manifest cannot be used: {why}"))
 }

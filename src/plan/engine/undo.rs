@@ -86,12 +86,14 @@ impl Change<'_> {
             return Ok(None);
         }
         if !is(now, ino) {
-            return self.stays("another directory or file stands there; it stays");
+            return Ok(Some(
+                self.stays("another directory or file stands there; it stays"),
+            ));
         }
         match self.root.parent(self.path)?.remove_dir(self.path.name()) {
-            Err(error) if error.errno == Errno::NOTEMPTY => {
-                self.stays("the directory holds files of others; it stays")
-            }
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(
+                self.stays("the directory holds files of others; it stays"),
+            )),
             removed => removed.map(|()| None),
         }
     }
@@ -105,12 +107,14 @@ impl Change<'_> {
             if is(staged, post.ino) {
                 return Ok(None);
             }
-            return self.stays("the created file was changed since; it stays");
+            return Ok(Some(
+                self.stays("the created file was changed since; it stays"),
+            ));
         };
         let slot = self.slot;
         if staged.is_some() {
             let what = format!("the created file stays: somebody put something else at {slot}");
-            return self.stays(what);
+            return Ok(Some(self.stays(what)));
         }
         let (dir, aside) = self.dirs()?;
         dir.move_to(self.path.name(), &aside, slot.name())?;
@@ -119,7 +123,9 @@ impl Change<'_> {
             return Ok(None);
         }
         aside.move_to(slot.name(), &dir, self.path.name())?;
-        self.stays("the created file was exchanged meanwhile; it stays")
+        Ok(Some(self.stays(
+            "the created file was exchanged meanwhile; it stays",
+        )))
     }
 
     fn undo_modify(&self, pre: &Pre, post: &Post) -> Result<Undone, FileError> {
@@ -130,7 +136,9 @@ impl Change<'_> {
             return Ok(None);
         }
         let Some(ours) = self.ours(post)? else {
-            return self.stays("the changed file was changed again since; it stays");
+            return Ok(Some(
+                self.stays("the changed file was changed again since; it stays"),
+            ));
         };
         let (dir, aside) = self.dirs()?;
         let (name, slot) = (self.path.name(), self.slot.name());
@@ -147,7 +155,7 @@ impl Change<'_> {
                 }
                 from.exchange(pre.backup.name(), &aside, slot)?;
             }
-            Original::Gone => return self.gone(pre),
+            Original::Gone => return Ok(Some(self.gone(pre))),
         }
         let original = aside.look(slot)?;
         aside.exchange(slot, &dir, name)?;
@@ -158,10 +166,12 @@ impl Change<'_> {
             give_back(&aside, slot, &dir, name, || {
                 original.as_ref().map_or(Ok(false), &out)
             })?;
-            return self.stays("the changed file was exchanged meanwhile; it stays");
+            return Ok(Some(
+                self.stays("the changed file was exchanged meanwhile; it stays"),
+            ));
         }
         match kept {
-            Original::InBackup => self.instead(&pre.backup),
+            Original::InBackup => Ok(Some(self.instead(&pre.backup))),
             Original::InSlot | Original::Gone => Ok(None),
         }
     }
@@ -173,22 +183,22 @@ impl Change<'_> {
         match dir.look(name)? {
             Some(facts) if facts.same(&pre.facts) => return Ok(None),
             Some(facts) if facts.ino == pre.facts.ino => {}
-            _ => return self.stays("another file stands there; it stays"),
+            _ => return Ok(Some(self.stays("another file stands there; it stays"))),
         }
         let theirs = || self.stays("the file was changed by somebody else; it stays");
         let whole = |path: &RelPath| self.root.read(path, Bounds::MAX_FILE_BYTES);
         let now = match whole(self.path) {
-            Err(error) if error.errno == Errno::FBIG => return theirs(),
+            Err(error) if error.errno == Errno::FBIG => return Ok(Some(theirs())),
             other => other?,
         };
         if hash(&now) != pre.sha256 {
             let (old, new) = (whole(&pre.backup)?, whole(self.slot)?);
             if hash(&old) != pre.sha256 {
                 let what = format!("its backup {} is not its original; both stay", pre.backup);
-                return self.stays(what);
+                return Ok(Some(self.stays(what)));
             }
             if !is_between(&now, &old, &new) {
-                return theirs();
+                return Ok(Some(theirs()));
             }
             dir.overwrite(name, &old)?;
         }
@@ -202,19 +212,21 @@ impl Change<'_> {
             return Ok(None);
         }
         let Some(dir) = there(self.root.parent(self.path))? else {
-            return self.stays("its directory is gone; the file is kept in its backup");
+            return Ok(Some(
+                self.stays("its directory is gone; the file is kept in its backup"),
+            ));
         };
         let backup = &pre.backup;
         let taken = format!("another file was put there; the deleted one is kept as {backup}");
         match self.kept(pre)? {
             Original::InSlot => self.move_back(taken),
-            Original::InBackup if now.is_some() => self.stays(taken),
+            Original::InBackup if now.is_some() => Ok(Some(self.stays(taken))),
             Original::InBackup => {
                 let from = self.root.parent(backup)?;
                 from.link(backup.name(), &dir, self.path.name())?;
-                staged.map_or(Ok(None), |_| self.instead(self.slot))
+                Ok(staged.map(|_| self.instead(self.slot)))
             }
-            Original::Gone => self.gone(pre),
+            Original::Gone => Ok(Some(self.gone(pre))),
         }
     }
 
@@ -238,10 +250,10 @@ impl Change<'_> {
         match self.root.look(self.slot)?.map(|facts| facts.kind) {
             None => Ok(None),
             Some(Kind::Dir) => self.move_back("something else was put there; it stays"),
-            Some(_) => self.stays(format!(
+            Some(_) => Ok(Some(self.stays(format!(
                 "the directory is gone; what is at {} is no directory",
                 self.slot
-            )),
+            )))),
         }
     }
 
@@ -255,7 +267,7 @@ impl Change<'_> {
     fn move_back(&self, taken: impl Into<String>) -> Result<Undone, FileError> {
         let (dir, aside) = self.dirs()?;
         match aside.move_to(self.slot.name(), &dir, self.path.name()) {
-            Err(error) if error.errno == Errno::EXIST => self.stays(taken),
+            Err(error) if error.errno == Errno::EXIST => Ok(Some(self.stays(taken))),
             moved => moved.map(|()| None),
         }
     }
@@ -276,7 +288,7 @@ impl Change<'_> {
         dir.map_or(Ok(None), |dir| own(&dir, self.path.name(), post))
     }
 
-    fn gone(&self, pre: &Pre) -> Result<Undone, FileError> {
+    fn gone(&self, pre: &Pre) -> Conflict {
         let (slot, backup) = (self.slot, &pre.backup);
         self.stays(format!(
             "neither {slot} nor {backup} is its original; nothing was put back"
@@ -284,15 +296,15 @@ impl Change<'_> {
     }
 
     /// The backup was put back. What somebody had put in the place of the original is kept.
-    fn instead(&self, other: &RelPath) -> Result<Undone, FileError> {
+    fn instead(&self, other: &RelPath) -> Conflict {
         self.stays(format!(
             "it was put back from its backup; what others made of the original is kept as {other}"
         ))
     }
 
     /// Others have changed something: `what` says what stays.
-    fn stays(&self, what: impl Into<String>) -> Result<Undone, FileError> {
-        Ok(Some(conflict(self.path, what)))
+    fn stays(&self, what: impl Into<String>) -> Conflict {
+        conflict(self.path, what)
     }
 }
 
