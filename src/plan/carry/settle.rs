@@ -222,13 +222,12 @@ fn amend(
     let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     // Before there was a report, the plan had said who it is.
     let mark = engine::mark_of(root, name);
-    let mark = mark.as_ref();
     let mut report = report.unwrap_or_else(|| {
         json!({
             "report_id": uuid_v4(desk.host.random_bytes()),
-            "plan_id": mark.map(|mark| &mark.plan_id),
-            "task_id": mark.map(|mark| &mark.task_id),
-            "started_at": mark.map(|mark| &mark.began),
+            "plan_id": mark.as_ref().map(|mark| &mark.plan_id),
+            "task_id": mark.as_ref().map(|mark| &mark.task_id),
+            "started_at": mark.as_ref().map(|mark| &mark.began),
         })
     });
     if let Some(fields) = report.as_object_mut() {

@@ -3,10 +3,14 @@
 
 use std::fmt;
 
+use camino::Utf8Path;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
 
-use crate::plan::edit::{EditError, Language, path::Step};
+use crate::{
+    plan::edit::{EditError, Language, path::Step},
+    task::RelPath,
+};
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +20,41 @@ pub(crate) enum Grammar {
     Loose,
 }
 
+/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
+/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
+const WITH_COMMENTS: [&str; 10] = [
+    ".devcontainer",
+    ".eslintrc",
+    "api-extractor",
+    "deno",
+    "devcontainer",
+    "jsconfig",
+    "language-configuration",
+    "tsconfig",
+    "tslint",
+    "typedoc",
+];
+
 impl Grammar {
+    /// What a JSON file may make use of, by its name.
+    pub(crate) fn of(name: &RelPath) -> Self {
+        let file = name.name().to_ascii_lowercase();
+        let stem = file.strip_suffix(".json").unwrap_or_default();
+        let known = WITH_COMMENTS.iter().any(|known| {
+            let more = stem.strip_prefix(known);
+            more.is_some_and(|more| more.is_empty() || more.starts_with('.'))
+        });
+        let settings = name
+            .parent()
+            .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
+        let jsonc = Utf8Path::new(&file).extension() == Some("jsonc");
+        if jsonc || known || settings {
+            Self::Loose
+        } else {
+            Self::Strict
+        }
+    }
+
     /// Whether a text of this grammar may become one of the other.
     pub(super) fn allows(self, other: Self) -> bool {
         self == Self::Loose || other == Self::Strict

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::{plan::model::ChangeKind, task::RelPath};
 
-use super::manifest::{Manifest, Point};
+use super::{Manifest, Point};
 
 /// The script. It finds its report directory by itself, so the tree may have been moved. oneact never
 /// needs it; the mode is the writer's to set.
@@ -63,16 +63,16 @@ pub(super) fn manual(manifest: &Manifest) -> String {
     text
 }
 
-pub(super) struct Step {
-    pub(super) what: String,
-    pub(super) command: String,
+pub(crate) struct Step {
+    pub(crate) what: String,
+    pub(crate) command: String,
     /// What must hold before: else somebody has changed the file since, and the step would destroy it.
-    pub(super) before: String,
-    pub(super) after: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 impl Step {
-    pub(super) fn of(point: &Point) -> Self {
+    pub(crate) fn of(point: &Point) -> Self {
         let path = &point.file_path;
         let here = point.new_path.as_ref().unwrap_or(path);
         let (old, now) = (quoted(path), quoted(here));
@@ -104,7 +104,7 @@ impl Step {
         }
     }
 
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         format!(
             "{} In the root, while {}: {} (then {})",
             self.what, self.before, self.command, self.after
