@@ -1,7 +1,5 @@
 //! File plans: calls the room `plan`.
 
-use std::time::Duration;
-
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
     plan::{self, Desk},
@@ -91,14 +89,9 @@ impl<'a> Context<'a> {
 
 /// The entry may give less time than the run has.
 fn within<'a>(desk: Desk<'a>, entry: &FilePlan) -> Desk<'a> {
-    let budget: Duration = desk
-        .budget
-        .unwrap_or(entry.bounds.longest)
-        .min(entry.bounds.longest);
-    Desk {
-        budget: Some(budget),
-        ..desk
-    }
+    let longest = entry.bounds.longest;
+    let budget = Some(desk.budget.map_or(longest, |budget| budget.min(longest)));
+    Desk { budget, ..desk }
 }
 
 #[cfg(test)]

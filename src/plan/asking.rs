@@ -33,16 +33,16 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
         let folder = Folder::open(&root, &name)?;
         let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
-            let message = format!("the report in {} is no JSON: {error}", folder.path());
+            let message = format!("the report in {} is no JSON: {error}", &folder.path);
             Failure::new(Fault::ContentInvalid, message)
         })?;
         let status = report
             .get("status")
             .and_then(Value::as_str)
             .unwrap_or("unknown");
-        let sentence = format!("The plan of {} ended: {status}.", folder.path());
-        let mut files = report::files(folder.path());
-        if folder.dir().look(MANIFEST)?.is_none() {
+        let sentence = format!("The plan of {} ended: {status}.", &folder.path);
+        let mut files = report::files(&folder.path);
+        if folder.dir.look(MANIFEST)?.is_none() {
             files.rollback_manifest = None;
         }
         let told = Outcome {
@@ -120,7 +120,7 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         };
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
         if document.get(field).and_then(Value::as_str) == Some(wanted) {
-            return Ok(folder.path().name().to_owned());
+            return Ok(folder.path.name().to_owned());
         }
     }
     Err(unknown(&format!(
@@ -161,17 +161,15 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
         return Fate::Unknown;
     };
     let told = folders.filter_map(|folder| {
-        let account = account(folder.dir()).ok()?;
+        let account = account(&folder.dir).ok()?;
         // A journal that was not written here tells nothing.
         let ours = account.operation == operation_id && account.origin == Origin::Here;
         ours.then(|| fate_by(&folder, account.state))
     });
     let mut told: Vec<Fate> = told.collect();
     // A run has one journal. If there are more, one that says that the plan was finished decides.
-    if let Some(made) = told
-        .iter()
-        .position(|fate| matches!(fate, Fate::Made { .. }))
-    {
+    let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
+    if let Some(made) = told.iter().position(is_made) {
         return told.swap_remove(made);
     }
     match told.pop() {
@@ -183,8 +181,13 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
 fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
     match state {
         State::Done(entries) => Fate::Made {
-            directory: folder.path().to_string(),
-            changed: entries.iter().flat_map(changed_by).collect(),
+            directory: folder.path.to_string(),
+            changed: entries
+                .iter()
+                .filter(|entry| !matches!(entry, Entry::MakeDir { .. } | Entry::RemoveDir { .. }))
+                .flat_map(Entry::places)
+                .cloned()
+                .collect(),
         },
         // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
         State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
@@ -193,15 +196,5 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
         | State::Applying(_)
         | State::RolledBack(_)
         | State::Foreign => Fate::Unknown,
-    }
-}
-
-fn changed_by(entry: &Entry) -> Vec<RelPath> {
-    match entry {
-        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Vec::new(),
-        file => {
-            let names = [Some(file.path()), file.to()];
-            names.into_iter().flatten().cloned().collect()
-        }
     }
 }

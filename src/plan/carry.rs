@@ -64,7 +64,7 @@ fn execute_with(
     })
 }
 
-/// Does the work in the root, out of which the kernel lets no write. `Err`: nothing was begun.
+/// Does the work in the root; the kernel refuses writes outside it. `Err`: nothing was begun.
 pub(super) fn in_the_root(
     desk: Desk<'_>,
     faults: Arc<Faults>,
@@ -93,7 +93,7 @@ impl<'a> Carrier<'a> {
     fn carry(&self) -> Result<Outcome, Failure> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
-        let notes = settle_others(self.root, self.desk, self.threads())?;
+        let notes = settle_others(self.root, self.desk, self.plan.limits.max_concurrency)?;
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
@@ -113,7 +113,7 @@ impl<'a> Carrier<'a> {
         let actions = self.plan.actions.iter();
         let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
         let plan_id = self.plan.plan_id.clone();
-        let run = self.desk.run(plan_id, folder.path().clone(), actions);
+        let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
@@ -150,7 +150,7 @@ impl<'a> Carrier<'a> {
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         let (stage, undo) = staging.ready();
-        let threads = self.threads();
+        let threads = self.plan.limits.max_concurrency;
         let made = make(
             stage,
             &mut teller,
@@ -200,10 +200,6 @@ impl<'a> Carrier<'a> {
             UndoEnd::Stuck(_) => false,
         };
         clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
-    }
-
-    fn threads(&self) -> usize {
-        self.plan.limits.max_concurrency
     }
 
     fn stopped(&self) -> Option<Failure> {
@@ -266,9 +262,7 @@ pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) ->
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
-        teller.story.warnings.push(
-            "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
-        );
+        teller.warn("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)
 }

@@ -240,12 +240,9 @@ fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) ->
 }
 
 fn outside(error: FileError) -> Failure {
-    let failure = Failure::from(error);
+    let mut failure = Failure::from(error);
     if failure.fault == Fault::PathOutside {
-        return Failure::new(
-            Fault::PathOutside,
-            format!("Path traversal attempt detected: {}", failure.message),
-        );
+        failure.message = format!("Path traversal attempt detected: {}", failure.message);
     }
     failure
 }

@@ -12,7 +12,7 @@ pub(crate) use folder::{
     Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
     unfinished,
 };
-pub(crate) use journal::{Account, Entry, Origin, State, Way, account};
+pub(crate) use journal::{Entry, Origin, State, Way, account};
 pub(crate) use recover::{Ask, Consent, End, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

@@ -110,7 +110,7 @@ const MUCH_KIB: u64 = 32 * 1024;
 impl Barrier {
     /// By how busy the machine is with writing (`Dirty` and `Writeback` of /proc/meminfo).
     pub(crate) fn fitting(root: &Root) -> Self {
-        if root.faults.waiting() == Waiting::Each {
+        if root.faults.waiting == Waiting::Each {
             return Self::Each;
         }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();

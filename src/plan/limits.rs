@@ -105,7 +105,7 @@ impl Limits {
                 patterns(|config| &config.forbidden),
                 patterns(|config| &config.protected),
             )
-            .map_err(in_config)?,
+            .map_err(|error| in_config(&error))?,
             operations_by,
             files_by,
             file_bytes_by,
@@ -172,7 +172,7 @@ fn tighter(
     }
 }
 
-fn in_config(error: PatternError) -> Failure {
+fn in_config(error: &PatternError) -> Failure {
     let key = match error.class {
         Class::Configured => "protected_files",
         _ => "forbidden_patterns",
@@ -272,7 +272,7 @@ impl Limits {
     }
 }
 
-fn at_most<N: PartialOrd>(
+fn at_most<N: PartialOrd + Copy>(
     number: N,
     most: N,
     problem: impl FnOnce() -> String,

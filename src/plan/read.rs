@@ -40,27 +40,24 @@ pub(crate) use findings::PlanError;
 /// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
 /// `own` is what oneact keeps for itself below the root.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
+    let rejected = |plan_id, actions, problems| PlanError {
+        plan_id,
+        actions,
+        problems,
+    };
     let findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
     if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
         findings.failure(too_many_actions(actions));
-        return Err(PlanError {
-            plan_id,
-            actions: Vec::new(),
-            problems: findings.ended().0,
-        });
+        return Err(rejected(plan_id, Vec::new(), findings.ended().0));
     }
     let names = names(&order.plan);
 
     validated(&order.validation, bounds.validation, &findings);
     if !findings.is_clean() {
-        return Err(PlanError {
-            plan_id,
-            actions: names,
-            problems: findings.ended().0,
-        });
+        return Err(rejected(plan_id, names, findings.ended().0));
     }
     let files = files(&order.plan);
     let document = document(&order.plan, &files, &findings);
@@ -119,11 +116,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
             limits,
             notes,
         }),
-        (_, plan_id, _) => Err(PlanError {
-            plan_id,
-            actions: names,
-            problems,
-        }),
+        (_, plan_id, _) => Err(rejected(plan_id, names, problems)),
     }
 }
 
@@ -152,11 +145,8 @@ struct Document {
 }
 
 fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
-    if !plan.is_object() {
-        Found::new("task_plan", plan, findings).wrong::<()>("an object");
-        return Document::default();
-    }
-    let Some(mut fields) = Found::new("", plan, findings).fields() else {
+    let place = if plan.is_object() { "" } else { "task_plan" };
+    let Some(mut fields) = Found::new(place, plan, findings).fields() else {
         return Document::default();
     };
     action::id(&mut fields, "plan_id", "a name for the plan");

@@ -8,7 +8,6 @@
 //! | `execution_report.json`, `change_log.json` | [`tell`] | at the end |
 //! | `agent_logs/executor/{date}.jsonl` | [`log_lines`] | at the end |
 
-mod by_hand;
 mod execution;
 mod manifest;
 
@@ -19,8 +18,7 @@ use uuid::Uuid;
 
 use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
-pub(crate) use by_hand::script;
-pub(crate) use manifest::{Manifest, ManifestStatus, Point};
+pub(crate) use manifest::{Manifest, ManifestStatus, Point, script};
 
 /// Names of the files in a report directory.
 pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
@@ -77,12 +75,6 @@ pub(crate) fn files(directory: &RelPath) -> ReportFiles {
 pub(crate) struct At {
     text: String,
     timestamp: Timestamp,
-}
-
-impl At {
-    pub(crate) fn timestamp(&self) -> Timestamp {
-        self.timestamp
-    }
 }
 
 /// To the millisecond, with the offset of the place.

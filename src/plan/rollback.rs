@@ -51,8 +51,10 @@ fn undo(
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text).map_err(unfit)?;
-    manifest.usable(desk.host.timestamp()).map_err(unfit)?;
+    let mut manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
+    manifest
+        .usable(desk.host.timestamp())
+        .map_err(|why| unfit(&why))?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
@@ -72,7 +74,7 @@ fn undo(
     // The plan's own id must keep naming the plan, not its rollback.
     let plan_id = format!("rollback-{}", manifest.plan_id);
     let actions = actions.map(|action| (action, Vec::new()));
-    let run = desk.run(plan_id, own.path().clone(), actions);
+    let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
@@ -106,8 +108,9 @@ fn undo(
     };
     manifest.restored(&ids, &desk.host.now());
     if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
-        let told = format!("The manifest of the undone plan does not tell of it: {error}.");
-        teller.story.warnings.push(told);
+        teller.warn(format!(
+            "The manifest of the undone plan does not tell of it: {error}."
+        ));
     }
     if last {
         let left = without_directories(root, &manifest.created_directories);
@@ -123,17 +126,17 @@ fn vouched(
     limits: &Limits,
     belief: Belief,
 ) -> Result<Vec<Entry>, Failure> {
-    let account = account(folder.dir())?;
+    let account = account(&folder.dir)?;
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
             "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
-            folder.path()
+            &folder.path
         )));
     }
     let State::Done(entries) = account.state else {
         return Err(unusable(format!(
             "{} is not the directory of a plan that was carried out",
-            folder.path()
+            &folder.path
         )));
     };
     let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
@@ -183,7 +186,10 @@ fn left_to_do(
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest.to_restore(&order.checkpoints).map_err(unfit)? {
+    for point in manifest
+        .to_restore(&order.checkpoints)
+        .map_err(|why| unfit(&why))?
+    {
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -343,20 +349,11 @@ impl<'a> Inverse<'a> {
     fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
         let [id] = self.actions.clone();
-        let (action_type, said) = match self.point.operation_to_reverse {
-            ChangeKind::Create => (
-                ActionType::FileDelete,
-                format!("Created file '{path}' deleted"),
-            ),
-            ChangeKind::Modify => (ActionType::FileModify, format!("File '{path}' restored")),
-            ChangeKind::Delete => (
-                ActionType::FileCreate,
-                format!("Deleted file '{path}' restored"),
-            ),
-            ChangeKind::Rename => (
-                ActionType::FileRename,
-                format!("File '{path}' renamed back"),
-            ),
+        let (action_type, what, done) = match self.point.operation_to_reverse {
+            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
+            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
+            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
         };
         Verdict {
             action: id,
@@ -364,7 +361,7 @@ impl<'a> Inverse<'a> {
             target: Some(path.to_string()),
             began: desk.host.now(),
             ended: desk.host.now(),
-            end: ActionEnd::Completed(said),
+            end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
 }
@@ -414,6 +411,6 @@ fn no_manifest(error: FileError) -> Failure {
     error.into()
 }
 
-fn unfit(why: String) -> Failure {
+fn unfit(why: &str) -> Failure {
     unusable(format!("the rollback manifest cannot be used: {why}"))
 }

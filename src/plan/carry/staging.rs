@@ -99,7 +99,7 @@ impl Sink for Staging<'_> {
             (After::Deleted | After::Renamed { .. }, None) => return Ok(()),
         };
         fidelity.degraded.append(&mut self.lost);
-        let backup = self.stage.entries().last().and_then(|entry| entry.pre());
+        let backup = self.stage.entries.last().and_then(|entry| entry.pre());
         let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
         self.changes.push(record::Change {
             actions: change.actions.to_vec(),
@@ -138,7 +138,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
         After::Written { bytes, attributes } => Some(Side {
             name: change.path,
             bytes,
-            mode: attributes.mode().unwrap_or(0o644),
+            mode: attributes.mode.unwrap_or(0o644),
         }),
         After::Deleted => None,
         After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
@@ -149,7 +149,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 /// What a preview's hash is made of. `after` is the SHA-256 of the file after the change.
 fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
     let (path, from, mode) = match &change.after {
-        After::Written { attributes, .. } => (change.path, None, attributes.mode()),
+        After::Written { attributes, .. } => (change.path, None, attributes.mode),
         After::Deleted => (change.path, None, None),
         After::Renamed { to } => (*to, Some(change.path.clone()), None),
     };

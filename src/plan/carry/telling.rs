@@ -10,7 +10,7 @@ use crate::{
         Desk,
         check::skipped,
         engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
-        files::{FileError, Root},
+        files::{FileError, Root, joined},
         graph,
         model::{ActionId, OnError, Plan},
         read::PlanError,
@@ -63,6 +63,10 @@ impl<'a> Teller<'a> {
     pub(crate) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.story.troubles.push(Trouble { at, failure });
+    }
+
+    pub(crate) fn warn(&mut self, warning: impl Into<String>) {
+        self.story.warnings.push(warning.into());
     }
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
@@ -178,9 +182,7 @@ impl<'a> Teller<'a> {
     /// A plan that failed before its first change lists as completed what would have been (C-24).
     pub(crate) fn nothing_changed(&mut self) {
         if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
-            self.story.warnings.push(
-                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
-            );
+            self.warn("Nothing was changed: the plan failed before its first change. What is listed as completed would have been.");
         }
     }
 
@@ -240,15 +242,15 @@ impl<'a> Teller<'a> {
         documents
     }
 
-    /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
-    /// the caller has them as well.
+    /// Writes the reports of a plan that is not applied. If they cannot be written, a warning says so: the caller
+    /// has them as well.
     pub(crate) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.story.undo.is_none() {
             let left = [MANIFEST, SCRIPT]
                 .iter()
-                .try_for_each(|name| folder.dir().remove(name));
+                .try_for_each(|name| folder.dir.remove(name));
             written = written.and(left);
         }
         let stuck = matches!(self.story.rollback, Rollback::Stuck { .. });
@@ -256,18 +258,14 @@ impl<'a> Teller<'a> {
             written = written.and_then(|()| folder.unmark());
         }
         if let Err(error) = written {
-            self.story
-                .warnings
-                .push(format!("The reports are not complete: {error}."));
+            self.warn(format!("The reports are not complete: {error}."));
         }
     }
 
     /// The end: the log is written, and the caller told.
     pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Outcome {
-        if let Err(error) = log(folder.root(), self.ended()) {
-            self.story
-                .warnings
-                .push(format!("The executor's log is not complete: {error}."));
+        if let Err(error) = log(folder.root, self.ended()) {
+            self.warn(format!("The executor's log is not complete: {error}."));
         }
         let mut files = report::files(&self.story.run.directory);
         if self.story.undo.is_none() {
@@ -369,13 +367,8 @@ pub(crate) fn counted(number: usize, what: &str) -> String {
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
-    let path = report::log_file(&story.ended);
-    let Ok(path) = RelPath::parse(&path) else {
-        return Ok(());
-    };
-    for dir in path.ancestors() {
-        root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
-    }
+    let path = joined("open", &report::log_file(&story.ended))?;
+    root.ensure_dirs(path.ancestors(), 0o755)?;
     root.parent(&path)?
         .append(path.name(), report::log_lines(story).as_bytes())
 }

@@ -15,7 +15,7 @@ use super::journal::JOURNAL;
 use crate::{
     plan::{
         files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
-        report::{MANIFEST, SCRIPT},
+        report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
 };
@@ -42,9 +42,9 @@ const SAME_SECOND: u32 = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Folder<'a> {
-    root: &'a Root,
-    path: RelPath,
-    dir: Dir<'a>,
+    pub(crate) root: &'a Root,
+    pub(crate) path: RelPath,
+    pub(crate) dir: Dir<'a>,
     /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
 }
@@ -112,20 +112,13 @@ impl<'a> Folder<'a> {
         })
     }
 
-    pub(crate) fn root(&self) -> &'a Root {
-        self.root
-    }
-
-    pub(crate) fn path(&self) -> &RelPath {
-        &self.path
-    }
-
-    pub(crate) fn dir(&self) -> &Dir<'a> {
-        &self.dir
-    }
-
     pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
         self.dir.read(name, LONGEST_REPORT)
+    }
+
+    /// The plan's manifest, if it can be read.
+    pub(crate) fn manifest(&self) -> Option<Manifest> {
+        Manifest::parse(&self.report(MANIFEST).ok()?).ok()
     }
 
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
@@ -255,10 +248,8 @@ impl<'a> Folder<'a> {
     /// Makes the directories on the way to a backup.
     pub(crate) fn make_room(&self, backup: &RelPath) -> Result<(), FileError> {
         let own = self.path.as_str().len();
-        for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
-            self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
-        }
-        Ok(())
+        let dirs = backup.ancestors().filter(|dir| dir.as_str().len() > own);
+        self.root.ensure_dirs(dirs, PRIVATE)
     }
 
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
@@ -404,9 +395,7 @@ fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
     let path = joined("open", REPORTS)?;
-    for dir in path.ancestors().chain([path.clone()]) {
-        root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
-    }
+    root.ensure_dirs(path.ancestors().chain([path.clone()]), SHARED)?;
     root.dir(Some(&path))
 }
 

@@ -112,6 +112,24 @@ pub(crate) struct Account {
     pub(crate) operation: String,
 }
 
+impl Account {
+    /// What the first record says of the journal itself.
+    fn begun(&mut self, first: &Event, own: Option<Birth>, own_root: Option<u64>) {
+        if let Event::Begin {
+            operation,
+            birth,
+            root,
+            ..
+        } = first
+        {
+            self.operation.clone_from(operation);
+            if birth.is_some() && *birth == own && root.is_some() && *root == own_root {
+                self.origin = Origin::Here;
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -127,7 +145,7 @@ impl Journal {
             entries: Vec::new(),
             operation: operation.to_owned(),
             birth: Birth::of(&file),
-            root: dir.root().inode(),
+            root: dir.root.inode(),
         };
         let mut journal = Self { file, length: 0 };
         journal.append(dir, &begin)?;
@@ -186,7 +204,7 @@ pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
 
 fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
-    Ok(read(&bytes, Birth::of(&file), dir.root().inode()))
+    Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
 }
 
 fn line(event: &Event) -> Vec<u8> {
@@ -205,7 +223,7 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(json) = whole(line) else {
-            // A tail that was torn is expected; a beginning that is not there while a tail is, is damage.
+            // A torn tail is expected. Good lines after a bad first line mean damage.
             let rest = bytes.get(usize::try_from(length).unwrap_or_default()..);
             let more = rest
                 .unwrap_or_default()
@@ -218,21 +236,8 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
         // A line that is whole and says what we do not know was written by somebody else.
         account.state = match serde_json::from_slice(json) {
             Ok(event) => {
-                if let (
-                    0,
-                    Event::Begin {
-                        birth,
-                        root,
-                        operation,
-                        ..
-                    },
-                ) = (length, &event)
-                {
-                    account.operation.clone_from(operation);
-                    let same_root = root.is_some() && *root == own_root;
-                    if birth.is_some() && *birth == own && same_root {
-                        account.origin = Origin::Here;
-                    }
+                if length == 0 {
+                    account.begun(&event, own, own_root);
                 }
                 account.state.next(event)
             }
@@ -361,10 +366,20 @@ impl Entry {
         }
     }
 
+    /// Where it is made; of a renamed file both names.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &RelPath> {
+        [Some(self.path()), self.to()].into_iter().flatten()
+    }
+
     /// The directories whose names it changes; `None` is the root.
-    pub(crate) fn dirs(&self) -> Vec<Option<RelPath>> {
-        let names = [Some(self.path()), self.to(), self.slot()];
-        names.into_iter().flatten().map(RelPath::parent).collect()
+    pub(crate) fn dirs(&self) -> impl Iterator<Item = Option<RelPath>> {
+        self.places().chain(self.slot()).map(RelPath::parent)
+    }
+
+    /// Whether it writes over the file.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let way = Way::InPlace;
+        matches!(self, Self::Modify { way: found, .. } if *found == way)
     }
 }
 

@@ -76,7 +76,7 @@ fn settle(
     threads: usize,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
-    let Some((mut journal, account)) = there(Journal::open(folder.dir()))? else {
+    let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits, Silent::Gone);
     };
     let Account { state, origin, .. } = account;
@@ -113,8 +113,8 @@ fn settle(
             UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
         }),
         State::Done(entries) => {
-            // It may be in memory alone, and what it is not to be taken back with goes now.
-            journal.sync(folder.dir())?;
+            // The record has to be on the disk before that is removed which undoing would need.
+            journal.sync(&folder.dir)?;
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
         }
@@ -124,7 +124,7 @@ fn settle(
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
             "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
-            folder.path()
+            &folder.path
         )])),
     }
 }
@@ -139,7 +139,7 @@ fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
         State::Done(_) => "staged/",
         _ => "staged/ and backups/",
     };
-    lines.push(format!("remove {parts} of {}", folder.path()));
+    lines.push(format!("remove {parts} of {}", &folder.path));
     let elsewhere = folder.elsewhere().unwrap_or_default();
     lines.extend(elsewhere.iter().map(|slot| format!("remove {slot}")));
     lines
@@ -175,7 +175,7 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<En
     }
     Ok(End::Stuck(vec![format!(
         "{0} has no journal that says what was changed. Nothing was changed or removed. If you do not know where that directory comes from, remove it. Else compare your files with {0}/backups/ and {0}/staged/, put back what you want to have back, and remove {0}",
-        folder.path()
+        folder.path
     )]))
 }
 
@@ -188,7 +188,7 @@ enum Silent {
 
 /// Whether none of these changes was made, or all of them are taken back.
 fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
-    let root = folder.root();
+    let root = folder.root;
     let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
         Ok(root.look(path)?.map(|facts| facts.ino))
     };
@@ -219,10 +219,10 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
     Ok(true)
 }
 
-/// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
+/// Records that nothing of a plan is left. If the record cannot be written, a later run asks a person.
 fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
     let event = Event::RolledBack { spared: Vec::new() };
-    if let Err(error) = journal.record(folder.dir(), &event) {
+    if let Err(error) = journal.record(&folder.dir, &event) {
         tracing::debug!("{error}");
     }
 }
@@ -236,10 +236,7 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    let places = entries
-        .iter()
-        .flat_map(|entry| [Some(entry.path()), entry.to()]);
-    for path in places.flatten() {
+    for path in entries.iter().flat_map(Entry::places) {
         limits.admits(path).map_err(|failure| failure.message)?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
@@ -265,7 +262,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
     if !folder.is_slot(slot) {
         return Err(foreign(folder, slot));
     }
-    if slot.as_path().starts_with(folder.path().as_path()) {
+    if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
     limits.admits(slot).map_err(|failure| failure.message)
@@ -274,6 +271,6 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
     format!(
         "`{path}` is neither a slot nor a backup of {}",
-        folder.path()
+        &folder.path
     )
 }

@@ -25,8 +25,8 @@ use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
 /// What one file has and another is to get.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
-    /// `None` = what a new file gets.
-    mode: Option<u32>,
+    /// The permission bits; `None` = what the umask leaves of a new file's.
+    pub(crate) mode: Option<u32>,
     owner: Option<u32>,
     group: Option<u32>,
     extended: Vec<(CString, Vec<u8>)>,
@@ -58,18 +58,6 @@ fn remove(file: impl AsFd, name: &str) -> Result<(), Errno> {
 }
 
 impl Attributes {
-    /// A new file's. `group` and `acl` are what its directory hands on.
-    fn fresh(mode: Option<u32>, group: Option<u32>, acl: Option<Vec<u8>>) -> Self {
-        let name = CString::new(ACL).ok();
-        Self {
-            mode,
-            owner: None,
-            group,
-            extended: name.zip(acl).into_iter().collect(),
-            modified: None,
-        }
-    }
-
     pub(crate) fn of(
         dir: &Dir<'_>,
         name: &str,
@@ -139,11 +127,6 @@ impl Attributes {
             modified: Some(timespec(facts.mtime)),
             ..self
         }
-    }
-
-    /// The permission bits, where they are not left to the umask.
-    pub(crate) fn mode(&self) -> Option<u32> {
-        self.mode
     }
 
     /// The bits a file is to be made with: under most umasks those it is to have, so that they need not be
@@ -248,11 +231,15 @@ impl Inherited {
 
     /// What a new file in it has. Permission bits that are named are set whatever the ACL says.
     pub(crate) fn of_a_file(&self, mode: Option<u32>) -> Attributes {
-        let acl = self
-            .acl
-            .as_ref()
-            .map(|acl| bounded(acl, mode.unwrap_or(0o666)));
-        Attributes::fresh(mode, self.group, acl)
+        let acl = self.acl.as_ref();
+        let acl = acl.map(|acl| bounded(acl, mode.unwrap_or(0o666)));
+        Attributes {
+            mode,
+            owner: None,
+            group: self.group,
+            extended: CString::new(ACL).ok().zip(acl).into_iter().collect(),
+            modified: None,
+        }
     }
 
     /// Gives it to a directory of ours.
@@ -283,7 +270,7 @@ impl Inherited {
         Ok(lost)
     }
 
-    /// Sees to it that a directory of ours hands nothing on.
+    /// Makes a directory of ours hand nothing on.
     pub(crate) fn take_from(dir: &Dir<'_>) -> Result<(), FileError> {
         let failed = || FileError::of("set the attributes of", dir.name("."));
         remove(dir.fd(), DEFAULT_ACL).map_err(failed())?;

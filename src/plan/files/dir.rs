@@ -31,7 +31,7 @@ use super::{
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
-    root: &'a Root,
+    pub(crate) root: &'a Root,
     fd: OwnedFd,
     /// `None` for the root itself.
     path: Option<RelPath>,
@@ -53,6 +53,16 @@ impl Root {
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
         there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
+    }
+
+    /// Makes these directories, the outermost first, where they are not there.
+    pub(crate) fn ensure_dirs(
+        &self,
+        dirs: impl IntoIterator<Item = RelPath>,
+        mode: u32,
+    ) -> Result<(), FileError> {
+        let mut dirs = dirs.into_iter();
+        dirs.try_for_each(|dir| self.parent(&dir)?.ensure_dir(dir.name(), mode))
     }
 
     pub(crate) fn read(&self, path: &RelPath, most: u64) -> Result<Vec<u8>, FileError> {
@@ -386,9 +396,5 @@ impl<'a> Dir<'a> {
                 Ok(())
             }
         })
-    }
-
-    pub(crate) fn root(&self) -> &'a Root {
-        self.root
     }
 }

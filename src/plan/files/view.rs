@@ -95,19 +95,12 @@ impl<'a> View<'a> {
         for _ in 0..MOST_LINKS {
             let real = self.real(&here)?;
             let facts = self.look(&real)?;
-            match facts {
-                Some(facts) if facts.kind == Kind::Link => {
-                    here = self.root.target_of(&real, path)?;
-                    link.get_or_insert(real);
-                }
-                facts => {
-                    return Ok(Located {
-                        path: real,
-                        facts,
-                        link,
-                    });
-                }
+            if facts.is_none_or(|facts| facts.kind != Kind::Link) {
+                let path = real;
+                return Ok(Located { path, facts, link });
             }
+            here = self.root.target_of(&real, path)?;
+            link.get_or_insert(real);
         }
         Err(FileError::of("follow the links of", path)(Errno::LOOP))
     }

@@ -1,5 +1,7 @@
 //! `rollback_manifest.json` (001 §4.3): written before the first change, read back by a rollback.
 
+pub(super) mod by_hand;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::{Timestamp, Zoned};
@@ -14,10 +16,10 @@ use crate::{
     task::RelPath,
 };
 
-use super::{
-    At, SCRIPT,
-    by_hand::{Step, manual},
-};
+use super::{At, SCRIPT};
+use by_hand::{Step, manual};
+
+pub(crate) use by_hand::script;
 
 /// Every field of 001 §4.3 in its order, then ours. Fields it does not know are refused: a later version
 /// may have meant something by them.
@@ -173,7 +175,7 @@ impl Manifest {
     /// Whether the time is over for which the backups are kept.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let expires = self.expires_at.as_ref();
-        expires.is_some_and(|at| at.timestamp() <= now)
+        expires.is_some_and(|at| at.timestamp <= now)
     }
 
     fn consistent(&self) -> Result<(), String> {

@@ -199,7 +199,7 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
                 let stuck = finished.effect == Effect::Unknown;
                 if !stuck {
                     let tree = timeless(lab.tree());
-                    let wanted = match status(&finished) {
+                    let wanted = match status(finished) {
                         Some(Status::Success) => &after,
                         _ => &before,
                     };

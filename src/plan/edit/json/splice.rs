@@ -112,25 +112,18 @@ fn open(
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
         let member = style.text(Some(key), value, &Shape::Line, "")?;
-        let text = if kept > inside.start {
-            [" ", &member].concat()
-        } else {
-            member
-        };
-        let range = kept..inside.end;
-        return Ok(vec![(range, text)]);
+        let gap = if kept > inside.start { " " } else { "" };
+        return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
     }
     let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
     let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
-    let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
+    if object.text(kept..inside.end).contains('\n') && kept > inside.start {
         return Ok(vec![put(kept, [end, &inner, &member].concat())]);
-    } else {
-        [end, &inner, &member, end, outer].concat()
-    };
-    let range = kept..inside.end;
-    Ok(vec![(range, text)])
+    }
+    let text = [end, &inner, &member, end, outer].concat();
+    Ok(vec![(kept..inside.end, text)])
 }
 
 /// Takes that item away, with one comma.

@@ -19,7 +19,7 @@ use crate::plan::edit::{
 
 /// A text, and the changes of it that are not made yet.
 pub(crate) struct Draft {
-    body: String,
+    pub(crate) body: String,
     documents: Vec<Node>,
     /// The documents with the changes.
     expected: Vec<Node>,
@@ -57,10 +57,6 @@ impl Draft {
             documents,
             changes: Vec::new(),
         })
-    }
-
-    pub(crate) fn body(&self) -> &str {
-        &self.body
     }
 
     /// Adds a change, and says what it does; `None` if it cannot be made together with those before it.

@@ -127,10 +127,7 @@ fn a_checkpoint_takes_all_that_rests_on_it_with_it_r_001_110() {
     assert_eq!(ids(&some), [5, 3].map(uuid));
     let alone = manifest.to_restore(&[uuid(4).to_string()]).unwrap();
     assert_eq!(ids(&alone), [uuid(4)]);
-    let unknown = manifest
-        .to_restore(&["nope".to_owned()])
-        .unwrap_err()
-        .to_string();
+    let unknown = manifest.to_restore(&["nope".to_owned()]).unwrap_err();
     assert!(unknown.contains("no checkpoint `nope`"), "{unknown}");
     assert!(unknown.contains("(old.txt)"), "{unknown}");
 }
