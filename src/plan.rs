@@ -34,16 +34,19 @@ use serde_json::Value;
 
 use crate::{
     host::{Host, Moment},
-    task::{Bounds, Course, Effect, Failure, Fault, Preview, RelPath, ReportFiles},
+    task::{
+        Bounds, Checks, Course, Effect, Failure, Fault, Outcome, Phase, RelPath, ReportFiles, State,
+    },
 };
 
 use limits::Limits;
+use model::ActionId;
+use record::Run;
 
 pub(crate) use asking::{Fate, cancel, fate, status};
 pub(crate) use carry::{Settled, clear_expired, execute, preview, recover, recover_named};
 pub(crate) use engine::Consent;
 pub(crate) use kept::kept;
-pub(crate) use record::Status;
 pub(crate) use rollback::rollback;
 
 /// The surroundings of one plan.
@@ -96,98 +99,78 @@ impl Desk<'_> {
         format!("{}_{task}", self.host.now().strftime("%Y%m%d-%H%M%S"))
     }
 
+    /// What is known of a plan before anything is done.
+    fn run(
+        self,
+        plan_id: String,
+        directory: RelPath,
+        actions: impl Iterator<Item = (ActionId, Vec<ActionId>)>,
+    ) -> Run {
+        Run {
+            plan_id,
+            task_id: self.task_id.to_owned(),
+            directory,
+            began: self.host.now(),
+            actions: actions.collect(),
+        }
+    }
+
     /// The rules for whatever no catalog entry bounds: undoing and recovery.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         Limits::of(&Bounds::default(), &self.own(), None, &mut Vec::new())
     }
 }
 
-/// The end of a plan, of its preview, its rollback, or of a question about it.
-#[derive(Debug, Clone)]
-pub(crate) struct Finished {
-    /// `None` where no plan was at work: a preview, a question.
-    pub(crate) status: Option<Status>,
-    /// Nothing was changed, because the request is wrong: fix it and send it again.
-    pub(crate) rejected: Rejected,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) effect: Effect,
-    /// `execution_report.json` as a value; null before there is a plan to report on.
-    pub(crate) report: Value,
-    /// Paths below the root, where they were written.
-    pub(crate) files: Option<ReportFiles>,
-    /// What would be done: only of a preview.
-    pub(crate) preview: Option<Preview>,
-    /// Every path that is another now than before the plan.
-    pub(crate) changed: Vec<RelPath>,
-    /// For `audit.reasoning` and `audit.compliance_notes`.
-    pub(crate) reasoning: Vec<String>,
-    pub(crate) notes: Vec<String>,
-}
-
-impl Finished {
-    /// Nothing was done; a sentence says what there is to say.
-    fn nothing_done(sentence: String) -> Self {
-        Self {
-            reasoning: vec![sentence],
-            ..Self::nothing()
-        }
-    }
-
-    /// A plan that was not even begun.
-    fn refused(failure: Failure) -> Self {
-        Self {
-            rejected: Rejected::by(&failure),
-            failure: Some(failure),
-            ..Self::nothing()
-        }
-    }
-
-    /// A defect of ours: how far the plan came, the next start finds out.
-    fn broken() -> Self {
-        let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
-        Self {
-            effect: Effect::Unknown,
-            ..Self::refused(Failure::new(Fault::Internal, message))
-        }
-    }
-
-    fn nothing() -> Self {
-        Self {
-            status: None,
-            rejected: Rejected::No,
-            failure: None,
-            effect: Effect::None,
-            report: Value::Null,
-            files: None,
-            preview: None,
-            changed: Vec::new(),
-            reasoning: Vec::new(),
-            notes: Vec::new(),
-        }
+/// Nothing was done; a sentence says what there is to say.
+fn nothing_done(sentence: String) -> Outcome {
+    Outcome {
+        reasoning: vec![sentence],
+        ..Outcome::nothing_done(State::Done, Phase::Complete, None)
     }
 }
 
-/// Whether the request was refused before anything was tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rejected {
-    Yes,
-    No,
+/// A plan that was not even begun.
+fn refused(failure: Failure) -> Outcome {
+    Outcome::nothing_done(refusal(&failure), Phase::Plan, Some(failure))
 }
 
-impl Rejected {
-    /// By whether the request is to be mended, rather than the world it met.
-    fn by(failure: &Failure) -> Self {
-        match failure.fault {
-            Fault::DiskFull
-            | Fault::FileSystem
-            | Fault::HashMismatch
-            | Fault::Cancelled
-            | Fault::ToolTimeout
-            | Fault::InFlight
-            | Fault::Stuck
-            | Fault::RollbackConflict
-            | Fault::Internal => Self::No,
-            _ => Self::Yes,
-        }
+/// A defect of ours: how far the plan came, the next start finds out.
+fn broken() -> Outcome {
+    let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
+    Outcome {
+        effect: Effect::Unknown,
+        ..refused(Failure::new(Fault::Internal, message))
+    }
+}
+
+/// The state of a run that changed nothing: rejected if the request is to be mended, rather than what it met.
+fn refusal(failure: &Failure) -> State {
+    match failure.fault {
+        Fault::Cancelled => State::Cancelled,
+        Fault::DiskFull
+        | Fault::FileSystem
+        | Fault::HashMismatch
+        | Fault::ToolTimeout
+        | Fault::InFlight
+        | Fault::Stuck
+        | Fault::RollbackConflict
+        | Fault::Internal => State::Failed,
+        _ if failure.recoverable => State::Failed,
+        _ => State::Rejected,
+    }
+}
+
+/// What is reported of a plan is in these files. What tools make is looked at; of a plan it is the report (C-07, C-08).
+fn reported(outcome: Outcome, files: ReportFiles) -> Outcome {
+    let report = outcome.execution_report.as_ref();
+    Outcome {
+        checks: Checks {
+            output_exists: true,
+            output_non_empty: report.is_some(),
+            format_valid: report.is_some_and(Value::is_object),
+            result_complete: None,
+        },
+        reports: Some(files),
+        ..outcome
     }
 }

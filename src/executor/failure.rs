@@ -53,11 +53,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         }
         _ => "",
     };
-    Failure {
-        fault: class.fault,
-        message: format!("{}: {}{causes}", entry.tool, sentence(detail)),
-        recoverable: class.recoverable,
-    }
+    class.failure(format!("{}: {}{causes}", entry.tool, sentence(detail)))
 }
 
 /// With an end, if it has none.
@@ -76,22 +72,16 @@ pub(super) fn after_a_question(failure: Failure, asked: &str) -> Failure {
         failure.fault,
         Fault::ToolError | Fault::ToolTimeout | Fault::ServerUnreachable
     );
-    let (fault, recoverable) = if unexplained {
-        (Fault::InputRequired, false)
-    } else {
-        (failure.fault, failure.recoverable)
-    };
     let message = if failure.message.contains(asked) {
         failure.message
     } else {
         let said = sentence(&failure.message);
         format!("{said} It had asked for input, and was refused: {asked}")
     };
-    Failure {
-        fault,
-        message,
-        recoverable,
+    if unexplained {
+        return Failure::new(Fault::InputRequired, message);
     }
+    Failure { message, ..failure }
 }
 
 impl From<StoreError> for Failure {
@@ -133,18 +123,18 @@ pub(super) fn not_good(step: &Step, mut failure: Failure) -> Failure {
 
 /// Sending the task again would repeat the steps that went well, also one that may not be repeated.
 pub(super) fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
-    if let Some(step) = once.filter(|_| failure.recoverable) {
-        return Failure {
-            message: format!(
-                "{}. {} was done before that and must not happen twice: a person has to look.",
-                failure.message.trim_end_matches('.'),
-                step.entry.id
-            ),
-            recoverable: false,
-            ..failure
-        };
+    let Some(step) = once.filter(|_| failure.recoverable) else {
+        return failure;
+    };
+    Failure {
+        message: format!(
+            "{}. {} was done before that and must not happen twice: a person has to look.",
+            failure.message.trim_end_matches('.'),
+            step.entry.id
+        ),
+        recoverable: false,
+        ..failure
     }
-    failure
 }
 
 #[cfg(test)]

@@ -89,6 +89,17 @@ pub(super) struct Class {
     pub(super) recoverable: bool,
 }
 
+impl Class {
+    pub(super) fn failure(self, message: String) -> Failure {
+        let Self { fault, recoverable } = self;
+        Failure {
+            fault,
+            message,
+            recoverable,
+        }
+    }
+}
+
 impl From<Fault> for Class {
     fn from(fault: Fault) -> Self {
         Self {
@@ -165,11 +176,7 @@ fn judged(entry: &Entry, class: Class, detail: &str, hidden: &Hidden) -> Judged 
         _ => "it reported an error",
     };
     let message = format!("{} failed: {meaning}. Error detail: {detail}", entry.tool);
-    let failure = Failure {
-        fault: class.fault,
-        message,
-        recoverable: class.recoverable,
-    };
+    let failure = class.failure(message);
     Judged { failure, detail }
 }
 

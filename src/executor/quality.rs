@@ -97,19 +97,14 @@ fn describe(error: &FormatError) -> String {
 /// The same three for a result without an asset (C-07).
 fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
-    let missing = || {
-        Failure::new(
-            Fault::OutputMissing,
-            format!("{tool} reported success, but its answer holds no result"),
-        )
+    let Some(data) = data else {
+        let message = format!("{tool} reported success, but its answer holds no result");
+        return Err(Failure::new(Fault::OutputMissing, message));
     };
-    let data = data.ok_or_else(missing)?;
     checks.output_exists = true;
     if data.is_empty() {
-        return Err(Failure::new(
-            Fault::OutputEmpty,
-            format!("the result of {tool} is empty"),
-        ));
+        let message = format!("the result of {tool} is empty");
+        return Err(Failure::new(Fault::OutputEmpty, message));
     }
     checks.output_non_empty = true;
     // It was parsed as JSON to get here; what its shape must be is `result_complete`.

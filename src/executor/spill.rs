@@ -60,10 +60,6 @@ fn settle(document: Document) -> ResultData {
 }
 
 impl Spilled {
-    fn file_name(&self) -> String {
-        format!("sha256-{}.json", self.sha256)
-    }
-
     fn bytes(&self) -> usize {
         self.text.get().len()
     }
@@ -75,7 +71,7 @@ impl Spilled {
         store: &Store,
         session_id: &str,
     ) -> Result<Prepared, StoreError> {
-        let name = self.file_name();
+        let name = format!("sha256-{}.json", self.sha256);
         let staged = staging.write(&name, self.text.get().as_bytes())?;
         store.prepare(session_id, &name, &staged, None)
     }

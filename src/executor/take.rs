@@ -130,11 +130,8 @@ impl Taker<'_> {
         let _ = fs::remove_file(&copy);
         let tool = &self.step.entry.tool;
         self.copy(file, COPY, |why| {
-            let what = &self.output.ref_id;
-            Failure::new(
-                Fault::OutputMissing,
-                format!("the output {what} of {tool}, {why}"),
-            )
+            let message = format!("the output {} of {tool}, {why}", self.output.ref_id);
+            Failure::new(Fault::OutputMissing, message)
         })?;
         fs::rename(&copy, staged).map_err(StoreError::io("put a copy at", staged))?;
         Ok(())
@@ -154,10 +151,8 @@ impl Taker<'_> {
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
         let missing = |why: String| {
-            Failure::new(
-                Fault::OutputMissing,
-                format!("{tool} says its asset is at {shown}, {why}"),
-            )
+            let message = format!("{tool} says its asset is at {shown}, {why}");
+            Failure::new(Fault::OutputMissing, message)
         };
         let uri = Uri::parse(location)
             .map_err(|error| missing(format!("which cannot be used: {error}")))?;

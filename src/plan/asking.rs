@@ -3,69 +3,60 @@
 use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanName, RelPath},
+    task::{Failure, Fault, Outcome, PlanName, RelPath},
 };
 
 use super::{
-    Desk, Finished,
-    engine::{
-        Account, Entry, Folder, Origin, REPORTS, State, account, finished, mark_of, unfinished,
-    },
+    Desk,
+    engine::{Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of, unfinished},
     files::Root,
+    nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
+    reported,
 };
 
-/// What a plan under way says of itself.
-#[derive(Debug, Deserialize)]
-struct Mark {
-    plan_id: String,
-    task_id: String,
-    pid: i32,
-}
-
-pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
-    let told = || -> Result<Finished, Failure> {
+pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
+    let told = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
         if let Some((name, mark)) = under_way(&root, plan)? {
             let sentence = format!(
                 "Plan {} is under way in process {} ({REPORTS}/{name}).",
                 mark.plan_id, mark.pid
             );
-            return Ok(Finished::nothing_done(sentence));
+            return Ok(nothing_done(sentence));
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
         let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
-            let message = format!("the report in {} is no JSON: {error}", folder.path());
+            let message = format!("the report in {} is no JSON: {error}", &folder.path);
             Failure::new(Fault::ContentInvalid, message)
         })?;
         let status = report
             .get("status")
             .and_then(Value::as_str)
             .unwrap_or("unknown");
-        let sentence = format!("The plan of {} ended: {status}.", folder.path());
-        let mut files = report::files(folder.path());
-        if folder.dir().look(MANIFEST)?.is_none() {
+        let sentence = format!("The plan of {} ended: {status}.", &folder.path);
+        let mut files = report::files(&folder.path);
+        if folder.dir.look(MANIFEST)?.is_none() {
             files.rollback_manifest = None;
         }
-        Ok(Finished {
-            files: Some(files),
-            report,
-            ..Finished::nothing_done(sentence)
-        })
+        let told = Outcome {
+            execution_report: Some(report).filter(|report| !report.is_null()),
+            ..nothing_done(sentence)
+        };
+        Ok(reported(told, files))
     };
-    told().unwrap_or_else(Finished::refused)
+    told().unwrap_or_else(refused)
 }
 
 /// Asks the process that is at work on a plan to stop and undo.
-pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
-    let asked = || -> Result<Finished, Failure> {
+pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Outcome {
+    let asked = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
         let none = || {
             let message = "no such plan is under way below this root; nothing was cancelled";
@@ -74,21 +65,18 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
         let (_, mark) = under_way(&root, plan)?.ok_or_else(none)?;
         let pid = Pid::from_raw(mark.pid).ok_or_else(none)?;
         kill_process(pid, Signal::TERM).map_err(|_| none())?;
-        Ok(Finished::nothing_done(format!(
+        Ok(nothing_done(format!(
             "Asked process {} to stop and undo plan {}; its own answer tells how it ended.",
             mark.pid, mark.plan_id
         )))
     };
-    asked().unwrap_or_else(Finished::refused)
+    asked().unwrap_or_else(refused)
 }
 
 /// The plan of that name, if a living process of ours is at work on it.
 fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Failure> {
     for name in unfinished(root)? {
-        let Ok(mark) = mark_of(root, &name) else {
-            continue;
-        };
-        let Ok(mark) = serde_json::from_slice::<Mark>(&mark) else {
+        let Some(mark) = mark_of(root, &name) else {
             continue;
         };
         let meant = match plan {
@@ -132,7 +120,7 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         };
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
         if document.get(field).and_then(Value::as_str) == Some(wanted) {
-            return Ok(folder.path().name().to_owned());
+            return Ok(folder.path.name().to_owned());
         }
     }
     Err(unknown(&format!(
@@ -172,36 +160,41 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     let Ok(folders) = finished(&root) else {
         return Fate::Unknown;
     };
-    for folder in folders {
-        let Ok(account) = account(folder.dir()) else {
-            continue;
-        };
-        if account.operation == operation_id {
-            return fate_by(&folder, account);
-        }
+    let told = folders.filter_map(|folder| {
+        let account = account(&folder.dir).ok()?;
+        // A journal that was not written here tells nothing.
+        let ours = account.operation == operation_id && account.origin == Origin::Here;
+        ours.then(|| fate_by(&folder, account.state))
+    });
+    let mut told: Vec<Fate> = told.collect();
+    // A run has one journal. If there are more, one that says that the plan was finished decides.
+    let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
+    if let Some(made) = told.iter().position(is_made) {
+        return told.swap_remove(made);
     }
-    Fate::Unknown
+    match told.pop() {
+        Some(fate) if told.is_empty() => fate,
+        _ => Fate::Unknown,
+    }
 }
 
-/// A journal that was not written here tells nothing.
-fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
-    match (account.origin, account.state) {
-        (Origin::Here, State::Done(entries)) => Fate::Made {
-            directory: folder.path().to_string(),
-            changed: entries.iter().flat_map(changed_by).collect(),
+fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
+    match state {
+        State::Done(entries) => Fate::Made {
+            directory: folder.path.to_string(),
+            changed: entries
+                .iter()
+                .filter(|entry| !matches!(entry, Entry::MakeDir { .. } | Entry::RemoveDir { .. }))
+                .flat_map(Entry::places)
+                .cloned()
+                .collect(),
         },
         // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
-        (Origin::Here, State::RolledBack(spared)) if spared.is_empty() => Fate::NotMade,
-        (Origin::Here | Origin::Unproven, _) => Fate::Unknown,
-    }
-}
-
-fn changed_by(entry: &Entry) -> Vec<RelPath> {
-    match entry {
-        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Vec::new(),
-        file => {
-            let names = [Some(file.path()), file.to()];
-            names.into_iter().flatten().cloned().collect()
-        }
+        State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
+        State::Empty
+        | State::Ready(_)
+        | State::Applying(_)
+        | State::RolledBack(_)
+        | State::Foreign => Fate::Unknown,
     }
 }

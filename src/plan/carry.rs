@@ -7,15 +7,16 @@ mod verify;
 
 use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
-use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
+use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach};
 
 use super::{
-    Desk, Finished, check,
+    Desk, broken, check,
     engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
     record::{Durability, Jail, PreviewHash, Undo},
+    refused,
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
@@ -35,7 +36,7 @@ pub(crate) fn execute(
     bounds: &Bounds,
     expect: Option<&str>,
     desk: Desk<'_>,
-) -> Finished {
+) -> Outcome {
     execute_with(order, bounds, expect, desk, Faults::asked())
 }
 
@@ -45,7 +46,7 @@ fn execute_with(
     expect: Option<&str>,
     desk: Desk<'_>,
     faults: Arc<Faults>,
-) -> Finished {
+) -> Outcome {
     let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
@@ -63,19 +64,19 @@ fn execute_with(
     })
 }
 
-/// Does the work in the root, out of which the kernel lets no write. `Err`: nothing was begun.
+/// Does the work in the root; the kernel refuses writes outside it. `Err`: nothing was begun.
 pub(super) fn in_the_root(
     desk: Desk<'_>,
     faults: Arc<Faults>,
-    work: impl FnOnce(&Root, Jail) -> Result<Finished, Failure> + Send,
-) -> Finished {
+    work: impl FnOnce(&Root, Jail) -> Result<Outcome, Failure> + Send,
+) -> Outcome {
     let work = |jail| {
         Root::open_with(desk.root, faults)
             .map_err(Failure::from)
             .and_then(|root| work(&root, jail))
-            .unwrap_or_else(Finished::refused)
+            .unwrap_or_else(refused)
     };
-    jailed(desk.root, work).unwrap_or_else(Finished::broken)
+    jailed(desk.root, work).unwrap_or_else(broken)
 }
 
 struct Carrier<'a> {
@@ -89,10 +90,10 @@ struct Carrier<'a> {
 
 impl<'a> Carrier<'a> {
     /// `Err`: nothing was begun.
-    fn carry(&self) -> Result<Finished, Failure> {
+    fn carry(&self) -> Result<Outcome, Failure> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
-        let notes = settle_others(self.root, self.desk, self.threads())?;
+        let notes = settle_others(self.root, self.desk, self.plan.limits.max_concurrency)?;
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
@@ -108,16 +109,19 @@ impl<'a> Carrier<'a> {
     }
 
     /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
-    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Finished, Folder<'a>> {
-        let run = telling::run(self.plan, self.desk, folder.path().clone());
+    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Outcome, Folder<'a>> {
+        let actions = self.plan.actions.iter();
+        let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
+        let plan_id = self.plan.plan_id.clone();
+        let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
-            .and_then(Stage::open);
+            .and_then(|folder| Stage::open(folder, self.desk.operation_id));
         let stage = match stage {
             Ok(stage) => stage,
-            Err(error) => return ControlFlow::Break(Finished::refused(error.into())),
+            Err(error) => return ControlFlow::Break(refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
@@ -128,7 +132,7 @@ impl<'a> Carrier<'a> {
             Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
-                return unchanged(staging.stage, teller);
+                return ControlFlow::Break(unchanged(staging.stage, teller));
             }
         };
         let hash = PreviewHash::of(&self.order.plan, foreseen);
@@ -137,16 +141,16 @@ impl<'a> Carrier<'a> {
                 Fault::PreviewChanged,
                 format!("the plan would now come to {}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)", hash.as_str()),
             ));
-            return unchanged(staging.stage, teller);
+            return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         teller.story.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
         if staging.changes.is_empty() || (failed && undone_on_failure) {
-            return unchanged(staging.stage, teller);
+            return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         let (stage, undo) = staging.ready();
-        let threads = self.threads();
+        let threads = self.plan.limits.max_concurrency;
         let made = make(
             stage,
             &mut teller,
@@ -198,10 +202,6 @@ impl<'a> Carrier<'a> {
         clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
     }
 
-    fn threads(&self) -> usize {
-        self.plan.limits.max_concurrency
-    }
-
     fn stopped(&self) -> Option<Failure> {
         stopped(self.desk, self.plan.instructions.timeout)
     }
@@ -239,7 +239,7 @@ pub(super) fn make<'a>(
         (SCRIPT, report::script(&manifest).into_bytes()),
     ];
     teller.story.undo = Some(undo);
-    let armed = stage.arm(&documents, threads, teller.desk.operation_id)?;
+    let armed = stage.arm(&documents, threads)?;
     teller.desk.course.set(Reach::Changing);
     let made = armed.apply(stopped).and_then(|applied| {
         teller.captured(applied.entries(), &applied.captures);
@@ -258,18 +258,16 @@ pub(super) fn make<'a>(
     made
 }
 
-pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
+pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
-        teller.story.warnings.push(
-            "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
-        );
+        teller.warn("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)
 }
 
-pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finished {
+pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {
     let Undoing {
         folder,
         why,
@@ -282,9 +280,9 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 }
 
 /// Nothing was changed, or nothing was to be.
-fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finished, Folder<'a>> {
+pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.nothing_changed();
-    ControlFlow::Break(match stage.abandon() {
+    match stage.abandon() {
         Ok(folder) => {
             teller.leave(&folder);
             teller.finish(&folder)
@@ -293,7 +291,7 @@ fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finish
             teller.trouble(error.into());
             teller.unwritten()
         }
-    })
+    }
 }
 
 const POLL: Duration = Duration::from_millis(2);

@@ -4,7 +4,6 @@
 //! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
 //! never holds them all.
 
-mod mounts;
 mod overlay;
 
 use std::{
@@ -22,11 +21,11 @@ use super::{
     engine::{Seen, hash},
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     graph,
+    limits::Limits,
     model::{Action, ActionId, ChangeKind, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
-use mounts::Mounts;
 use overlay::Overlay;
 
 /// What takes the changes a plan comes to.
@@ -241,14 +240,73 @@ fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) ->
 }
 
 fn outside(error: FileError) -> Failure {
-    let failure = Failure::from(error);
+    let mut failure = Failure::from(error);
     if failure.fault == Fault::PathOutside {
-        return Failure::new(
-            Fault::PathOutside,
-            format!("Path traversal attempt detected: {}", failure.message),
-        );
+        failure.message = format!("Path traversal attempt detected: {}", failure.message);
     }
     failure
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+/// Other names of places that rules speak of: where a directory or file is mounted a second time (bind mounts), its
+/// device and inode are the same, and the rules hold for it by both names. These are the protected places that are there, and the directories they are in: `None` = the root.
+struct Mounts<'a> {
+    view: &'a View<'a>,
+    limits: &'a Limits,
+    places: Vec<(Identity, Option<RelPath>)>,
+}
+
+impl<'a> Mounts<'a> {
+    fn of(view: &'a View<'a>, limits: &'a Limits) -> Result<Self, FileError> {
+        let all: BTreeSet<RelPath> = limits
+            .protected
+            .places()
+            .flat_map(|path| path.ancestors().chain([path.clone()]).collect::<Vec<_>>())
+            .collect();
+        let root = view.dir(None)?.facts()?;
+        let mut places = vec![((root.dev, root.ino), None)];
+        for path in all {
+            // A place that cannot be looked at cannot be changed by a plan.
+            if let Ok(Some(facts)) = view.look(&path) {
+                places.push(((facts.dev, facts.ino), Some(path)));
+            }
+        }
+        Ok(Self {
+            view,
+            limits,
+            places,
+        })
+    }
+
+    /// Whether a plan may touch what is there, by every name it has.
+    fn admit(&self, located: &Located) -> Result<(), Failure> {
+        let path = &located.path;
+        for here in path.ancestors().chain([path.clone()]) {
+            let Some(facts) = self.view.look(&here)? else {
+                break;
+            };
+            let same = |(identity, place): &&(Identity, Option<RelPath>)| {
+                *identity == (facts.dev, facts.ino) && place.as_ref() != Some(&here)
+            };
+            for (_, place) in self.places.iter().filter(same) {
+                let rest = path.as_str().strip_prefix(here.as_str());
+                let rest = rest.unwrap_or_default().trim_start_matches('/');
+                let place = place.as_ref().map_or("", RelPath::as_str);
+                let other = [place, rest].into_iter().filter(|part| !part.is_empty());
+                let other = other.collect::<Vec<_>>().join("/");
+                let Ok(other) = RelPath::parse(&other) else {
+                    continue;
+                };
+                self.limits.admits(&other).map_err(|failure| Failure {
+                    message: format!("`{path}` is `{other}` by another name: {}", failure.message),
+                    ..failure
+                })?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Paths that are tied together by renames.

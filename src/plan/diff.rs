@@ -150,11 +150,10 @@ fn sides(pair: Pair<'_>) -> (String, String) {
 }
 
 fn first(pair: Pair<'_>) -> String {
-    let name = |prefix, side: Option<Side<'_>>| {
-        side.map_or_else(String::new, |side| quoted(prefix, side.name))
-    };
-    let old = name("a/", pair.before.or(pair.after));
-    let new = name("b/", pair.after.or(pair.before));
+    let (old, new) = sides(Pair {
+        before: pair.before.or(pair.after),
+        after: pair.after.or(pair.before),
+    });
     format!("diff --git {old} {new}\n")
 }
 
@@ -168,7 +167,6 @@ fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
     };
     let mut text = String::new();
     if mode(before) != mode(after) {
-        // Writing to a String cannot fail.
         let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
     }
     if pair.renamed().is_some() {
@@ -209,7 +207,6 @@ fn quoted(prefix: &str, name: &RelPath) -> String {
     }
     let mut text = format!("\"{prefix}");
     for byte in bytes {
-        // Writing to a String cannot fail.
         let _ = match byte {
             b'"' | b'\\' => write!(text, "\\{}", char::from(byte)),
             _ if plain(&byte) => write!(text, "{}", char::from(byte)),

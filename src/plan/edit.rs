@@ -16,7 +16,6 @@ pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern};
 pub(crate) use text::Position;
 
-use camino::Utf8Path;
 use serde_json::Value;
 
 use super::model::Edit;
@@ -152,6 +151,13 @@ fn place(at: Option<Position>) -> String {
 }
 
 impl EditError {
+    /// The result of an edit is not what was meant.
+    fn risky(problem: &str) -> Self {
+        Self::Refused(format!(
+            "the edit cannot be made safely: its result {problem}; make it with text_replace"
+        ))
+    }
+
     fn after(mut self) -> Self {
         if let Self::Invalid { when, .. } = &mut self {
             *when = When::After;
@@ -197,37 +203,20 @@ impl Language {
     }
 }
 
-/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
-/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
-const WITH_COMMENTS: [&str; 10] = [
-    ".devcontainer",
-    ".eslintrc",
-    "api-extractor",
-    "deno",
-    "devcontainer",
-    "jsconfig",
-    "language-configuration",
-    "tsconfig",
-    "tslint",
-    "typedoc",
-];
-
-/// What a JSON file may make use of, by its name.
-fn grammar(name: &RelPath) -> Grammar {
-    let file = name.name().to_ascii_lowercase();
-    let stem = file.strip_suffix(".json").unwrap_or_default();
-    let known = WITH_COMMENTS.iter().any(|known| {
-        let more = stem.strip_prefix(known);
-        more.is_some_and(|more| more.is_empty() || more.starts_with('.'))
-    });
-    let settings = name
-        .parent()
-        .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
-    let jsonc = Utf8Path::new(&file).extension() == Some("jsonc");
-    if jsonc || known || settings {
-        Grammar::Loose
-    } else {
-        Grammar::Strict
+impl Language {
+    /// The text is not of this language, as is seen at that byte.
+    fn invalid(
+        self,
+        problem: impl Into<String>,
+        text: &str,
+        at: impl Into<Option<usize>>,
+    ) -> EditError {
+        EditError::Invalid {
+            language: self,
+            problem: problem.into(),
+            at: at.into().map(|at| Position::of(text, at)),
+            when: When::Before,
+        }
     }
 }
 
@@ -260,12 +249,12 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
-        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } => {
-            must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::edit(text, edit, budget);
-        }
-        Edit::JsonRemove { .. } => {
-            must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
+        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } | Edit::JsonRemove { .. } => {
+            let instead = match edit {
+                Edit::JsonRemove { .. } => "use line_delete or text_replace",
+                _ => "use yaml_update",
+            };
+            must_not_be(Language::Yaml, name, instead)?;
             return json::edit(text, edit, budget);
         }
         Edit::YamlUpdate {
@@ -279,7 +268,7 @@ pub(crate) fn edit(
     };
     let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);
     // What has comments or trailing commas already, whatever it is called, may have them afterwards.
-    let grammars: &[Grammar] = match (Language::of(name), grammar(name)) {
+    let grammars: &[Grammar] = match (Language::of(name), Grammar::of(name)) {
         (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
         (_, Grammar::Strict) => &[Grammar::Strict],
         (_, Grammar::Loose) => &[Grammar::Loose],
@@ -322,7 +311,7 @@ pub(crate) fn check_syntax(
     bytes: &[u8],
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<(), EditError> {
-    syntax(name, bytes, grammar(name), &Budget { stopped, ..FREE })
+    syntax(name, bytes, Grammar::of(name), &Budget { stopped, ..FREE })
 }
 
 fn syntax(

@@ -7,13 +7,13 @@ mod recover;
 mod stage;
 mod transaction;
 mod undo;
-mod unrecorded;
 
 pub(crate) use folder::{
-    Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
+    Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
+    unfinished,
 };
-pub(crate) use journal::{Account, Entry, Origin, State, Way, account};
-pub(crate) use recover::{Ask, Consent, End, recover, recover_one};
+pub(crate) use journal::{Entry, Origin, State, Way, account};
+pub(crate) use recover::{Ask, Consent, End, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
 pub(crate) use undo::Conflict;

@@ -36,22 +36,14 @@ pub(crate) struct FileError {
 }
 
 impl FileError {
-    pub(crate) fn of(operation: &'static str, path: impl ToString) -> impl FnOnce(Errno) -> Self {
-        move |errno| Self {
-            operation,
-            path: path.to_string(),
-            errno,
-        }
-    }
-
-    pub(crate) fn io(
+    pub(crate) fn of<E: Into<io::Error>>(
         operation: &'static str,
         path: impl ToString,
-    ) -> impl FnOnce(io::Error) -> Self {
+    ) -> impl FnOnce(E) -> Self {
         move |error| Self {
             operation,
             path: path.to_string(),
-            errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            errno: Errno::from_io_error(&error.into()).unwrap_or(Errno::IO),
         }
     }
 
@@ -66,6 +58,11 @@ impl FileError {
             _ => Fault::FileSystem,
         }
     }
+}
+
+/// A path that was put together: it may have become too long.
+pub(crate) fn joined(operation: &'static str, path: &str) -> Result<RelPath, FileError> {
+    RelPath::parse(path).map_err(|_| FileError::of(operation, path)(Errno::NAMETOOLONG))
 }
 
 /// What was found; `None` where nothing is there.
@@ -113,7 +110,7 @@ const MUCH_KIB: u64 = 32 * 1024;
 impl Barrier {
     /// By how busy the machine is with writing (`Dirty` and `Writeback` of /proc/meminfo).
     pub(crate) fn fitting(root: &Root) -> Self {
-        if root.faults.waiting() == Waiting::Each {
+        if root.faults.waiting == Waiting::Each {
             return Self::Each;
         }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -141,13 +138,11 @@ pub(crate) fn durable(
 ) -> Result<(), FileError> {
     match barrier {
         Barrier::FileSystem => {
-            root.faults
-                .before(Call::Sync)
-                .map_err(FileError::of("sync the file system of", root.path()))?;
-            if !root.faults.barriers() {
-                return Ok(());
+            let mut synced = root.faults.before(Call::Sync);
+            if root.faults.barriers() {
+                synced = synced.and_then(|()| syncfs(root.fd()));
             }
-            syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()))
+            synced.map_err(FileError::of("sync the file system of", root.path()))
         }
         Barrier::Each => {
             at_once(files, threads, |path| {

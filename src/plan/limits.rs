@@ -9,7 +9,7 @@ use std::{
 
 use crate::task::{ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath};
 
-use super::protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass};
+use super::protected::{Class, PatternError, Protected};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,8 +24,6 @@ pub(crate) struct Limits {
     pub(crate) max_backup_bytes: u64,
     pub(crate) max_concurrency: usize,
     pub(crate) protected: Protected,
-    /// No plan may touch what these match, approved or not.
-    pub(crate) forbidden: Forbidden,
     /// Who set the limits, for messages.
     operations_by: Source,
     files_by: Source,
@@ -77,7 +75,7 @@ impl Limits {
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
-        let (files, files_by) = at_most(
+        let (files, files_by) = tighter(
             "max_files_modified",
             bounds.max_files,
             config,
@@ -85,7 +83,7 @@ impl Limits {
             10,
             notes,
         );
-        let (file_bytes, file_bytes_by) = at_most(
+        let (file_bytes, file_bytes_by) = tighter(
             "max_file_size_bytes",
             bounds.max_file_bytes,
             config,
@@ -102,10 +100,12 @@ impl Limits {
             max_file_bytes: file_bytes,
             max_backup_bytes: bounds.max_backup_bytes,
             max_concurrency: count(bounds.max_concurrency),
-            protected: Protected::with(patterns(|config| &config.protected))
-                .map_err(|error| in_config("protected_files", &error))?,
-            forbidden: Forbidden::with(patterns(|config| &config.forbidden), own)
-                .map_err(|error| in_config("forbidden_patterns", &error))?,
+            protected: Protected::with(
+                own,
+                patterns(|config| &config.forbidden),
+                patterns(|config| &config.protected),
+            )
+            .map_err(|error| in_config(&error))?,
             operations_by,
             files_by,
             file_bytes_by,
@@ -146,7 +146,7 @@ fn operations(
 }
 
 /// The tighter of a bound and what the configuration, if there is one, says or means by silence.
-fn at_most(
+fn tighter(
     key: &'static str,
     bound: u64,
     config: Option<&Constraints>,
@@ -172,7 +172,11 @@ fn at_most(
     }
 }
 
-fn in_config(key: &str, error: &dyn Display) -> Failure {
+fn in_config(error: &PatternError) -> Failure {
+    let key = match error.class {
+        Class::Configured => "protected_files",
+        _ => "forbidden_patterns",
+    };
     Failure::new(
         Fault::PlanInvalid,
         format!("`system_config.execution_constraints.{key}`: {error}"),
@@ -183,32 +187,28 @@ impl Limits {
     /// Whether a plan may create, change, delete or rename this file. For the path as the plan spells it
     /// and again for where it leads.
     pub(crate) fn admits(&self, path: &RelPath) -> Result<(), Failure> {
-        if let Some((by, pattern)) = self.forbidden.by(path) {
-            return Err(match by {
-                ForbiddenBy::Oneact => Failure::new(
-                    Fault::ProtectedFile,
-                    format!(
-                        "`{path}` is one of oneact's own files (`{pattern}`); no plan may touch it, approved or not"
-                    ),
-                ),
-                ForbiddenBy::Config => Failure::new(
-                    Fault::OperationNotAllowed,
-                    format!(
-                        "`{path}` matches `{pattern}` of `system_config.execution_constraints.forbidden_patterns`; \
-                         no plan under this configuration may touch it"
-                    ),
-                ),
-            });
-        }
         let Some((class, pattern)) = self.protected.class_of(path) else {
             return Ok(());
         };
         let rules = self.protection;
         let (class_name, rule) = match class {
-            ProtectedClass::Critical => ("critical", rules.critical),
-            ProtectedClass::Important => ("important", rules.important),
-            ProtectedClass::AgentSystem => ("agent_system", rules.agent_system),
-            ProtectedClass::Configured => ("system_config's protected_files", rules.configured),
+            Class::Own => {
+                let message = format!(
+                    "`{path}` is one of oneact's own files (`{pattern}`); no plan may touch it, approved or not"
+                );
+                return Err(Failure::new(Fault::ProtectedFile, message));
+            }
+            Class::Forbidden => {
+                let message = format!(
+                    "`{path}` matches `{pattern}` of `system_config.execution_constraints.forbidden_patterns`; \
+                     no plan under this configuration may touch it"
+                );
+                return Err(Failure::new(Fault::OperationNotAllowed, message));
+            }
+            Class::Critical => ("critical", rules.critical),
+            Class::Important => ("important", rules.important),
+            Class::AgentSystem => ("agent_system", rules.agent_system),
+            Class::Configured => ("system_config's protected_files", rules.configured),
         };
         let way_out = match rule {
             Protection::Approval => {
@@ -246,39 +246,41 @@ impl Limits {
     /// Whether a plan may touch so many files (R-001-174).
     pub(crate) fn fits_files(&self, files: usize) -> Result<(), Failure> {
         let (most, by) = (self.max_files, self.files_by);
-        if files <= most {
-            return Ok(());
-        }
-        exceeded(format!(
-            "the plan touches {files} files, and at most {most} are allowed by {by}; split the plan"
-        ))
+        at_most(files, most, || {
+            format!(
+                "the plan touches {files} files, and at most {most} are allowed by {by}; split the plan"
+            )
+        })
     }
 
     /// Whether so many bytes may be backed up (R-001-176).
     pub(crate) fn fits_backups(&self, bytes: u64) -> Result<(), Failure> {
         let (most, by) = (self.max_backup_bytes, Source::Catalog);
-        if bytes <= most {
-            return Ok(());
-        }
-        exceeded(format!(
-            "the files that the plan changes have {bytes} bytes together, and at most {most} are backed up by {by}; split the plan"
-        ))
+        at_most(bytes, most, || {
+            format!(
+                "the files that the plan changes have {bytes} bytes together, and at most {most} are backed up by {by}; split the plan"
+            )
+        })
     }
 
     /// Whether a file may be so large, before or after (R-001-175).
     pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
         let (most, by) = (self.max_file_bytes, self.file_bytes_by);
-        if bytes <= most {
-            return Ok(());
-        }
-        exceeded(format!(
-            "`{path}` has {bytes} bytes, and at most {most} are allowed by {by}"
-        ))
+        at_most(bytes, most, || {
+            format!("`{path}` has {bytes} bytes, and at most {most} are allowed by {by}")
+        })
     }
 }
 
-fn exceeded(problem: String) -> Result<(), Failure> {
-    Err(Failure::new(Fault::LimitExceeded, problem))
+fn at_most<N: PartialOrd + Copy>(
+    number: N,
+    most: N,
+    problem: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if number <= most {
+        return Ok(());
+    }
+    Err(Failure::new(Fault::LimitExceeded, problem()))
 }
 
 /// How long an action of this type may take if the plan does not say, and at most (R-001-169 …

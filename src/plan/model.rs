@@ -162,7 +162,7 @@ pub(crate) enum Broken {
 }
 
 /// How the plan is to be carried out (001 §3.3, §7.2).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Instructions {
     pub(crate) on_error: OnError,
     pub(crate) on_failure: OnFailure,

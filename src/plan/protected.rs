@@ -10,20 +10,24 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::task::RelPath;
 
-/// 001 §9.1's classes, and the configuration's own.
+/// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProtectedClass {
+pub(crate) enum Class {
+    /// One of oneact's own files: no approval gives it.
+    Own,
+    /// Named by `forbidden_patterns` of the configuration: no approval gives it.
+    Forbidden,
     Critical,
     Important,
     AgentSystem,
-    /// Named by `system_config`.
+    /// Named by `protected_files` of the configuration.
     Configured,
 }
 
-use ProtectedClass::{AgentSystem, Critical, Important};
+use Class::{AgentSystem, Critical, Important};
 
 /// 001 §9.1 (R-001-154 … R-001-156), and the file that says what oneact may do.
-const BUILT_IN: [(&str, ProtectedClass); 13] = [
+const BUILT_IN: [(&str, Class); 13] = [
     (".git/**", Critical),
     (".env", Critical),
     (".env.*", Critical),
@@ -41,84 +45,21 @@ const BUILT_IN: [(&str, ProtectedClass); 13] = [
 
 /// What oneact itself writes: its ledger and locks, and the records of what plans did. In every directory,
 /// since every directory can be a root.
-const OWN: [&str; 3] = [
-    "**/.oneact/**",
-    "**/agent_outputs/reports/**",
-    "**/agent_logs/executor/**",
+const OWN: [(&str, Class); 3] = [
+    ("**/.oneact/**", Class::Own),
+    ("**/agent_outputs/reports/**", Class::Own),
+    ("**/agent_logs/executor/**", Class::Own),
 ];
 
-/// The globs of 001 §9.1 and of the configuration.
+/// Which files a plan may not touch.
 #[derive(Debug)]
 pub(crate) struct Protected {
-    globs: Globs,
-    classes: Vec<ProtectedClass>,
-}
-
-impl Protected {
-    /// The built-in patterns and the configuration's. Answers which of these is no pattern.
-    pub(crate) fn with(configured: &[String]) -> Result<Self, PatternError> {
-        let configured = configured
-            .iter()
-            .map(|pattern| (pattern.as_str(), ProtectedClass::Configured));
-        let (patterns, classes): (Vec<&str>, Vec<_>) =
-            BUILT_IN.into_iter().chain(configured).unzip();
-        Ok(Self {
-            globs: Globs::new(patterns)?,
-            classes,
-        })
-    }
-
-    /// The class of a file, and the pattern that says so.
-    pub(crate) fn class_of(&self, path: &RelPath) -> Option<(ProtectedClass, &str)> {
-        let (at, pattern) = self.globs.first(path)?;
-        Some((*self.classes.get(at)?, pattern))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ForbiddenBy {
-    Oneact,
-    /// `forbidden_patterns` of the configuration.
-    Config,
-}
-
-/// What no plan may touch, approved or not.
-#[derive(Debug)]
-pub(crate) struct Forbidden {
-    globs: Globs,
+    /// Two globs for each pattern.
+    globs: GlobSet,
+    /// As written. The first that matches decides.
+    patterns: Vec<(String, Class)>,
     /// Files and directories of oneact, wherever its settings put them.
     own: Vec<RelPath>,
-}
-
-impl Forbidden {
-    /// oneact's own files, there or where its settings put them, and the configuration's
-    /// `forbidden_patterns`.
-    pub(crate) fn with(configured: &[String], own: &[RelPath]) -> Result<Self, PatternError> {
-        let configured = configured.iter().map(String::as_str);
-        Ok(Self {
-            globs: Globs::new(OWN.into_iter().chain(configured).collect())?,
-            own: own.to_vec(),
-        })
-    }
-
-    /// Files and directories of oneact, wherever its settings put them.
-    pub(crate) fn own(&self) -> &[RelPath] {
-        &self.own
-    }
-
-    /// Who forbids a file, and by which pattern.
-    pub(crate) fn by(&self, path: &RelPath) -> Option<(ForbiddenBy, &str)> {
-        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
-            return Some((ForbiddenBy::Oneact, own.as_str()));
-        }
-        let (at, pattern) = self.globs.first(path)?;
-        let by = if at < OWN.len() {
-            ForbiddenBy::Oneact
-        } else {
-            ForbiddenBy::Config
-        };
-        Some((by, pattern))
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -126,45 +67,67 @@ impl Forbidden {
 pub(crate) struct PatternError {
     /// As written.
     pub(crate) pattern: String,
-    pub(crate) problem: String,
+    pub(crate) class: Class,
+    problem: String,
 }
 
-/// Patterns in their order, each as two globs.
-#[derive(Debug)]
-struct Globs {
-    set: GlobSet,
-    /// As written.
-    patterns: Vec<String>,
-}
-
-impl Globs {
-    fn new(patterns: Vec<&str>) -> Result<Self, PatternError> {
-        let wrong = |pattern: &str, problem: String| PatternError {
-            pattern: pattern.to_owned(),
-            problem,
+impl Protected {
+    /// oneact's own files, there or where its settings put them, the configuration's `forbidden_patterns`, the
+    /// built-in patterns, and the configuration's `protected_files`. Answers which of these is no pattern.
+    pub(crate) fn with(
+        own: &[RelPath],
+        forbidden: &[String],
+        protected: &[String],
+    ) -> Result<Self, PatternError> {
+        let configured = |patterns: &[String], class| -> Vec<(String, Class)> {
+            patterns.iter().map(|text| (text.clone(), class)).collect()
         };
-        let mut set = GlobSetBuilder::new();
-        for pattern in &patterns {
-            for text in spellings(pattern).map_err(|problem| wrong(pattern, problem.to_owned()))? {
+        let built_in = |(text, class): (&str, Class)| (text.to_owned(), class);
+        let mut patterns: Vec<_> = OWN.into_iter().map(built_in).collect();
+        patterns.extend(configured(forbidden, Class::Forbidden));
+        patterns.extend(BUILT_IN.into_iter().map(built_in));
+        patterns.extend(configured(protected, Class::Configured));
+        let mut globs = GlobSetBuilder::new();
+        for (pattern, class) in &patterns {
+            let wrong = |problem: String| PatternError {
+                pattern: pattern.clone(),
+                class: *class,
+                problem,
+            };
+            for text in spellings(pattern).map_err(|problem| wrong(problem.to_owned()))? {
                 let glob = GlobBuilder::new(&text).literal_separator(true).build();
-                set.add(glob.map_err(|error| wrong(pattern, error.kind().to_string()))?);
+                globs.add(glob.map_err(|error| wrong(error.kind().to_string()))?);
             }
         }
-        let set = set
-            .build()
-            .map_err(|error| wrong(error.glob().unwrap_or_default(), error.kind().to_string()))?;
+        let globs = globs.build().map_err(|error| PatternError {
+            pattern: error.glob().unwrap_or_default().to_owned(),
+            class: Class::Forbidden,
+            problem: error.kind().to_string(),
+        })?;
         Ok(Self {
-            set,
-            patterns: patterns.into_iter().map(str::to_owned).collect(),
+            globs,
+            patterns,
+            own: own.to_vec(),
         })
     }
 
-    /// The first pattern that matches the path in one of the ways its names can be read.
-    fn first(&self, path: &RelPath) -> Option<(usize, &str)> {
+    /// The directories of the root that are protected with all that is in them, and what else is oneact's own.
+    pub(crate) fn places(&self) -> impl Iterator<Item = RelPath> {
+        let patterns = OWN.iter().chain(&BUILT_IN);
+        let names = patterns.filter_map(|(pattern, _)| pattern.strip_suffix("/**"));
+        let names = names.filter_map(|name| RelPath::parse(name.trim_start_matches("**/")).ok());
+        names.chain(self.own.iter().cloned())
+    }
+
+    /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
+    pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
+        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
+            return Some((Class::Own, own.as_str()));
+        }
         let readings = readings(path).into_iter();
-        let first = readings.filter_map(|reading| self.set.matches(&reading).into_iter().min());
-        let at = first.min()? / 2;
-        Some((at, self.patterns.get(at)?))
+        let first = readings.filter_map(|reading| self.globs.matches(&reading).into_iter().min());
+        let (pattern, class) = self.patterns.get(first.min()? / 2)?;
+        Some((*class, pattern))
     }
 }
 
@@ -254,8 +217,8 @@ const fn is_invisible(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn class(path: &str) -> Option<ProtectedClass> {
-        let protected = Protected::with(&[]).unwrap();
+    fn class(path: &str) -> Option<Class> {
+        let protected = Protected::with(&[], &[], &[]).unwrap();
         protected
             .class_of(&RelPath::parse(path).unwrap())
             .map(|(class, _)| class)
@@ -353,7 +316,7 @@ mod tests {
         let patterns = ["*.key", "config/prod/", "/only/here.txt", "**/deep/[A-C]*"]
             .map(str::to_owned)
             .to_vec();
-        let protected = Protected::with(&patterns).unwrap();
+        let protected = Protected::with(&[], &[], &patterns).unwrap();
         let found = |path: &str| {
             protected
                 .class_of(&RelPath::parse(path).unwrap())
@@ -365,10 +328,7 @@ mod tests {
             ("only/here.txt", "/only/here.txt"),
             ("x/deep/Bond", "**/deep/[A-C]*"),
         ] {
-            assert_eq!(
-                found(path),
-                Some((ProtectedClass::Configured, pattern.to_owned()))
-            );
+            assert_eq!(found(path), Some((Class::Configured, pattern.to_owned())));
         }
         assert_eq!(found("x/config/prod/y"), None);
         assert_eq!(found("x/deep/delta"), None);
@@ -378,11 +338,11 @@ mod tests {
     #[test]
     fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
         let own = ["data/ledger.sqlite", "var/State"].map(|path| RelPath::parse(path).unwrap());
-        let forbidden = Forbidden::with(&["*.lock".to_owned()], &own).unwrap();
+        let protected = Protected::with(&own, &["*.lock".to_owned()], &[]).unwrap();
         let by = |path: &str| {
-            forbidden
-                .by(&RelPath::parse(path).unwrap())
-                .map(|(by, _)| by)
+            protected
+                .class_of(&RelPath::parse(path).unwrap())
+                .map(|(class, _)| class)
         };
         for path in [
             ".oneact/ledger.sqlite",
@@ -401,7 +361,7 @@ mod tests {
             "var/state/outbox/x.json",
             "var/State",
         ] {
-            assert_eq!(by(path), Some(ForbiddenBy::Oneact), "{path}");
+            assert_eq!(by(path), Some(Class::Own), "{path}");
         }
         for free in [
             "data/ledger.sqlite.md",
@@ -411,15 +371,21 @@ mod tests {
         ] {
             assert_eq!(by(free), None, "{free}");
         }
-        assert_eq!(by("a/Cargo.lock"), Some(ForbiddenBy::Config));
+        assert_eq!(by("a/Cargo.lock"), Some(Class::Forbidden));
         assert_eq!(by("agent_outputs/notes.md"), None);
     }
 
     #[test]
     fn what_is_no_pattern_is_refused_by_name() {
         for bad in ["!keep", "a\\b", "a\n", "", "/", "/**", "a[", "{a"] {
-            let error = Forbidden::with(&[bad.to_owned()], &[]).unwrap_err();
-            assert_eq!(error.pattern, bad);
+            let bad = [bad.to_owned()];
+            for (forbidden, protected, class) in [
+                (bad.as_slice(), [].as_slice(), Class::Forbidden),
+                (&[], &bad, Class::Configured),
+            ] {
+                let error = Protected::with(&[], forbidden, protected).unwrap_err();
+                assert_eq!((&error.pattern, error.class), (&bad[0], class));
+            }
         }
     }
 }

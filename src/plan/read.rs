@@ -35,24 +35,29 @@ use self::{
     rules::Files,
 };
 
-pub(crate) use findings::{PlanError, Problem};
+pub(crate) use findings::PlanError;
 
 /// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
 /// `own` is what oneact keeps for itself below the root.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
+    let rejected = |plan_id, actions, problems| PlanError {
+        plan_id,
+        actions,
+        problems,
+    };
     let findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
     if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
         findings.failure(too_many_actions(actions));
-        return Err(rejected(findings.ended().0, plan_id, Vec::new()));
+        return Err(rejected(plan_id, Vec::new(), findings.ended().0));
     }
     let names = names(&order.plan);
 
     validated(&order.validation, bounds.validation, &findings);
     if !findings.is_clean() {
-        return Err(rejected(findings.ended().0, plan_id, names));
+        return Err(rejected(plan_id, names, findings.ended().0));
     }
     let files = files(&order.plan);
     let document = document(&order.plan, &files, &findings);
@@ -111,17 +116,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
             limits,
             notes,
         }),
-        (_, plan_id, _) => Err(rejected(problems, plan_id, names)),
-    }
-}
-
-fn rejected(problems: Vec<Problem>, plan_id: Option<String>, actions: Vec<ActionId>) -> PlanError {
-    let mut problems = problems.into_iter();
-    PlanError {
-        plan_id,
-        actions,
-        first: Box::new(problems.next().unwrap_or_else(Problem::unexplained)),
-        others: problems.collect(),
+        (_, plan_id, _) => Err(rejected(plan_id, names, problems)),
     }
 }
 
@@ -150,11 +145,8 @@ struct Document {
 }
 
 fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
-    if !plan.is_object() {
-        Found::new("task_plan", plan, findings).wrong::<()>("an object");
-        return Document::default();
-    }
-    let Some(mut fields) = Found::new("", plan, findings).fields() else {
+    let place = if plan.is_object() { "" } else { "task_plan" };
+    let Some(mut fields) = Found::new(place, plan, findings).fields() else {
         return Document::default();
     };
     action::id(&mut fields, "plan_id", "a name for the plan");

@@ -37,15 +37,6 @@ pub(crate) struct Undo {
     pub(crate) directories: Vec<RelPath>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Change {
-    pub(crate) record: ChangeRecord,
-    /// By which it is taken back.
-    pub(crate) checkpoint: Uuid,
-    /// The original, from the root, below the report directory; none where no file was (CREATE).
-    pub(crate) backup: Option<RelPath>,
-}
-
 /// Everything known of a run at its end. The reports, the log and the envelope are functions of it, so
 /// that they cannot disagree.
 #[derive(Debug, Clone)]
@@ -236,7 +227,7 @@ pub(crate) enum ActionEnd {
 
 /// One file that a plan changed, created, deleted or renamed: at most one a path.
 #[derive(Debug, Clone)]
-pub(crate) struct ChangeRecord {
+pub(crate) struct Change {
     /// The actions it comes from, in their order.
     pub(crate) actions: Vec<ActionId>,
     pub(crate) kind: ChangeKind,
@@ -248,9 +239,13 @@ pub(crate) struct ChangeRecord {
     pub(crate) after: Option<FileState>,
     pub(crate) diff: DiffSummary,
     pub(crate) fidelity: Fidelity,
+    /// By which it is taken back.
+    pub(crate) checkpoint: Uuid,
+    /// The original, from the root, below the report directory; none where no file was (CREATE).
+    pub(crate) backup: Option<RelPath>,
 }
 
-impl ChangeRecord {
+impl Change {
     pub(crate) fn hash_before(&self) -> Option<&String> {
         self.before.as_ref().map(|before| &before.hash)
     }

@@ -8,8 +8,6 @@
 //! | `execution_report.json`, `change_log.json` | [`tell`] | at the end |
 //! | `agent_logs/executor/{date}.jsonl` | [`log_lines`] | at the end |
 
-mod by_hand;
-mod checkpoints;
 mod execution;
 mod manifest;
 
@@ -20,8 +18,7 @@ use uuid::Uuid;
 
 use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
-pub(crate) use by_hand::script;
-pub(crate) use manifest::{Manifest, ManifestError, ManifestStatus, Point};
+pub(crate) use manifest::{Manifest, ManifestStatus, Point, script};
 
 /// Names of the files in a report directory.
 pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
@@ -78,16 +75,6 @@ pub(crate) fn files(directory: &RelPath) -> ReportFiles {
 pub(crate) struct At {
     text: String,
     timestamp: Timestamp,
-}
-
-impl At {
-    pub(crate) fn timestamp(&self) -> Timestamp {
-        self.timestamp
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
 }
 
 /// To the millisecond, with the offset of the place.
@@ -158,25 +145,25 @@ pub(crate) fn log_lines(story: &Story) -> String {
     for verdict in &story.verdicts {
         tell("action_ended", &verdict.ended, action_ended(verdict));
     }
-    // `left`: checkpoints that are not restored.
-    match &story.rollback {
-        Rollback::NotDone => {}
-        Rollback::Done { at, .. } => tell("rolled_back", at, json!({"rollback": {"left": []}})),
-        Rollback::Stuck { at, left } => {
-            tell("rollback_stuck", at, json!({"rollback": {"left": left}}));
-        }
+    let rollback = match &story.rollback {
+        Rollback::NotDone => None,
+        Rollback::Done { at, left } => Some(("rolled_back", at, left)),
+        Rollback::Stuck { at, left } => Some(("rollback_stuck", at, left)),
+    };
+    if let Some((event, at, left)) = rollback {
+        // Checkpoints that are not restored.
+        tell(event, at, json!({"rollback": {"left": left}}));
     }
     tell("plan_ended", &story.ended, plan_ended(story));
     text
 }
 
 fn checkpoint_made(change: &Change) -> Value {
-    let record = &change.record;
     json!({"checkpoint": {
         "checkpoint_id": change.checkpoint,
-        "file_path": record.target(),
-        "operation": record.kind,
-        "original_hash": record.hash_before(),
+        "file_path": change.target(),
+        "operation": change.kind,
+        "original_hash": change.hash_before(),
         "backup_location": change.backup,
     }})
 }

@@ -7,22 +7,23 @@ use std::time::Duration;
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Belief, Bounds, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Belief, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
 
 use super::{
-    Desk, Finished,
+    Desk,
     asking::find,
     carry::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
-        undone_end,
+        unchanged, undone_end,
     },
     check::{After, Change, Original, Sink},
     engine::{Entry, Folder, Origin, Stage, State, account},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
-    record::{ActionEnd, Jail, Run, Verdict},
-    report::{MANIFEST, Manifest, ManifestError, Point, bytes},
+    nothing_done,
+    record::{ActionEnd, Jail, Verdict},
+    report::{MANIFEST, Manifest, Point, bytes},
 };
 
 /// For a rollback as a whole (R-001-173).
@@ -30,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
-pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Finished {
+pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
     in_the_root(desk, Faults::asked(), |root, jail| {
         undo(order, desk, jail, root)
     })
@@ -42,7 +43,7 @@ fn undo(
     desk: Desk<'_>,
     jail: Jail,
     root: &Root,
-) -> Result<Finished, Failure> {
+) -> Result<Outcome, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
     let limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
@@ -50,14 +51,16 @@ fn undo(
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text)?;
-    manifest.usable(desk.host.timestamp())?;
+    let mut manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
+    manifest
+        .usable(desk.host.timestamp())
+        .map_err(|why| unfit(&why))?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
         finished.put(&[(MANIFEST, bytes(&manifest))])?;
-        return Ok(Finished::nothing_done(
+        return Ok(nothing_done(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }
@@ -67,41 +70,33 @@ fn undo(
         .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &desk.report_name())?;
-    let run = Run {
-        // The plan's own id must keep naming the plan, not its rollback.
-        plan_id: format!("rollback-{}", manifest.plan_id),
-        task_id: desk.task_id.to_owned(),
-        directory: own.path().clone(),
-        began: desk.host.now(),
-        actions: points
-            .iter()
-            .map(|point| (ActionId(point.checkpoint_id.to_string()), Vec::new()))
-            .collect(),
-    };
+    let actions = inverses.iter().flat_map(|inverse| inverse.actions.clone());
+    // The plan's own id must keep naming the plan, not its rollback.
+    let plan_id = format!("rollback-{}", manifest.plan_id);
+    let actions = actions.map(|action| (action, Vec::new()));
+    let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
-    teller
-        .story
-        .warnings
-        .extend(inverses.iter().filter_map(Inverse::note));
+    let kept = inverses.iter().filter_map(Inverse::note);
+    teller.story.warnings.extend(kept);
     own.mark(&teller.mark())?;
-    let mut staging = Staging::new(Stage::open(own)?, desk.host);
+    let mut staging = Staging::new(Stage::open(own, desk.operation_id)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
         teller.story.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)
     });
     // Directories that the plan had made go with the last of their files.
+    let done = points.iter().map(|point| point.checkpoint_id);
+    let ids: Vec<Uuid> = done.chain(already).collect();
     let last = manifest
         .checkpoints
         .iter()
-        .all(|point| point.undone_at.is_some() || points.contains(point));
+        .all(|point| point.undone_at.is_some() || ids.contains(&point.checkpoint_id));
     let made = manifest.created_directories.iter();
     let mut made = made.rev().filter(|_| last).cloned();
     let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
     if let Err(error) = staged {
         teller.trouble(error.into());
-        let folder = staging.stage.abandon()?;
-        teller.leave(&folder);
-        return Ok(teller.finish(&folder));
+        return Ok(unchanged(staging.stage, teller));
     }
     let (stage, undo) = staging.ready();
     let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
@@ -111,12 +106,11 @@ fn undo(
         Ok(committed) => committed,
         Err(undoing) => return Ok(undone_end(*undoing, teller)),
     };
-    let done = points.iter().map(|point| point.checkpoint_id);
-    let ids: Vec<Uuid> = done.chain(already).collect();
     manifest.restored(&ids, &desk.host.now());
     if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
-        let told = format!("The manifest of the undone plan does not tell of it: {error}.");
-        teller.story.warnings.push(told);
+        teller.warn(format!(
+            "The manifest of the undone plan does not tell of it: {error}."
+        ));
     }
     if last {
         let left = without_directories(root, &manifest.created_directories);
@@ -132,17 +126,17 @@ fn vouched(
     limits: &Limits,
     belief: Belief,
 ) -> Result<Vec<Entry>, Failure> {
-    let account = account(folder.dir())?;
+    let account = account(&folder.dir)?;
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
             "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
-            folder.path()
+            &folder.path
         )));
     }
     let State::Done(entries) = account.state else {
         return Err(unusable(format!(
             "{} is not the directory of a plan that was carried out",
-            folder.path()
+            &folder.path
         )));
     };
     let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
@@ -192,7 +186,10 @@ fn left_to_do(
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest.to_restore(&order.checkpoints)? {
+    for point in manifest
+        .to_restore(&order.checkpoints)
+        .map_err(|why| unfit(&why))?
+    {
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -352,20 +349,11 @@ impl<'a> Inverse<'a> {
     fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
         let [id] = self.actions.clone();
-        let (action_type, said) = match self.point.operation_to_reverse {
-            ChangeKind::Create => (
-                ActionType::FileDelete,
-                format!("Created file '{path}' deleted"),
-            ),
-            ChangeKind::Modify => (ActionType::FileModify, format!("File '{path}' restored")),
-            ChangeKind::Delete => (
-                ActionType::FileCreate,
-                format!("Deleted file '{path}' restored"),
-            ),
-            ChangeKind::Rename => (
-                ActionType::FileRename,
-                format!("File '{path}' renamed back"),
-            ),
+        let (action_type, what, done) = match self.point.operation_to_reverse {
+            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
+            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
+            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
         };
         Verdict {
             action: id,
@@ -373,7 +361,7 @@ impl<'a> Inverse<'a> {
             target: Some(path.to_string()),
             began: desk.host.now(),
             ended: desk.host.now(),
-            end: ActionEnd::Completed(said),
+            end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
 }
@@ -423,8 +411,6 @@ fn no_manifest(error: FileError) -> Failure {
     error.into()
 }
 
-impl From<ManifestError> for Failure {
-    fn from(error: ManifestError) -> Self {
-        unusable(format!("the rollback manifest cannot be used: {error}"))
-    }
+fn unfit(why: &str) -> Failure {
+    unusable(format!("the rollback manifest cannot be used: {why}"))
 }

@@ -263,6 +263,18 @@ fn one_checkpoint_can_be_undone_alone_r_001_110() {
 }
 
 #[test]
+fn a_directory_that_the_plan_made_goes_though_one_of_its_files_was_removed_before() {
+    let (root, plan) = furnished();
+    let (directory, _) = done(&root, &plan);
+    fs::remove_file(root.path.join("d/n.txt")).unwrap();
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert!(root.path.join("c.txt").exists());
+    assert!(!root.path.join("d").exists(), "{}", undone.text);
+    assert_eq!(manifest(&root, &directory)["status"], "EXECUTED");
+}
+
+#[test]
 fn what_has_changed_since_is_not_undone_and_nothing_else_is_r_001_116() {
     let (root, plan) = furnished();
     let (directory, _) = done(&root, &plan);

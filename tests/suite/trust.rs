@@ -171,6 +171,19 @@ fn without_a_journal_nothing_outside_the_report_directory_is_removed() {
 }
 
 #[test]
+fn without_a_journal_no_slot_is_removed_where_no_plan_may_write() {
+    let root = Root::new();
+    let slot = format!(".git/.oneact-{NAME}-1");
+    let folder = forge(&root.path, &json!([]), &Value::Null, &slot);
+    fs::create_dir(root.path.join(".git")).unwrap();
+    fs::write(root.path.join(&slot), "x").unwrap();
+    fs::remove_file(folder.join("journal")).unwrap();
+    let (exit, told) = oneact(&root, &["recover"]);
+    assert!(exit != 0 && told.contains(".git"), "{told}");
+    assert!(root.path.join(&slot).exists());
+}
+
+#[test]
 fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
     let (root, copy) = (Root::new(), Root::new());
     assert_eq!(root.run(&plan(&create("made.txt"))).exit, 0);

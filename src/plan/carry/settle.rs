@@ -7,10 +7,10 @@ use crate::{
     plan::{
         Desk,
         asking::find,
-        engine::{self, Account, Ask, Conflict, End, Folder, Origin, REPORTS, State},
+        engine::{self, Ask, Conflict, End, Folder, Origin, REPORTS, State},
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
-        report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus, bytes},
+        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
     },
     task::{Failure, Fault, PlanName, Reach},
 };
@@ -51,13 +51,7 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
         if !engine::unfinished(root)?.contains(&name) {
             return Ok(Vec::new());
         }
-        let limits = desk.limits()?;
-        let mut told = Vec::new();
-        let mut tell = |name: &str, end: &End| {
-            told.push((recovered(root, desk, name, end), end.clone()));
-        };
-        engine::recover_one(root, &name, &limits, THREADS, Some(ask), &mut tell)?;
-        Ok(told)
+        each_settled(root, desk, vec![name], THREADS, Some(ask))
     })
 }
 
@@ -82,9 +76,9 @@ fn settled_under_lock(
     }
 }
 
-/// The same under a lock that is held. One that can be neither finished nor undone, or that may be
-/// anybody's, lets nothing else begin.
-pub(in crate::plan) fn settle_others(
+/// The same under a lock that is held. A plan that can be neither finished nor undone, or whose journal was not
+/// written here, lets no other plan begin.
+pub(crate) fn settle_others(
     root: &Root,
     desk: Desk<'_>,
     threads: usize,
@@ -106,22 +100,41 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     if !engine::interrupted(root)? {
         return Ok(Vec::new());
     }
-    let limits = desk.limits()?;
-    let mut told = Vec::new();
     let before = desk.course.now();
     desk.course.set(Reach::Changing);
-    let recovered = engine::recover(root, &limits, threads, &mut |name, end| {
-        told.push((recovered(root, desk, name, end), end.clone()));
-    });
+    let names = engine::clear_begun(root).and_then(|()| engine::unfinished(root));
+    let settled = names
+        .map_err(Failure::from)
+        .and_then(|names| each_settled(root, desk, names, threads, None));
     desk.course.set(before);
-    recovered?;
+    settled
+}
+
+/// Each of these plans is told of before it is forgotten that it was unfinished.
+fn each_settled(
+    root: &Root,
+    desk: Desk<'_>,
+    names: Vec<String>,
+    threads: usize,
+    mut ask: Option<Ask<'_>>,
+) -> Result<Vec<(String, End)>, Failure> {
+    let limits = desk.limits()?;
+    let mut told = Vec::new();
+    for name in names {
+        let end = engine::recover(root, &name, &limits, threads, ask.take());
+        let is_open = end.as_ref().is_some_and(End::is_open);
+        told.extend(end.map(|end| (recovered(root, desk, &name, &end), end)));
+        if !is_open {
+            engine::forget(root, &name)?;
+        }
+    }
     Ok(told)
 }
 
 /// Clears the backups of plans away whose manifest has expired (R-001-62); the manifests stay
 /// (R-001-139). A sentence for each.
 pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
-    let cleared = || -> Result<Vec<String>, Failure> {
+    let cleared = || -> Result<Vec<String>, FileError> {
         let root = Root::open(desk.root)?;
         if !root.try_lock()? {
             return Ok(Vec::new());
@@ -129,40 +142,31 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
         for folder in engine::finished(&root)? {
-            let name = folder.path().name();
+            let name = folder.path.name();
             // What is not settled needs all it has.
-            let done = matches!(
-                engine::account(folder.dir()),
-                Ok(Account {
-                    origin: Origin::Here,
-                    state: State::Done(_),
-                    ..
-                })
-            );
+            let done = engine::account(&folder.dir).is_ok_and(|account| {
+                account.origin == Origin::Here && matches!(account.state, State::Done(_))
+            });
+            let manifest = folder.manifest().filter(|manifest| {
+                manifest.status == ManifestStatus::Active && manifest.is_over(desk.host.timestamp())
+            });
+            let Some(mut manifest) = manifest else {
+                continue;
+            };
             if !done || unfinished.iter().any(|other| other == name) {
                 continue;
             }
-            let Some(mut manifest) = manifest_of(&folder) else {
-                continue;
-            };
-            if manifest.is_over(desk.host.timestamp()) && manifest.status == ManifestStatus::Active
-            {
-                manifest.status = ManifestStatus::Expired;
-                folder.put(&[(MANIFEST, bytes(&manifest))])?;
-                folder.clear_backups()?;
-                cleared.push(format!(
-                    "The backups of {name} had expired and were cleared away."
-                ));
-            }
+            manifest.status = ManifestStatus::Expired;
+            folder.put(&[(MANIFEST, bytes(&manifest))])?;
+            folder.clear_backups()?;
+            cleared.push(format!(
+                "The backups of {name} had expired and were cleared away."
+            ));
         }
         Ok(cleared)
     };
-    cleared().unwrap_or_else(|failure| {
-        vec![format!(
-            "What has expired was not cleared away: {}.",
-            failure.message
-        )]
-    })
+    cleared()
+        .unwrap_or_else(|error| vec![format!("What has expired was not cleared away: {error}.")])
 }
 
 /// What became of a plan that a crash had interrupted. Its report tells it too.
@@ -177,11 +181,9 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
         End::RolledBack(conflicts) => {
             let what = "what it had changed was taken back";
             amended = amend(root, desk, name, Status::RolledBack, what, conflicts);
-            let but = if conflicts.is_empty() {
-                String::new()
-            } else {
-                let told = Conflict::told(conflicts);
-                format!(", but for what others changed since: {told}")
+            let but = match Conflict::told(conflicts) {
+                told if told.is_empty() => told,
+                told => format!(", but for what others changed since: {told}"),
             };
             format!("The plan {name} had been interrupted: {what}{but}.")
         }
@@ -219,14 +221,13 @@ fn amend(
     let report = folder.report(EXECUTION_REPORT).ok();
     let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     // Before there was a report, the plan had said who it is.
-    let mark = engine::mark_of(root, name).unwrap_or_default();
-    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
+    let mark = engine::mark_of(root, name);
     let mut report = report.unwrap_or_else(|| {
         json!({
             "report_id": uuid_v4(desk.host.random_bytes()),
-            "plan_id": mark.get("plan_id"),
-            "task_id": mark.get("task_id"),
-            "started_at": mark.get("began"),
+            "plan_id": mark.as_ref().map(|mark| &mark.plan_id),
+            "task_id": mark.as_ref().map(|mark| &mark.task_id),
+            "started_at": mark.as_ref().map(|mark| &mark.began),
         })
     });
     if let Some(fields) = report.as_object_mut() {
@@ -239,7 +240,7 @@ fn amend(
         fields.extend(new.map(|(name, value)| (name.to_owned(), value)));
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
-    if let Some(mut manifest) = manifest_of(&folder) {
+    if let Some(mut manifest) = folder.manifest() {
         let restored: Vec<Uuid> = manifest
             .checkpoints
             .iter()
@@ -250,8 +251,4 @@ fn amend(
         documents.push((MANIFEST, bytes(&manifest)));
     }
     folder.put(&documents)
-}
-
-fn manifest_of(folder: &Folder<'_>) -> Option<Manifest> {
-    Manifest::parse(&folder.report(MANIFEST).ok()?).ok()
 }

@@ -5,18 +5,16 @@ use jiff::{Timestamp, ToSpan};
 use crate::{
     host::Host,
     plan::{
-        Desk, Finished,
+        Desk,
         check::{self, After, Change, Sink},
         diff::{self, Pair, Side},
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
-        read,
-        record::{
-            self, Atomicity, ChangeRecord, Fidelity, FileState, Foreseen, PreviewHash, Undo,
-            uuid_v4,
-        },
+        nothing_done, read,
+        record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
+        refused,
     },
-    task::{Bounds, Failure, PlanOrder, Preview, RelPath},
+    task::{Bounds, Failure, Outcome, Phase, PlanOrder, Preview, RelPath, State},
 };
 
 use super::{stopped, telling};
@@ -25,19 +23,19 @@ use super::{stopped, telling};
 const KEPT_DAYS: i64 = 30;
 
 /// Stages every change, and keeps its record.
-pub(in crate::plan) struct Staging<'a> {
-    pub(in crate::plan) stage: Stage<'a>,
-    pub(in crate::plan) changes: Vec<record::Change>,
+pub(crate) struct Staging<'a> {
+    pub(crate) stage: Stage<'a>,
+    pub(crate) changes: Vec<record::Change>,
     /// The outermost first.
-    pub(in crate::plan) directories: Vec<RelPath>,
-    pub(in crate::plan) foreseen: Vec<Foreseen>,
+    pub(crate) directories: Vec<RelPath>,
+    pub(crate) foreseen: Vec<Foreseen>,
     /// What new directories could not be given: told of the file for which they are made.
     lost: Kept,
     host: &'a Host,
 }
 
 impl<'a> Staging<'a> {
-    pub(in crate::plan) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
+    pub(crate) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
         Self {
             stage,
             changes: Vec::new(),
@@ -49,7 +47,7 @@ impl<'a> Staging<'a> {
     }
 
     /// What is staged, and what takes it back.
-    pub(in crate::plan) fn ready(self) -> (Stage<'a>, Undo) {
+    pub(crate) fn ready(self) -> (Stage<'a>, Undo) {
         let created = self.host.now();
         let undo = Undo {
             id: uuid_v4(self.host.random_bytes()),
@@ -101,11 +99,9 @@ impl Sink for Staging<'_> {
             (After::Deleted | After::Renamed { .. }, None) => return Ok(()),
         };
         fidelity.degraded.append(&mut self.lost);
-        let backup = self.stage.entries().last().and_then(|entry| entry.pre());
-        let backup = backup.map(|pre| pre.backup.clone());
-        let checkpoint = uuid_v4(self.host.random_bytes());
+        let backup = self.stage.entries.last().and_then(|entry| entry.pre());
         let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
-        let record = ChangeRecord {
+        self.changes.push(record::Change {
             actions: change.actions.to_vec(),
             kind: foreseen.kind,
             path: foreseen.path.clone(),
@@ -114,13 +110,10 @@ impl Sink for Staging<'_> {
             after,
             diff,
             fidelity,
-        };
-        self.foreseen.push(foreseen);
-        self.changes.push(record::Change {
-            record,
-            checkpoint,
-            backup,
+            checkpoint: uuid_v4(self.host.random_bytes()),
+            backup: backup.map(|pre| pre.backup.clone()),
         });
+        self.foreseen.push(foreseen);
         Ok(())
     }
 }
@@ -145,7 +138,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
         After::Written { bytes, attributes } => Some(Side {
             name: change.path,
             bytes,
-            mode: attributes.mode().unwrap_or(0o644),
+            mode: attributes.mode.unwrap_or(0o644),
         }),
         After::Deleted => None,
         After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
@@ -156,7 +149,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 /// What a preview's hash is made of. `after` is the SHA-256 of the file after the change.
 fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
     let (path, from, mode) = match &change.after {
-        After::Written { attributes, .. } => (change.path, None, attributes.mode()),
+        After::Written { attributes, .. } => (change.path, None, attributes.mode),
         After::Deleted => (change.path, None, None),
         After::Renamed { to } => (*to, Some(change.path.clone()), None),
     };
@@ -171,7 +164,7 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
 }
 
 /// Finds out what a plan would do, as a diff that is bound to a hash; writes nothing.
-pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
+pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Outcome {
     let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
@@ -189,19 +182,21 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
         })
     };
     let finished = if let Err(failure) = foresee() {
-        Finished::refused(failure)
+        refused(failure)
     } else {
         let files = telling::counted(foresight.foreseen.len(), "file");
         let hash = PreviewHash::of(&order.plan, foresight.foreseen);
-        Finished {
+        Outcome {
+            state: State::Planned,
+            phase: Phase::Plan,
             preview: Some(Preview {
                 hash: hash.as_str().to_owned(),
                 diff: foresight.diff,
             }),
-            ..Finished::nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
+            ..nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
         }
     };
-    Finished {
+    Outcome {
         notes: plan.notes,
         ..finished
     }

@@ -2,44 +2,40 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     host::Moment,
     plan::{
-        Desk, Finished, Rejected,
+        Desk,
         check::skipped,
-        engine::{Conflict, Documents, Entry, Folder, REPORTS, UndoEnd},
-        files::{FileError, Root},
+        engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
+        files::{FileError, Root, joined},
         graph,
-        model::{Action, ActionId, OnError, Plan},
+        model::{ActionId, OnError, Plan},
         read::PlanError,
         record::{
             ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
             uuid_v4,
         },
+        refusal, refused,
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
+        reported,
     },
-    task::{Effect, Failure, Fault, RelPath},
+    task::{Effect, Failure, Fault, Outcome, Phase, RelPath, State},
 };
 
 /// Everything that is told of one plan, as it becomes known.
-pub(in crate::plan) struct Teller<'a> {
-    pub(in crate::plan) desk: Desk<'a>,
+pub(crate) struct Teller<'a> {
+    pub(crate) desk: Desk<'a>,
     clock: Moment,
-    pub(in crate::plan) story: Story,
+    pub(crate) story: Story,
     /// Drawn once, so that a report that is written twice is the same report.
     ids: Vec<Uuid>,
 }
 
 impl<'a> Teller<'a> {
-    pub(in crate::plan) fn new(
-        desk: Desk<'a>,
-        jail: Jail,
-        run: Run,
-        warnings: Vec<String>,
-    ) -> Self {
+    pub(crate) fn new(desk: Desk<'a>, jail: Jail, run: Run, warnings: Vec<String>) -> Self {
         Self {
             desk,
             clock: desk.host.moment(),
@@ -52,25 +48,29 @@ impl<'a> Teller<'a> {
     }
 
     /// The note of a plan under way, for `status` and `cancel`.
-    pub(in crate::plan) fn mark(&self) -> Vec<u8> {
-        let mark = json!({
-            "plan_id": self.story.run.plan_id,
-            "task_id": self.story.run.task_id,
-            "operation_id": self.desk.operation_id,
-            "pid": rustix::process::getpid().as_raw_nonzero().get(),
-            "began": self.story.run.began.timestamp().to_string(),
-        });
-        mark.to_string().into_bytes()
+    pub(crate) fn mark(&self) -> Mark {
+        let run = &self.story.run;
+        Mark {
+            plan_id: run.plan_id.clone(),
+            task_id: run.task_id.clone(),
+            operation_id: self.desk.operation_id.to_owned(),
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
+            began: run.began.timestamp().to_string(),
+        }
     }
 
     /// Something failed that belongs to no single action.
-    pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
+    pub(crate) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.story.troubles.push(Trouble { at, failure });
     }
 
+    pub(crate) fn warn(&mut self, warning: impl Into<String>) {
+        self.story.warnings.push(warning.into());
+    }
+
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
-    pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
+    pub(crate) fn failure(&self) -> Option<&Failure> {
         let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
@@ -81,7 +81,7 @@ impl<'a> Teller<'a> {
     }
 
     /// How each change was made.
-    pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
+    pub(crate) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.story.undo else {
             return;
         };
@@ -90,19 +90,19 @@ impl<'a> Teller<'a> {
             .zip(captures)
             .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
         for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
-            change.record.fidelity.capture = *capture;
+            change.fidelity.capture = *capture;
         }
     }
 
     /// The plan was given up: `at` is the file at which it failed, if it was one.
-    pub(in crate::plan) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
+    pub(crate) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
         match end {
             UndoEnd::NothingChanged => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
                 let changes = self.story.changes().iter();
-                let left = changes.filter(|Change { record, .. }| {
-                    Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
+                let left = changes.filter(|change| {
+                    Conflict::any_at(&conflicts, &change.path, change.from.as_ref())
                 });
                 let left = left.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Done { at: now, left };
@@ -128,12 +128,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
+    pub(crate) fn completed(&self, id: &ActionId) -> bool {
         let mut verdicts = self.story.verdicts.iter();
         verdicts.any(|verdict| verdict.action == *id && verdict.is_completed())
     }
 
-    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
+    pub(crate) fn fail(&mut self, id: &ActionId, failure: &Failure) {
         for verdict in &mut self.story.verdicts {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
@@ -142,9 +142,9 @@ impl<'a> Teller<'a> {
     }
 
     /// The plan failed while its actions were looked at (R-001-126).
-    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
+    pub(crate) fn none_tried(&mut self, plan: &Plan) {
         let now = self.desk.host.now();
-        let verdict = |action: &Action| {
+        let verdict = |action| {
             let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
             Verdict::of(action, now.clone(), now.clone(), end)
         };
@@ -153,7 +153,7 @@ impl<'a> Teller<'a> {
 
     /// The plan is to be taken back for what failed after all was done: what waits for that, and under
     /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
-    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
+    pub(crate) fn hold_back(&mut self, plan: &Plan) {
         let order = graph::order(&plan.actions).unwrap_or_default();
         let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
         let mut halted = None;
@@ -180,19 +180,17 @@ impl<'a> Teller<'a> {
     }
 
     /// A plan that failed before its first change lists as completed what would have been (C-24).
-    pub(in crate::plan) fn nothing_changed(&mut self) {
+    pub(crate) fn nothing_changed(&mut self) {
         if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
-            self.story.warnings.push(
-                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
-            );
+            self.warn("Nothing was changed: the plan failed before its first change. What is listed as completed would have been.");
         }
     }
 
     /// The action that changes that file failed, and those after it were not tried (R-001-181).
     fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
         let at_it = |at: &RelPath| {
-            let mut records = self.story.changes().iter().map(|change| &change.record);
-            records.find(|record| record.path == *at || record.from.as_ref() == Some(at))
+            let mut changes = self.story.changes().iter();
+            changes.find(|change| change.path == *at || change.from.as_ref() == Some(at))
         };
         let blamed = at
             .and_then(at_it)
@@ -233,7 +231,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The same as files of the report directory.
-    pub(in crate::plan) fn documents(&mut self) -> Documents {
+    pub(crate) fn documents(&mut self) -> Documents {
         let reports = self.reports();
         let mut documents = vec![
             (EXECUTION_REPORT, bytes(&reports.execution)),
@@ -244,15 +242,15 @@ impl<'a> Teller<'a> {
         documents
     }
 
-    /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
-    /// the caller has them as well.
-    pub(in crate::plan) fn leave(&mut self, folder: &Folder<'_>) {
+    /// Writes the reports of a plan that is not applied. If they cannot be written, a warning says so: the caller
+    /// has them as well.
+    pub(crate) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.story.undo.is_none() {
             let left = [MANIFEST, SCRIPT]
                 .iter()
-                .try_for_each(|name| folder.dir().remove(name));
+                .try_for_each(|name| folder.dir.remove(name));
             written = written.and(left);
         }
         let stuck = matches!(self.story.rollback, Rollback::Stuck { .. });
@@ -260,34 +258,26 @@ impl<'a> Teller<'a> {
             written = written.and_then(|()| folder.unmark());
         }
         if let Err(error) = written {
-            self.story
-                .warnings
-                .push(format!("The reports are not complete: {error}."));
+            self.warn(format!("The reports are not complete: {error}."));
         }
     }
 
     /// The end: the log is written, and the caller told.
-    pub(in crate::plan) fn finish(mut self, folder: &Folder<'_>) -> Finished {
-        if let Err(error) = log(folder.root(), self.ended()) {
-            self.story
-                .warnings
-                .push(format!("The executor's log is not complete: {error}."));
+    pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Outcome {
+        if let Err(error) = log(folder.root, self.ended()) {
+            self.warn(format!("The executor's log is not complete: {error}."));
         }
         let mut files = report::files(&self.story.run.directory);
         if self.story.undo.is_none() {
             files.rollback_manifest = None;
         }
-        Finished {
-            files: Some(files),
-            ..self.unwritten()
-        }
+        reported(self.unwritten(), files)
     }
 
     /// The same if no report could be written.
-    pub(in crate::plan) fn unwritten(mut self) -> Finished {
+    pub(crate) fn unwritten(mut self) -> Outcome {
         let reports = self.reports();
         let story = &self.story;
-        let status = story.status();
         let failure = self.failure().cloned();
         let conflicts = story
             .troubles
@@ -300,41 +290,41 @@ impl<'a> Teller<'a> {
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
         // Of a renamed file both names.
-        let paths = |Change { record, .. }: &Change| {
-            let path = record.path.clone();
-            [Some(path), record.from.clone()].into_iter().flatten()
+        let paths = |change: &Change| {
+            let from = change.from.as_ref().map(ToString::to_string);
+            [Some(change.path.to_string()), from].into_iter().flatten()
         };
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
             Effect::None | Effect::Unknown => Vec::new(),
         };
-        Finished {
-            status: Some(status),
-            rejected: match &failure {
-                Some(failure) if story.undo.is_none() => Rejected::by(failure),
-                _ => Rejected::No,
-            },
-            failure,
+        let state = state(story, failure.as_ref());
+        let phase = match state {
+            State::Done => Phase::Complete,
+            _ => Phase::Plan,
+        };
+        Outcome {
             effect,
-            report: reports.execution,
-            files: None,
-            preview: None,
+            execution_report: Some(reports.execution),
             changed,
             reasoning: reasoning(story),
             notes: self.story.warnings,
+            ..Outcome::nothing_done(state, phase, failure)
         }
     }
 }
 
-/// What is known of a plan before anything is done.
-pub(in crate::plan) fn run(plan: &Plan, desk: Desk<'_>, directory: RelPath) -> Run {
-    let named = |action: &Action| (action.id.clone(), action.depends_on.clone());
-    Run {
-        plan_id: plan.plan_id.clone(),
-        task_id: desk.task_id.to_owned(),
-        directory,
-        began: desk.host.now(),
-        actions: plan.actions.iter().map(named).collect(),
+/// The state of the run (C-11).
+fn state(story: &Story, failure: Option<&Failure>) -> State {
+    let Some(failure) = failure else {
+        return State::Done;
+    };
+    match (story.status(), refusal(failure)) {
+        (_, State::Rejected) if story.undo.is_none() => State::Rejected,
+        (Status::Cancelled, _) | (_, State::Cancelled) => State::Cancelled,
+        (Status::Partial, _) => State::Partial,
+        (Status::RolledBack, _) => State::RolledBack,
+        (Status::Success | Status::Failed | Status::Stuck, _) => State::Failed,
     }
 }
 
@@ -369,7 +359,7 @@ fn reasoning(story: &Story) -> Vec<String> {
 }
 
 /// `1 file`, `2 files`.
-pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
@@ -377,24 +367,19 @@ pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
-    let path = report::log_file(&story.ended);
-    let Ok(path) = RelPath::parse(&path) else {
-        return Ok(());
-    };
-    for dir in path.ancestors() {
-        root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
-    }
+    let path = joined("open", &report::log_file(&story.ended))?;
+    root.ensure_dirs(path.ancestors(), 0o755)?;
     root.parent(&path)?
         .append(path.name(), report::log_lines(story).as_bytes())
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.
-pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
-        return Finished::refused(error.failure());
+        return refused(error.failure());
     };
     let now = desk.host.now();
-    let problems = || std::iter::once(&*error.first).chain(&error.others);
+    let problems = || error.problems.iter();
     let verdict = |id: &ActionId| {
         let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
         let subject = problem.map(|problem| problem.subject.clone());
@@ -415,13 +400,8 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
         failure: problem.failure.clone(),
     });
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
-    let run = Run {
-        plan_id: error.plan_id.clone().unwrap_or_default(),
-        task_id: desk.task_id.to_owned(),
-        directory,
-        began: now.clone(),
-        actions: actions.collect(),
-    };
+    let plan_id = error.plan_id.clone().unwrap_or_default();
+    let run = desk.run(plan_id, directory, actions);
     let story = Story {
         verdicts: error.actions.iter().map(verdict).collect(),
         troubles: troubles.collect(),
@@ -434,10 +414,82 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
             fields.remove(absent);
         }
     }
-    Finished {
-        status: Some(Status::Failed),
-        rejected: Rejected::Yes,
-        report,
-        ..Finished::refused(error.failure())
+    Outcome {
+        execution_report: Some(report),
+        ..refused(error.failure())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::record::Undo;
+
+    /// A plan that failed so.
+    fn story(fault: Fault, changed: Option<Rollback>) -> Story {
+        let now: jiff::Zoned = "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+        let run = Run {
+            plan_id: "p".to_owned(),
+            task_id: "t".to_owned(),
+            directory: RelPath::parse("d").unwrap(),
+            began: now.clone(),
+            actions: Vec::new(),
+        };
+        let undo = Undo {
+            id: Uuid::nil(),
+            created: now.clone(),
+            expires: None,
+            changes: Vec::new(),
+            directories: Vec::new(),
+        };
+        let failure = Failure::new(fault, "why");
+        Story {
+            undo: changed.is_some().then_some(undo),
+            rollback: changed.unwrap_or(Rollback::NotDone),
+            troubles: vec![Trouble { at: now, failure }],
+            ..Story::begun(run, Jail::Enforced)
+        }
+    }
+
+    #[test]
+    fn a_plans_end_is_a_runs_state_c_11() {
+        let now = || "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+        let left = Vec::new;
+        let done = || Rollback::Done {
+            at: now(),
+            left: left(),
+        };
+        let stuck = || Rollback::Stuck {
+            at: now(),
+            left: left(),
+        };
+        for (fault, changed, wanted) in [
+            (Fault::FileNotFound, Some(Rollback::NotDone), State::Partial),
+            (Fault::DiskFull, None, State::Failed),
+            (Fault::FileNotFound, None, State::Rejected),
+            (Fault::HashMismatch, Some(done()), State::RolledBack),
+            (Fault::FileNotFound, Some(done()), State::RolledBack),
+            (Fault::Cancelled, Some(done()), State::Cancelled),
+            (Fault::Cancelled, None, State::Cancelled),
+            (Fault::Stuck, Some(stuck()), State::Failed),
+        ] {
+            let story = story(fault, changed);
+            let failure = &story.troubles[0].failure;
+            assert_eq!(state(&story, Some(failure)), wanted, "{fault:?}");
+        }
+        let story = story(Fault::Internal, Some(Rollback::NotDone));
+        assert_eq!(state(&story, None), State::Done);
+    }
+
+    #[test]
+    fn a_refused_request_is_rejected_unless_sending_it_again_may_help() {
+        let refused = |fault| refused(Failure::new(fault, "why")).state;
+        assert_eq!(refused(Fault::PlanInvalid), State::Rejected);
+        assert_eq!(refused(Fault::InFlight), State::Failed);
+        let passing = Failure {
+            recoverable: true,
+            ..Failure::new(Fault::PlanInvalid, "why")
+        };
+        assert_eq!(refusal(&passing), State::Failed);
     }
 }

@@ -21,8 +21,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     host::{Host, Interrupts},
-    plan::{Rejected, Status},
-    task::{Course, Effect, Validation},
+    plan::record::Status,
+    task::{Course, Effect, State, Validation},
 };
 
 /// A root of its own, with files in it.
@@ -34,6 +34,21 @@ struct Lab {
 
 /// One for all: every host catches signals anew.
 static HOST: LazyLock<Host> = LazyLock::new(|| Host::new(None, None, Interrupts::catch()));
+
+/// 001 §4.1's status, as the report has it.
+fn status(outcome: &Outcome) -> Option<Status> {
+    let told = &outcome.execution_report.as_ref()?["status"];
+    [
+        Status::Success,
+        Status::Partial,
+        Status::Failed,
+        Status::RolledBack,
+        Status::Cancelled,
+        Status::Stuck,
+    ]
+    .into_iter()
+    .find(|status| json!(status) == *told)
+}
 
 /// A tree by path: what matters of each file and directory.
 type Tree = BTreeMap<String, (u32, i64, String)>;
@@ -65,16 +80,16 @@ impl Lab {
         }
     }
 
-    fn run(&self, plan: Value) -> Finished {
+    fn run(&self, plan: Value) -> Outcome {
         self.run_with(plan, &Arc::new(Faults::default()))
     }
 
-    fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Finished {
+    fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Outcome {
         self.run_as(plan, faults, &Vec::new)
     }
 
     /// A plan where these files are oneact's own.
-    fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Finished {
+    fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Outcome {
         self.run_as(plan, &Arc::new(Faults::default()), own)
     }
 
@@ -83,7 +98,7 @@ impl Lab {
         plan: Value,
         faults: &Arc<Faults>,
         own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync),
-    ) -> Finished {
+    ) -> Outcome {
         let order = PlanOrder {
             plan,
             system_config: None,
@@ -187,13 +202,13 @@ fn a_plan_changes_its_files_and_tells_of_it_r_001_41_to_68() {
         {"action_id": "a004", "action_type": "FILE_CREATE", "target": "n.txt",
             "operation": {"type": "create", "content": "new\n"}},
     ])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(finished.effect, Effect::Done);
     assert_eq!(lab.read("a.txt"), "eins\n");
     assert_eq!(lab.read("d/e.txt"), "three\n");
     assert_eq!(lab.read("n.txt"), "new\n");
     assert!(!lab.root.join("b.txt").exists() && !lab.root.join("c.txt").exists());
-    let files = finished.files.unwrap();
+    let files = finished.reports.unwrap();
     let manifest: Value =
         serde_json::from_str(&lab.read(files.rollback_manifest.as_ref().unwrap())).unwrap();
     assert_eq!(manifest["status"], "ACTIVE");
@@ -217,7 +232,7 @@ fn a_plan_may_begin_with_a_rename() {
             "operation": {"type": "rename", "new_path": "b.txt"}},
         replace("a002", "a.txt", "one", "eins"),
     ])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(
         (lab.read("a.txt"), lab.read("b.txt")),
         ("eins\n".to_owned(), "three\n".to_owned())
@@ -233,10 +248,10 @@ fn a_failure_known_before_the_first_change_changes_nothing_c_24() {
         replace("a002", "missing.txt", "two", "zwei"),
         replace("a003", "c.txt", "three", "drei"),
     ])));
-    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
-    assert_eq!(finished.rejected, Rejected::Yes);
+    assert_eq!(status(&finished), Some(Status::Failed), "{finished:#?}");
+    assert_eq!(finished.state, State::Rejected);
     assert_eq!(lab.tree(), before);
-    let report = &finished.report;
+    let report = finished.execution_report.as_ref().unwrap();
     assert_eq!(
         report["actions_summary"],
         json!({"total": 3, "completed": 1, "failed": 1, "skipped": 1})
@@ -257,9 +272,12 @@ fn a_rule_that_does_not_hold_takes_everything_back_r_001_81_r_001_106_r_001_181(
         {"action_id": "a003", "action_type": "FILE_CREATE", "target": "x/y/n.txt",
             "operation": {"type": "create", "content": "new\n"}},
     ])));
-    assert_eq!(finished.status, Some(Status::RolledBack), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::RolledBack), "{finished:#?}");
     assert_eq!(lab.tree(), before);
-    assert_eq!(finished.report["rollback_performed"], true);
+    assert_eq!(
+        finished.execution_report.as_ref().unwrap()["rollback_performed"],
+        true
+    );
     assert_eq!(finished.effect, Effect::None);
 }
 
@@ -274,7 +292,7 @@ fn with_neither_stop_nor_rollback_the_other_actions_are_done_r_001_128_r_001_129
     partial["execution_instructions"] =
         json!({"stop_on_error": false, "rollback_on_failure": false});
     let finished = lab.run(partial);
-    assert_eq!(finished.status, Some(Status::Partial), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Partial), "{finished:#?}");
     assert_eq!(
         (lab.read("a.txt").as_str(), lab.read("c.txt").as_str()),
         ("eins\n", "drei\n")
@@ -291,7 +309,7 @@ fn what_several_actions_make_of_one_file_is_one_change() {
             "operation": {"type": "rename", "new_path": "b.txt"}},
         replace("a004", "b.txt", "three", "four"),
     ])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(lab.read("b.txt"), "four\n");
     assert!(!lab.root.join("a.txt").exists());
 }
@@ -307,7 +325,7 @@ fn edits_of_one_file_are_judged_by_their_common_result_r_001_162() {
         replace("a002", "b.txt", "one", "two"),
         close(),
     ])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(lab.read("a.json"), "{\"a\": {\"b\": 1}}\n");
     // What nothing mends fails, with all edits that had a part in it.
     let lab = Lab::new(&files);
@@ -319,15 +337,18 @@ fn edits_of_one_file_are_judged_by_their_common_result_r_001_162() {
     partial["execution_instructions"] =
         json!({"stop_on_error": false, "rollback_on_failure": false});
     let finished = lab.run(partial.clone());
-    assert_eq!(finished.status, Some(Status::Partial), "{finished:#?}");
-    assert_eq!(finished.report["actions_summary"]["failed"], 2);
+    assert_eq!(status(&finished), Some(Status::Partial), "{finished:#?}");
+    assert_eq!(
+        finished.execution_report.as_ref().unwrap()["actions_summary"]["failed"],
+        2
+    );
     assert_eq!(lab.read("a.json"), files[0].1);
     assert_eq!(lab.read("b.txt"), "two\n");
     // What was done in reliance on them cannot stand.
     let lab = Lab::new(&files);
     partial["action_plan"][1]["depends_on"] = json!(["a001"]);
     let finished = lab.run(partial);
-    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Failed), "{finished:#?}");
     assert_eq!(lab.read("b.txt"), "one\n");
     // An edit that mends does not come to its turn.
     let lab = Lab::new(&files);
@@ -336,7 +357,7 @@ fn edits_of_one_file_are_judged_by_their_common_result_r_001_162() {
         replace("a002", "b.txt", "three", "two"),
         close(),
     ])));
-    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Failed), "{finished:#?}");
     assert_eq!(lab.read("a.json"), files[0].1);
 }
 
@@ -352,7 +373,7 @@ fn files_can_change_places() {
         rename("a002", "b.txt", "a.txt"),
         rename("a003", "t.txt", "b.txt"),
     ])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(
         (lab.read("a.txt").as_str(), lab.read("b.txt").as_str()),
         ("b\n", "a\n")
@@ -361,17 +382,39 @@ fn files_can_change_places() {
 }
 
 #[test]
+fn the_checks_speak_of_the_report_c_07() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let done = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+    let checks = done.checks;
+    assert!(checks.output_exists && checks.output_non_empty && checks.format_valid);
+    let refused = lab.run(json!({"plan_id": "p", "action_plan": []}));
+    assert_eq!(refused.state, State::Rejected);
+    assert_eq!(refused.checks, crate::task::Checks::default());
+}
+
+#[test]
 fn a_link_is_followed_inside_the_root_and_stays_a_link() {
     let lab = Lab::new(&[("dir/real.txt", "one\n")]);
     std::os::unix::fs::symlink("dir/real.txt", lab.root.join("link.txt")).unwrap();
     let finished = lab.run(plan(json!([replace("a001", "link.txt", "one", "two")])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(lab.read("dir/real.txt"), "two\n");
     assert!(
         fs::symlink_metadata(lab.root.join("link.txt"))
             .unwrap()
             .is_symlink()
     );
+}
+
+#[test]
+fn a_rule_about_a_file_in_a_linked_directory_is_held_against_the_file_itself() {
+    let lab = Lab::new(&[("dir/real.txt", "one\n")]);
+    std::os::unix::fs::symlink("dir", lab.root.join("link")).unwrap();
+    let mut action = replace("a001", "link/real.txt", "one", "two");
+    action["validation_rules"] = json!(["file_exists", {"type": "contains", "text": "two"}]);
+    let finished = lab.run(plan(json!([action])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("dir/real.txt"), "two\n");
 }
 
 #[test]
@@ -419,16 +462,19 @@ fn a_plan_that_cannot_be_taken_back_says_stuck_c_11() {
         );
         let fault = finished.failure.as_ref().map(|failure| failure.fault);
         assert_eq!(
-            finished.status == Some(Status::Stuck),
+            status(&finished) == Some(Status::Stuck),
             fault == Some(Fault::Stuck),
             "{at}: {finished:#?}"
         );
-        if finished.status == Some(Status::Failed) {
+        if status(&finished) == Some(Status::Failed) {
             assert_eq!(lab.tree(), before, "{at}: nothing was to be touched");
         }
-        if finished.status == Some(Status::Stuck) {
+        if status(&finished) == Some(Status::Stuck) {
             stuck += 1;
-            assert_eq!(finished.report["status"], "STUCK");
+            assert_eq!(
+                finished.execution_report.as_ref().unwrap()["status"],
+                "STUCK"
+            );
             assert_eq!(finished.effect, Effect::Unknown);
         }
     }

@@ -91,7 +91,7 @@ fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
         Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
             let dir = view.parent(path)?;
-            let (bytes, _) = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
+            let bytes = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
             hash(&bytes) == post.sha256
         }
         Entry::Delete { path, .. } => view.look(path)?.is_none(),
@@ -110,16 +110,16 @@ fn holds(
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Result<(), String>, Failure> {
     let path = &rule.target;
-    match (root.look(path)?, &rule.condition) {
-        (Some(_), Condition::Absent) => return Ok(Err("it exists".to_owned())),
-        (None, Condition::Absent) | (Some(_), Condition::Exists) => return Ok(Ok(())),
-        (None, _) => return Ok(Err("it does not exist".to_owned())),
-        (Some(_), _) => {}
-    }
     let located = View::of(root).locate(path)?;
-    let (bytes, _) = root
-        .parent(&located.path)?
-        .read(located.path.name(), most)?;
+    // A link that leads to nothing is there, too.
+    let exists = located.facts.is_some() || located.link.is_some();
+    match (exists, &rule.condition) {
+        (true, Condition::Absent) => return Ok(Err("it exists".to_owned())),
+        (false, Condition::Absent) | (true, Condition::Exists) => return Ok(Ok(())),
+        (false, _) => return Ok(Err("it does not exist".to_owned())),
+        (true, _) => {}
+    }
+    let bytes = root.read(&located.path, most)?;
     match &rule.condition {
         Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
         other => Ok(condition(other, path, &bytes)),
@@ -181,9 +181,7 @@ fn fits(
             Err(RecvTimeoutError::Disconnected) => {
                 return Ok(Err("its check broke down".to_owned()));
             }
-            Err(RecvTimeoutError::Timeout) => {
-                heed(stopped)?;
-            }
+            Err(RecvTimeoutError::Timeout) => heed(stopped)?,
         }
     }
 }

@@ -84,10 +84,8 @@ impl<'a> Overlay<'a> {
                 format!("File '{}' deleted", action.target)
             }
             Operation::Rename { to } => {
-                let target = place
-                    .to
-                    .as_ref()
-                    .ok_or_else(|| Failure::new(Fault::Internal, "a rename without a new path"))?;
+                let pathless = || Failure::new(Fault::Internal, "a rename without a new path");
+                let target = place.to.as_ref().ok_or_else(pathless)?;
                 no_link(&place.target)?;
                 self.load(&place.target)?;
                 self.no_mount(path)?;
@@ -164,15 +162,13 @@ impl<'a> Overlay<'a> {
     fn load(&mut self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         if let Some(entry) = self.files.get(path) {
-            return match entry.now {
-                Some(_) => Ok(()),
-                None => Err(Failure::new(
-                    Fault::FileNotFound,
-                    format!(
-                        "File not found: `{path}` is no longer there when this action's turn comes; an earlier one deletes or renames it"
-                    ),
-                )),
+            let message = || {
+                format!(
+                    "File not found: `{path}` is no longer there when this action's turn comes; an earlier one deletes or renames it"
+                )
             };
+            let now = entry.now.as_ref().map(|_| ());
+            return now.ok_or_else(|| Failure::new(Fault::FileNotFound, message()));
         }
         let facts = located.facts.ok_or_else(|| missing(located))?;
         regular(path, &facts)?;
@@ -199,27 +195,24 @@ impl<'a> Overlay<'a> {
     /// What something is mounted on has to stay where it is.
     fn no_mount(&self, path: &RelPath) -> Result<(), Failure> {
         let before = self.files.get(path).and_then(|entry| entry.before.as_ref());
-        match before {
-            Some(before) if before.seen.mount != self.mount_of(path)? => Err(Failure::new(
-                Fault::NotAFile,
-                format!(
-                    "`{path}` is a mount point, which can be written to, but neither deleted nor renamed"
-                ),
-            )),
-            _ => Ok(()),
+        let Some(before) = before else { return Ok(()) };
+        if before.seen.mount == self.mount_of(path)? {
+            return Ok(());
         }
+        let message = format!(
+            "`{path}` is a mount point, which can be written to, but neither deleted nor renamed"
+        );
+        Err(Failure::new(Fault::NotAFile, message))
     }
 
     /// Makes sure that nothing is where a file is to be put, and that it can be put there.
     fn vacant(&self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         let taken = |what: &str| {
-            Failure::new(
-                Fault::FileExists,
-                format!(
-                    "`{path}` {what}; a plan never puts a file over another. Delete or rename it first"
-                ),
-            )
+            let message = format!(
+                "`{path}` {what}; a plan never puts a file over another. Delete or rename it first"
+            );
+            Failure::new(Fault::FileExists, message)
         };
         if located.link.is_some() {
             return Err(taken("is where a symbolic link leads"));
@@ -422,14 +415,10 @@ fn regular(path: &RelPath, facts: &Facts) -> Result<(), Failure> {
 /// Deleting or renaming what a link leads to would leave the link behind, and doing it to the link is
 /// not what the plan says.
 fn no_link(located: &Located) -> Result<(), Failure> {
-    match &located.link {
-        None => Ok(()),
-        Some(link) => Err(Failure::new(
-            Fault::NotAFile,
-            format!(
-                "`{link}` is a symbolic link to `{}`; name the file itself",
-                located.path
-            ),
-        )),
-    }
+    let Some(link) = &located.link else {
+        return Ok(());
+    };
+    let path = &located.path;
+    let message = format!("`{link}` is a symbolic link to `{path}`; name the file itself");
+    Err(Failure::new(Fault::NotAFile, message))
 }

@@ -34,7 +34,7 @@ impl Draft {
             Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
         };
         Some(Self {
-            mark: text.mark().to_owned(),
+            mark: text.mark.to_owned(),
             kind,
         })
     }
@@ -65,8 +65,8 @@ impl Draft {
     /// The bytes with every edit; `None` if they are not what was meant.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
         let (as_meant, body) = match &mut self.kind {
-            Kind::Json(draft) => (draft.settle(budget)?.is_ok(), draft.body()),
-            Kind::Yaml(draft) => (draft.settle(budget)?, draft.body()),
+            Kind::Json(draft) => (draft.settle(budget)?.is_ok(), &*draft.body),
+            Kind::Yaml(draft) => (draft.settle(budget)?, &*draft.body),
         };
         Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))
     }

@@ -47,11 +47,8 @@ pub(super) fn edit(
     budget.go_on()?;
     let mut draft = Draft::begin(text.body)?;
     let said = draft.edit(change, budget)?;
-    draft.settle(budget)?.map_err(|problem| {
-        EditError::Refused(format!(
-            "the edit cannot be made safely: its result {problem}; make it with text_replace"
-        ))
-    })?;
+    let settled = draft.settle(budget)?;
+    settled.map_err(|problem| EditError::risky(&problem))?;
     Ok(Edited::whole(text.with(draft.body.into_owned()), said))
 }
 
@@ -168,7 +165,7 @@ fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
 /// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
 /// after it. That is checked by the next edit, or when the draft is settled.
 pub(super) struct Draft<'a> {
-    body: Cow<'a, str>,
+    pub(super) body: Cow<'a, str>,
     grammar: Grammar,
     /// What the text must say; `None` if it was not changed since it was checked.
     expected: Option<Meaning>,
@@ -186,10 +183,6 @@ impl<'a> Draft<'a> {
             expected: None,
             as_meant: true,
         })
-    }
-
-    pub(super) fn body(&self) -> &str {
-        &self.body
     }
 
     /// Makes an edit, and says what it did. One that fails changes nothing.

@@ -13,7 +13,7 @@ const MARK: &str = "\u{FEFF}";
 /// A UTF-8 text without NUL; its byte order mark, if it has one, is kept out of the edit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
-    mark: &'a str,
+    pub(super) mark: &'a str,
     pub(super) body: &'a str,
 }
 
@@ -31,10 +31,6 @@ impl<'a> Text<'a> {
             None => ("", text),
         };
         Ok(Self { mark, body })
-    }
-
-    pub(super) fn mark(&self) -> &'a str {
-        self.mark
     }
 
     /// The file with another body; a large one is not copied.
@@ -176,8 +172,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         _ => format!("{count} lines inserted from line {line}"),
     };
     if text.body.is_empty() {
-        let bytes = text.with(content.to_owned());
-        return Ok(Edited::whole(bytes, said));
+        return Ok(Edited::whole(text.with(content.to_owned()), said));
     }
     let (before, after) = text.body.split_at(start);
     // The neighbour is the line that is pushed down, or the last one; the last may have no end.
@@ -194,8 +189,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
     } else {
         [before, end, &content].concat()
     };
-    let bytes = text.with(body);
-    Ok(Edited::whole(bytes, said))
+    Ok(Edited::whole(text.with(body), said))
 }
 
 /// Deletes lines `first` to `last`, both included.
@@ -226,8 +220,7 @@ pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, Ed
     } else {
         format!("Lines {first} to {last} deleted")
     };
-    let bytes = text.with([before, after].concat());
-    Ok(Edited::whole(bytes, said))
+    Ok(Edited::whole(text.with([before, after].concat()), said))
 }
 
 /// The byte at which this line starts, counted from 0; of one past the last, the end of the text.

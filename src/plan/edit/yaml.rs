@@ -13,7 +13,7 @@ mod write;
 use serde_json::Value;
 
 use super::{
-    Budget, EditError, Edited, FREE, JsonPath,
+    Budget, EditError, Edited, FREE, JsonPath, Language,
     path::Step,
     text::{Splice, Text, apply},
     unless_given_up,
@@ -54,9 +54,7 @@ pub(super) fn update(
             Err(error) => problem = format!("is broken ({error})"),
         }
     }
-    Err(EditError::Refused(format!(
-        "the edit cannot be made safely: its result {problem}; make it with text_replace"
-    )))
+    Err(EditError::risky(&problem))
 }
 
 /// The ways in which the value can be written there, the best first. A new key comes after `earlier` other new
@@ -127,7 +125,8 @@ fn choose<'a>(
         return Ok((number, Place::find(body, root, path)?));
     }
     let mut places = Vec::new();
-    let mut problem = none();
+    let mut problem =
+        EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned());
     for (number, root) in documents.iter().enumerate() {
         match Place::find(body, root, path) {
             Ok(place) => places.push((number, place)),
@@ -159,10 +158,6 @@ fn choose<'a>(
 /// The index of a document that is counted from 1.
 fn index(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
-}
-
-fn none() -> EditError {
-    EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned())
 }
 
 /// Makes the change in the tree: sets a place that is there, or a new key of a mapping.
@@ -239,6 +234,6 @@ pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
     serde_saphyr::from_str(text.body).map_err(|error| {
         let problem = error.to_string();
         let first = problem.lines().next().unwrap_or_default();
-        model::invalid(first.to_owned(), None)
+        Language::Yaml.invalid(first, text.body, None)
     })
 }

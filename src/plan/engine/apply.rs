@@ -18,7 +18,7 @@ use super::{
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// Somebody else was there since the plan was checked. What they made is where they put it.
+    /// Another program changed the file after the check; what it made is at the path.
     #[error("`{0}` was changed by somebody else after it was checked")]
     Changed(String),
     #[error(transparent)]
@@ -27,7 +27,7 @@ pub(crate) enum ApplyError {
 
 /// Makes the change; what somebody else did meanwhile is never destroyed.
 pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, ApplyError> {
-    let (root, path) = (folder.root(), entry.path());
+    let (root, path) = (folder.root, entry.path());
     let dir = root.parent(path)?;
     let changed = || ApplyError::Changed(path.to_string());
     match entry {
@@ -72,7 +72,7 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             way: Way::InPlace,
             ..
         } => {
-            let (bytes, _) = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
+            let bytes = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
             if !is(&dir, path.name(), pre)? {
                 return Err(changed());
             }

@@ -9,12 +9,13 @@ use std::{cell::RefCell, collections::HashSet, rc::Rc};
 
 use camino::Utf8Path;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
-        report::{MANIFEST, SCRIPT},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
+        report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
 };
@@ -41,11 +42,23 @@ const SAME_SECOND: u32 = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Folder<'a> {
-    root: &'a Root,
-    path: RelPath,
-    dir: Dir<'a>,
+    pub(crate) root: &'a Root,
+    pub(crate) path: RelPath,
+    pub(crate) dir: Dir<'a>,
     /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
+}
+
+/// The note of a plan under way: what it says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) plan_id: String,
+    pub(crate) task_id: String,
+    /// The run that carries the plan out. Notes of earlier versions do not have it.
+    #[serde(default)]
+    pub(crate) operation_id: String,
+    pub(crate) pid: i32,
+    pub(crate) began: String,
 }
 
 /// The names that backups have so far, and the directories on the way to them.
@@ -89,7 +102,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
-        let path = to_open(&format!("{REPORTS}/{name}"))?;
+        let path = joined("open", &format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
         Ok(Self {
             root,
@@ -99,24 +112,17 @@ impl<'a> Folder<'a> {
         })
     }
 
-    pub(crate) fn root(&self) -> &'a Root {
-        self.root
-    }
-
-    pub(crate) fn path(&self) -> &RelPath {
-        &self.path
-    }
-
-    pub(crate) fn dir(&self) -> &Dir<'a> {
-        &self.dir
-    }
-
     pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
-        Ok(self.dir.read(name, LONGEST_REPORT)?.0)
+        self.dir.read(name, LONGEST_REPORT)
+    }
+
+    /// The plan's manifest, if it can be read.
+    pub(crate) fn manifest(&self) -> Option<Manifest> {
+        Manifest::parse(&self.report(MANIFEST).ok()?).ok()
     }
 
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
-        to_name(format!("{}/{rest}", self.path))
+        joined("name", &format!("{}/{rest}", self.path))
     }
 
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
@@ -162,6 +168,16 @@ impl<'a> Folder<'a> {
         })
     }
 
+    /// Whether anything is kept in slots.
+    pub(super) fn has_slots(&self) -> Result<bool, FileError> {
+        Ok(self.dir.look(STAGED)?.is_some() || self.dir.look(ELSEWHERE)?.is_some())
+    }
+
+    /// Whether originals are kept, or a list of them.
+    pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
+        Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
+    }
+
     /// The directory of the backups.
     pub(super) fn backups(&self) -> Result<RelPath, FileError> {
         self.below(BACKUPS)
@@ -192,7 +208,7 @@ impl<'a> Folder<'a> {
             beside = Some(dir);
         }
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot = to_name(slot)?;
+        let slot = joined("name", &slot)?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
         let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
@@ -204,9 +220,8 @@ impl<'a> Folder<'a> {
     /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
     /// and names nothing.
     pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
-        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?;
-        let (bytes, _) = listed.unzip();
-        let slots = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default())
+        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?.unwrap_or_default();
+        let slots = String::from_utf8_lossy(&listed)
             .lines()
             .filter_map(|line| RelPath::parse(line).ok())
             .filter(|slot| self.is_slot(slot))
@@ -233,10 +248,8 @@ impl<'a> Folder<'a> {
     /// Makes the directories on the way to a backup.
     pub(crate) fn make_room(&self, backup: &RelPath) -> Result<(), FileError> {
         let own = self.path.as_str().len();
-        for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
-            self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
-        }
-        Ok(())
+        let dirs = backup.ancestors().filter(|dir| dir.as_str().len() > own);
+        self.root.ensure_dirs(dirs, PRIVATE)
     }
 
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
@@ -247,10 +260,11 @@ impl<'a> Folder<'a> {
     }
 
     /// Notes that the plan is under way, and by whom.
-    pub(crate) fn mark(&self, who: &[u8]) -> Result<(), FileError> {
-        let reports = reports(self.root)?;
-        reports.ensure_dir(UNFINISHED, PRIVATE)?;
-        marks(self.root)?.put(self.path.name(), who, 0o600)
+    pub(crate) fn mark(&self, mark: &Mark) -> Result<(), FileError> {
+        // Texts and a number: writing them to memory cannot fail.
+        let text = serde_json::to_vec(mark).unwrap_or_default();
+        reports(self.root)?.ensure_dir(UNFINISHED, PRIVATE)?;
+        marks(self.root)?.put(self.path.name(), &text, 0o600)
     }
 
     /// Waits until that note is on the disk.
@@ -356,7 +370,7 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
 
 /// The report directories, the newest first.
 pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, FileError> {
-    let names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
+    let names = list(there(root.dir(Some(&joined("open", REPORTS)?)))?)?;
     let names = names
         .into_iter()
         .rev()
@@ -364,9 +378,10 @@ pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, 
     Ok(names.filter_map(|name| Folder::open(root, &name).ok()))
 }
 
-/// What a plan under way said of itself.
-pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
-    Ok(marks(root)?.read(name, 1 << 20)?.0)
+/// The note of a plan under way, if it can be read.
+pub(crate) fn mark_of(root: &Root, name: &str) -> Option<Mark> {
+    let text = marks(root).and_then(|marks| marks.read(name, 1 << 20));
+    serde_json::from_slice(&text.ok()?).ok()
 }
 
 /// Removes the note of a plan that is settled, or whose directory is gone.
@@ -375,27 +390,17 @@ pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
-    root.dir(Some(&to_open(&format!("{REPORTS}/{UNFINISHED}"))?))
+    root.dir(Some(&joined("open", &format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = to_open(REPORTS)?;
-    for dir in path.ancestors().chain([path.clone()]) {
-        root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
-    }
+    let path = joined("open", REPORTS)?;
+    root.ensure_dirs(path.ancestors().chain([path.clone()]), SHARED)?;
     root.dir(Some(&path))
 }
 
 fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
     dir.map_or(Ok(Vec::new()), |dir| dir.list())
-}
-
-fn to_open(path: &str) -> Result<RelPath, FileError> {
-    RelPath::parse(path).map_err(|_| FileError::of("open", path)(Errno::INVAL))
-}
-
-fn to_name(path: String) -> Result<RelPath, FileError> {
-    RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
 }
 
 /// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.

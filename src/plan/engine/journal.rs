@@ -1,7 +1,8 @@
 //! The journal of a plan: what was meant, and how far it came. Recovery reads nothing else of ours.
 //!
 //! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
-//! checksum fails ends it: a torn tail says nothing.
+//! checksum fails ends it: a torn tail says nothing. The file is made together with the report directory, so
+//! the absence of a journal proves nothing: somebody may have removed it.
 //!
 //! A checksum proves nothing about the author. The first line therefore names the inode and the birth time
 //! of the file that it stands in: a copy, a clone or an unpacked archive cannot have them. It names the inode
@@ -33,9 +34,11 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
-    /// Everything is made ready; nothing of the tree has changed.
+    /// The report directory was made. Nothing of the tree has changed.
     Begin {
         version: u32,
+        /// Journals of earlier versions have them here.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         entries: Vec<Entry>,
         /// The run that carries the plan out.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -47,6 +50,8 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<u64>,
     },
+    /// Everything is made ready. Nothing of the tree has changed.
+    Ready { entries: Vec<Entry> },
     /// From here on, the tree may have changed.
     Apply,
     /// All of it was made, and is on the disk.
@@ -60,6 +65,7 @@ pub(crate) enum Event {
 pub(crate) enum State {
     #[default]
     Empty,
+    /// Without entries the changes are not made ready yet.
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
@@ -75,6 +81,9 @@ impl State {
         match (self, event) {
             (_, Event::Begin { version, .. }) if version != VERSION => Self::Foreign,
             (Self::Empty, Event::Begin { entries, .. }) => Self::Ready(entries),
+            (Self::Ready(before), Event::Ready { entries }) if before.is_empty() => {
+                Self::Ready(entries)
+            }
             (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
             (Self::Applying(entries), Event::Done) => Self::Done(entries),
             (Self::Ready(_) | Self::Applying(_), Event::RolledBack { spared }) => {
@@ -103,6 +112,24 @@ pub(crate) struct Account {
     pub(crate) operation: String,
 }
 
+impl Account {
+    /// What the first record says of the journal itself.
+    fn begun(&mut self, first: &Event, own: Option<Birth>, own_root: Option<u64>) {
+        if let Event::Begin {
+            operation,
+            birth,
+            root,
+            ..
+        } = first
+        {
+            self.operation.clone_from(operation);
+            if birth.is_some() && *birth == own && root.is_some() && *root == own_root {
+                self.origin = Origin::Here;
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -110,25 +137,28 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Starts one: every entry is written, nothing is waited for yet.
-    pub(crate) fn begin(
-        dir: &Dir<'_>,
-        entries: &[Entry],
-        operation: &str,
-    ) -> Result<Self, FileError> {
+    /// Starts one. It is not waited for.
+    pub(crate) fn begin(dir: &Dir<'_>, operation: &str) -> Result<Self, FileError> {
         let (file, _) = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
             version: VERSION,
-            entries: entries.to_vec(),
+            entries: Vec::new(),
             operation: operation.to_owned(),
             birth: Birth::of(&file),
-            root: dir.root().inode(),
+            root: dir.root.inode(),
         };
-        let line = line(&begin);
-        dir.reserve(JOURNAL, &file, (line.len() + TAIL) as u64)?;
         let mut journal = Self { file, length: 0 };
-        journal.write(dir, &line)?;
+        journal.append(dir, &begin)?;
         Ok(journal)
+    }
+
+    /// Writes every entry, and sets room aside for what follows. It is not waited for.
+    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), FileError> {
+        let entries = entries.to_vec();
+        let line = line(&Event::Ready { entries });
+        let room = self.length + (line.len() + TAIL) as u64;
+        dir.reserve(JOURNAL, &self.file, room)?;
+        self.write(dir, &line)
     }
 
     /// Reads what a journal says, and opens it to go on.
@@ -174,7 +204,7 @@ pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
 
 fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
-    Ok(read(&bytes, Birth::of(&file), dir.root().inode()))
+    Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
 }
 
 fn line(event: &Event) -> Vec<u8> {
@@ -193,7 +223,7 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(json) = whole(line) else {
-            // A tail that was torn is expected; a beginning that is not there while a tail is, is damage.
+            // A torn tail is expected. Good lines after a bad first line mean damage.
             let rest = bytes.get(usize::try_from(length).unwrap_or_default()..);
             let more = rest
                 .unwrap_or_default()
@@ -206,21 +236,8 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
         // A line that is whole and says what we do not know was written by somebody else.
         account.state = match serde_json::from_slice(json) {
             Ok(event) => {
-                if let (
-                    0,
-                    Event::Begin {
-                        birth,
-                        root,
-                        operation,
-                        ..
-                    },
-                ) = (length, &event)
-                {
-                    account.operation.clone_from(operation);
-                    let same_root = root.is_some() && *root == own_root;
-                    if birth.is_some() && *birth == own && same_root {
-                        account.origin = Origin::Here;
-                    }
+                if length == 0 {
+                    account.begun(&event, own, own_root);
                 }
                 account.state.next(event)
             }
@@ -349,10 +366,20 @@ impl Entry {
         }
     }
 
+    /// Where it is made; of a renamed file both names.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &RelPath> {
+        [Some(self.path()), self.to()].into_iter().flatten()
+    }
+
     /// The directories whose names it changes; `None` is the root.
-    pub(crate) fn dirs(&self) -> Vec<Option<RelPath>> {
-        let names = [Some(self.path()), self.to(), self.slot()];
-        names.into_iter().flatten().map(RelPath::parent).collect()
+    pub(crate) fn dirs(&self) -> impl Iterator<Item = Option<RelPath>> {
+        self.places().chain(self.slot()).map(RelPath::parent)
+    }
+
+    /// Whether it writes over the file.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let way = Way::InPlace;
+        matches!(self, Self::Modify { way: found, .. } if *found == way)
     }
 }
 

@@ -3,23 +3,19 @@
 //! A journal is acted on without a question only if it was written where it lies, and never beyond the rules
 //! of a plan.
 
-use rustix::io::Errno;
-use serde_json::Value;
-
 use crate::{
     plan::{
-        files::{FileError, Root},
+        files::{FileError, Root, there},
         limits::Limits,
     },
     task::RelPath,
 };
 
 use super::{
-    folder::{self, Folder},
-    journal::{Account, Entry, Event, JOURNAL, Journal, Origin, State, Way},
+    folder::Folder,
+    journal::{Account, Entry, Event, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
-    unrecorded::in_doubt,
 };
 
 /// What became of a plan that was found unfinished.
@@ -59,42 +55,19 @@ pub(crate) enum Consent {
 /// Asks a person, who is shown what would change.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
-/// Settles every unfinished plan below the root, and tells of each before it is forgotten that it was
-/// unfinished. The caller holds the root's lock.
+/// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
+/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
+/// Every path must keep the rules of the limits.
 pub(crate) fn recover(
-    root: &Root,
-    limits: &Limits,
-    threads: usize,
-    tell: &mut dyn FnMut(&str, &End),
-) -> Result<(), FileError> {
-    folder::clear_begun(root)?;
-    for name in folder::unfinished(root)? {
-        recover_one(root, &name, limits, threads, None, tell)?;
-    }
-    Ok(())
-}
-
-/// The same for one plan. A journal that was not written here is acted on only if a person, who is asked,
-/// agrees. Every path must keep the rules of the limits.
-pub(crate) fn recover_one(
     root: &Root,
     name: &str,
     limits: &Limits,
     threads: usize,
     ask: Option<Ask<'_>>,
-    tell: &mut dyn FnMut(&str, &End),
-) -> Result<(), FileError> {
-    let end = match Folder::open(root, name) {
-        Ok(folder) => settle(&folder, limits, threads, ask)
-            .unwrap_or_else(|error| End::Stuck(vec![error.to_string()])),
-        Err(error) if error.errno == Errno::NOENT => return folder::forget(root, name),
-        Err(error) => End::Stuck(vec![error.to_string()]),
-    };
-    tell(name, &end);
-    if end.is_open() {
-        return Ok(());
-    }
-    folder::forget(root, name)
+) -> Option<End> {
+    let folder = there(Folder::open(root, name)).transpose()?;
+    let end = folder.and_then(|folder| settle(&folder, limits, threads, ask));
+    Some(end.unwrap_or_else(|error| End::Stuck(vec![error.to_string()])))
 }
 
 fn settle(
@@ -103,14 +76,15 @@ fn settle(
     threads: usize,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
-    let (mut journal, account) = match Journal::open(folder.dir()) {
-        Ok(opened) => opened,
-        Err(error) if error.errno == Errno::NOENT => return unrecorded(folder),
-        Err(error) => return Err(error),
+    let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
+        return unrecorded(folder, limits, Silent::Gone);
     };
     let Account { state, origin, .. } = account;
     let state = match state {
-        State::Empty => return unrecorded(folder),
+        State::Empty => return unrecorded(folder, limits, Silent::Blank),
+        State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
+            return unrecorded(folder, limits, Silent::Blank);
+        }
         // The record of the first change may have been cut off: the disk knows.
         State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
         state => state,
@@ -127,7 +101,7 @@ fn settle(
         return Ok(End::Declined);
     }
     match state {
-        State::Empty => unrecorded(folder),
+        State::Empty => unrecorded(folder, limits, Silent::Blank),
         State::Ready(_) => {
             folder.clear(&[])?;
             nothing_left(folder, &mut journal);
@@ -139,8 +113,8 @@ fn settle(
             UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
         }),
         State::Done(entries) => {
-            // It may be in memory alone, and what it is not to be taken back with goes now.
-            journal.sync(folder.dir())?;
+            // The record has to be on the disk before that is removed which undoing would need.
+            journal.sync(&folder.dir)?;
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
         }
@@ -150,7 +124,7 @@ fn settle(
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
             "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
-            folder.path()
+            &folder.path
         )])),
     }
 }
@@ -165,7 +139,7 @@ fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
         State::Done(_) => "staged/",
         _ => "staged/ and backups/",
     };
-    lines.push(format!("remove {parts} of {}", folder.path()));
+    lines.push(format!("remove {parts} of {}", &folder.path));
     let elsewhere = folder.elsewhere().unwrap_or_default();
     lines.extend(elsewhere.iter().map(|slot| format!("remove {slot}")));
     lines
@@ -184,26 +158,37 @@ fn would_undo(entry: &Entry) -> String {
     }
 }
 
-/// No record says anything: what was kept goes only where the tree is certainly as before.
-fn unrecorded(folder: &Folder<'_>) -> Result<End, FileError> {
-    let doubts = in_doubt(folder)?;
-    if doubts.is_empty() {
+/// Settles a plan whose journal does not name its entries. The journal is made before the slots, and its entries are
+/// written before the backups and the manifest. So where one of these is, somebody removed or cut the journal, and they
+/// may hold the only originals. A blank journal can also be the result of a power failure before the first change.
+fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<End, FileError> {
+    if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
+        return Ok(End::AgainstRules(why));
+    }
+    let slots = match silent {
+        Silent::Gone => folder.has_slots()?,
+        Silent::Blank => false,
+    };
+    if !slots && !folder.has_checkpoint()? {
         folder.clear(&[])?;
-        if let Ok(mut journal) = begun_anew(folder) {
-            nothing_left(folder, &mut journal);
-        }
         return Ok(End::NothingChanged);
     }
     Ok(End::Stuck(vec![format!(
-        "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
-        folder.path(),
-        doubts.join(", ")
+        "{0} has no journal that says what was changed. Nothing was changed or removed. If you do not know where that directory comes from, remove it. Else compare your files with {0}/backups/ and {0}/staged/, put back what you want to have back, and remove {0}",
+        folder.path
     )]))
+}
+
+/// Why a journal says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Silent {
+    Gone,
+    Blank,
 }
 
 /// Whether none of these changes was made, or all of them are taken back.
 fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
-    let root = folder.root();
+    let root = folder.root;
     let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
         Ok(root.look(path)?.map(|facts| facts.ino))
     };
@@ -234,20 +219,10 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
     Ok(true)
 }
 
-/// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
-/// plan names its run.
-fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
-    let mark = folder::mark_of(folder.root(), folder.path().name())?;
-    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
-    let operation = mark.get("operation_id").and_then(Value::as_str);
-    folder.dir().remove(JOURNAL)?;
-    Journal::begin(folder.dir(), &[], operation.unwrap_or_default())
-}
-
-/// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
+/// Records that nothing of a plan is left. If the record cannot be written, a later run asks a person.
 fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
     let event = Event::RolledBack { spared: Vec::new() };
-    if let Err(error) = journal.record(folder.dir(), &event) {
+    if let Err(error) = journal.record(&folder.dir, &event) {
         tracing::debug!("{error}");
     }
 }
@@ -261,10 +236,7 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    let places = entries
-        .iter()
-        .flat_map(|entry| [Some(entry.path()), entry.to()]);
-    for path in places.flatten() {
+    for path in entries.iter().flat_map(Entry::places) {
         limits.admits(path).map_err(|failure| failure.message)?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
@@ -290,7 +262,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
     if !folder.is_slot(slot) {
         return Err(foreign(folder, slot));
     }
-    if slot.as_path().starts_with(folder.path().as_path()) {
+    if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
     limits.admits(slot).map_err(|failure| failure.message)
@@ -299,6 +271,6 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
     format!(
         "`{path}` is neither a slot nor a backup of {}",
-        folder.path()
+        &folder.path
     )
 }

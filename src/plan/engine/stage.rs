@@ -9,14 +9,15 @@ use crate::{
 
 use super::{
     folder::{BackupNames, Folder},
-    journal::{Entry, Post, Pre, Way},
+    journal::{Entry, JOURNAL, Journal, Post, Pre, Way},
 };
 
 /// The entries of a plan, collected while their content is made.
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     pub(super) folder: Folder<'a>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) journal: Journal,
+    pub(crate) entries: Vec<Entry>,
     /// Made by us, and to be on the disk before anything is changed.
     pub(super) made: Vec<RelPath>,
     mount: u64,
@@ -48,11 +49,14 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 }
 
 impl<'a> Stage<'a> {
-    pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
+    /// `operation` is the id of the run that carries the plan out.
+    pub(crate) fn open(folder: Folder<'a>, operation: &str) -> Result<Self, FileError> {
+        let journal = Journal::begin(&folder.dir, operation)?;
         folder.make_slots()?;
-        let mount = folder.dir().mount()?;
+        let mount = folder.dir.mount()?;
         Ok(Self {
             folder,
+            journal,
             entries: Vec::new(),
             made: Vec::new(),
             mount,
@@ -71,7 +75,7 @@ impl<'a> Stage<'a> {
         let slot = self.slot(&path, mount)?;
         let dir = self.folder.beside(&slot)?;
         dir.make_dir(slot.name(), 0o777)?;
-        let kept = inherited.give(&self.folder.root().dir(Some(&slot))?)?;
+        let kept = inherited.give(&self.folder.root.dir(Some(&slot))?)?;
         let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
         self.entries.push(Entry::MakeDir { path, slot, ino });
         Ok(kept)
@@ -137,11 +141,9 @@ impl<'a> Stage<'a> {
     /// A directory that is to go if nothing is left in it by then, and whose slot is beside our own: one
     /// in another mount would never be empty, with our slots in it.
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
-        let root = self.folder.root();
-        let is_dir = root
-            .look(&path)?
-            .is_some_and(|facts| facts.kind == Kind::Dir);
-        if is_dir && root.dir(Some(&path))?.mount()? == self.mount {
+        let root = self.folder.root;
+        let found = root.look(&path)?.map(|facts| facts.kind);
+        if found == Some(Kind::Dir) && root.dir(Some(&path))?.mount()? == self.mount {
             let slot = self.own_slot()?;
             self.entries.push(Entry::RemoveDir { path, slot });
         }
@@ -150,6 +152,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
         self.folder.clear(&[])?;
+        self.folder.dir.remove(JOURNAL)?;
         Ok(self.folder)
     }
 

@@ -322,7 +322,7 @@ fn a_backup_that_somebody_wrote_to_is_not_written_over_a_file() {
 }
 
 #[test]
-fn a_rename_that_was_never_made_is_no_conflict_when_others_have_exchanged_the_file() {
+fn a_file_that_stands_in_the_place_of_a_renamed_one_is_a_conflict_unless_it_is_the_original() {
     let place = place();
     fs::write(place.path.join("a"), "old").unwrap();
     let pre = Pre {
@@ -330,14 +330,61 @@ fn a_rename_that_was_never_made_is_no_conflict_when_others_have_exchanged_the_fi
         sha256: super::hash(b"old"),
         backup: path("a.bak"),
     };
-    fs::write(place.path.join("b"), "saved").unwrap();
-    fs::rename(place.path.join("b"), place.path.join("a")).unwrap();
-    let entry = Entry::Rename {
+    let rename = Entry::Rename {
         path: path("a"),
         to: path("c"),
+        pre: pre.clone(),
+    };
+    let delete = Entry::Delete {
+        path: path("a"),
+        slot: path("slot"),
         pre,
     };
-    assert_eq!(undo(&place.root, &entry).unwrap(), None);
+    // Its inode stays in use.
+    fs::hard_link(place.path.join("a"), place.path.join("kept")).unwrap();
+    for (saved, conflict) in [("old", false), ("new", true)] {
+        fs::write(place.path.join("b"), saved).unwrap();
+        fs::rename(place.path.join("b"), place.path.join("a")).unwrap();
+        for entry in [&rename, &delete] {
+            let undone = undo(&place.root, entry).unwrap();
+            assert_eq!(undone.is_some(), conflict, "{entry:?}: {undone:?}");
+        }
+        assert_eq!(fs::read_to_string(place.path.join("a")).unwrap(), saved);
+    }
+}
+
+#[test]
+fn a_directory_into_which_somebody_put_files_is_not_put_back_with_them() {
+    let place = place();
+    fs::create_dir(place.path.join("slot")).unwrap();
+    fs::write(place.path.join("slot/catalog.toml"), "theirs").unwrap();
+    let entry = Entry::RemoveDir {
+        path: path("dir"),
+        slot: path("slot"),
+    };
+    assert!(undo(&place.root, &entry).unwrap().is_some());
+    assert_eq!(fs::read_dir(place.path.join("dir")).unwrap().count(), 0);
+    assert!(place.path.join("slot/catalog.toml").exists());
+}
+
+#[test]
+fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
+    let place = place();
+    fs::write(place.path.join("slot"), "old").unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("slot")).unwrap().unwrap(),
+        sha256: super::hash(b"old"),
+        backup: path("a.bak"),
+    };
+    let more = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+    fs::set_permissions(place.path.join("slot"), more).unwrap();
+    let entry = Entry::Delete {
+        path: path("a"),
+        slot: path("slot"),
+        pre,
+    };
+    assert!(undo(&place.root, &entry).unwrap().is_some());
+    assert!(!place.path.join("a").exists());
 }
 
 #[test]

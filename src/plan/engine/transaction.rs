@@ -18,7 +18,7 @@ use crate::{
 use super::{
     apply::{ApplyError, apply},
     folder::{Folder, REPORTS},
-    journal::{Entry, Event, JOURNAL, Journal, Way},
+    journal::{Entry, Event, JOURNAL, Journal},
     stage::Stage,
     undo::{Conflict, undo},
 };
@@ -72,35 +72,31 @@ pub(crate) enum UndoEnd {
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
 impl<'a> Stage<'a> {
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
     /// The checkpoint: every original safe, every document and the journal on the disk.
     pub(crate) fn arm(
-        self,
+        mut self,
         documents: &Documents,
         threads: usize,
-        operation: &str,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
-        let made = self.made.clone();
-        let ready = self.checkpoint().and_then(|backups| {
+        let made = std::mem::take(&mut self.made);
+        // The entries come first: where there are backups or a manifest, a journal without entries was cut.
+        let noted = self.journal.ready(&self.folder.dir, &self.entries);
+        let kept = noted.map_err(ApplyError::from);
+        let ready = kept.and_then(|()| self.checkpoint()).and_then(|backups| {
             self.folder.put(documents)?;
-            let journal = Journal::begin(self.folder.dir(), &self.entries, operation)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
             files.push(self.folder.below(JOURNAL)?);
             files.extend(self.folder.list_of_slots()?);
             for (name, _) in documents {
                 files.push(self.folder.below(name)?);
             }
-            sync(&self.folder, &self.entries, &files, threads)?;
-            Ok(journal)
+            Ok(sync(&self.folder, &self.entries, &files, threads)?)
         });
         match ready {
-            Ok(journal) => Ok(Armed {
+            Ok(()) => Ok(Armed {
                 folder: self.folder,
                 entries: self.entries,
-                journal,
+                journal: self.journal,
                 threads,
             }),
             Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
@@ -110,7 +106,7 @@ impl<'a> Stage<'a> {
     /// Keeps every original at its backup location: the same inode where it can have a second name and
     /// leaves its first, else a copy with everything that belongs to it (R-001-99 … R-001-101).
     fn checkpoint(&self) -> Result<Vec<RelPath>, ApplyError> {
-        let view = View::of(self.folder.root());
+        let view = View::of(self.folder.root);
         let mut backups = Vec::new();
         for entry in &self.entries {
             let Some(pre) = entry.pre() else {
@@ -126,13 +122,7 @@ impl<'a> Stage<'a> {
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be
             // files of their own.
-            let leaves = matches!(
-                entry,
-                Entry::Modify {
-                    way: Way::Exchange,
-                    ..
-                } | Entry::Delete { .. }
-            );
+            let leaves = entry.to().is_none() && !entry.is_in_place();
             if !(leaves && from.link(name, &to, new).is_ok()) {
                 to.remove(new)?;
                 from.copy(name, &to, new)?;
@@ -156,7 +146,7 @@ impl<'a> Armed<'a> {
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-        if let Err(error) = self.journal.record(self.folder.dir(), &Event::Apply) {
+        if let Err(error) = self.journal.record(&self.folder.dir, &Event::Apply) {
             // Whether it is on the disk or not: no name has changed.
             return Err(Box::new(self.undo(error.into(), 0)));
         }
@@ -220,18 +210,18 @@ impl<'a> Applied<'a> {
             .folder
             .put(documents)
             .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
-            .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
+            .and_then(|()| work.journal.append(&work.folder.dir, &Event::Done));
         if let Err(error) = ready {
             let made = work.entries.len();
             return Err(Box::new(work.undo(error.into(), made)));
         }
         // The record is written: from here on a crash may leave it standing, so nothing is taken back.
-        let durability = match work.journal.sync(work.folder.dir()) {
+        let durability = match work.journal.sync(&work.folder.dir) {
             Ok(()) => Durability::Confirmed,
             Err(_) => Durability::Unconfirmed,
         };
         let mut notes = Vec::new();
-        // What is not on the disk may have to be taken back after a power failure: then it is needed.
+        // Without that, recovery may have to take the changes back after a power failure.
         if durability == Durability::Confirmed
             && let Err(error) =
                 tidy(&work.folder, &work.entries, &mut notes).and_then(|()| work.folder.unmark())
@@ -260,7 +250,7 @@ pub(super) fn take_back(
     let mut spared = Vec::new();
     let mut obstacles = Vec::new();
     for entry in entries.iter().rev() {
-        match undo(folder.root(), entry) {
+        match undo(folder.root, entry) {
             Ok(None) => {}
             Ok(Some(conflict)) => {
                 conflicts.push(conflict);
@@ -275,7 +265,7 @@ pub(super) fn take_back(
             spared: spared.clone(),
         };
         let settled = sync(folder, entries, &[], threads)
-            .and_then(|()| journal.record(folder.dir(), &event))
+            .and_then(|()| journal.record(&folder.dir, &event))
             .and_then(|()| folder.clear(&spared));
         if let Err(error) = settled {
             obstacles.push(error.to_string());
@@ -299,7 +289,7 @@ pub(super) fn tidy(
     let mut spared = Vec::new();
     for entry in entries {
         if let Entry::RemoveDir { path, slot } = entry {
-            let aside = folder.root().parent(slot);
+            let aside = folder.root.parent(slot);
             match aside.and_then(|aside| aside.remove_dir(slot.name())) {
                 Err(error) if error.errno == Errno::NOTEMPTY => {
                     notes.push(format!("{path}: somebody put files into the directory while it was removed; they are kept in {slot}."));
@@ -312,16 +302,9 @@ pub(super) fn tidy(
         let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
             continue;
         };
-        let in_place = matches!(
-            entry,
-            Entry::Modify {
-                way: Way::InPlace,
-                ..
-            }
-        );
         let late = folder
             .look(slot)?
-            .is_some_and(|facts| !in_place && !facts.same_later(&pre.facts));
+            .is_some_and(|facts| !entry.is_in_place() && !facts.same_later(&pre.facts));
         if late {
             notes.push(format!(
                 "{}: somebody wrote to the old file after it was exchanged; what they wrote is kept as {slot}.",
@@ -340,21 +323,21 @@ fn sync(
     files: &[RelPath],
     threads: usize,
 ) -> Result<(), FileError> {
-    let root = folder.root();
+    let root = folder.root;
     let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
     dirs.extend(files.iter().map(RelPath::parent));
     // A name is no safer than the names on the way to it; all of them may be new below the root.
-    let below = files.iter().chain([folder.path()]);
+    let below = files.iter().chain([&folder.path]);
     let ours = below.filter(|file| file.as_str().starts_with(REPORTS));
     dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
-    dirs.push(Some(folder.path().clone()));
+    dirs.push(Some(folder.path.clone()));
     dirs.push(None);
     dirs.sort();
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
     let mut present = Vec::new();
     let mut barrier = Barrier::fitting(root);
-    let own = folder.dir().facts()?.dev;
+    let own = folder.dir.facts()?.dev;
     for dir in dirs {
         if let Some(open) = there(root.dir(dir.as_ref()))? {
             if open.facts()?.dev != own {
@@ -371,7 +354,8 @@ fn sync(
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
-    let end = match folder.clear(&[]) {
+    let cleared = folder.clear(&[]);
+    let end = match cleared.and_then(|()| folder.dir.remove(JOURNAL)) {
         Ok(()) => UndoEnd::NothingChanged,
         Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
     };

@@ -13,7 +13,10 @@ use crate::{
     task::{Bounds, RelPath, hexadecimal},
 };
 
-use super::journal::{Entry, Post, Pre, Way};
+use super::{
+    journal::{Entry, Post, Pre, Way},
+    stage::hash,
+};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -47,182 +50,303 @@ impl Conflict {
 }
 
 pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
+    let path = entry.path();
+    let Some(slot) = entry.slot().or(entry.to()) else {
+        return Ok(None);
+    };
+    let change = Change { root, path, slot };
     match entry {
-        Entry::MakeDir { path, slot, ino } => undo_dir(root, path, slot, *ino),
-        Entry::Create { path, slot, post } => undo_create(root, path, slot, post),
-        Entry::Modify {
-            path,
-            slot,
-            pre,
-            post,
-            way,
-        } => match way {
-            Way::Exchange => undo_modify(root, path, slot, pre, post),
-            Way::InPlace => undo_in_place(root, path, slot, pre),
+        Entry::MakeDir { ino, .. } => change.undo_dir(*ino),
+        Entry::Create { post, .. } => change.undo_create(post),
+        Entry::Modify { pre, post, way, .. } => match way {
+            Way::Exchange => change.undo_modify(pre, post),
+            Way::InPlace => change.undo_in_place(pre),
         },
-        Entry::Delete { path, slot, pre } => undo_delete(root, path, slot, pre),
-        Entry::Rename { path, to, pre } => undo_rename(root, path, to, pre),
-        Entry::RemoveDir { path, slot } => undo_remove_dir(root, path, slot),
+        Entry::Delete { pre, .. } => change.undo_delete(pre),
+        Entry::Rename { pre, .. } => change.undo_rename(pre),
+        Entry::RemoveDir { .. } => change.undo_remove_dir(),
     }
 }
 
-fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_some_and(|facts| facts.ino == ino) {
-        return Ok(None);
-    }
-    match root.look(path)? {
-        Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
-            Ok(()) => Ok(None),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
-                path,
-                "the directory holds files of others; it stays",
-            ))),
-            Err(error) => Err(error),
-        },
-        None => Ok(None),
-        Some(_) => Ok(Some(conflict(
-            path,
-            "another directory or file stands there; it stays",
-        ))),
-    }
+/// The names of one change.
+struct Change<'a> {
+    root: &'a Root,
+    path: &'a RelPath,
+    /// Of a renamed file, its new path.
+    slot: &'a RelPath,
 }
 
-fn undo_create(
-    root: &Root,
-    path: &RelPath,
-    slot: &RelPath,
-    post: &Post,
-) -> Result<Undone, FileError> {
-    let staged = root.look(slot)?;
-    if root.look(path)?.is_none() {
-        return Ok(None);
-    }
-    let Some(ours) = ours(root, path, post)? else {
-        if staged.is_some_and(|facts| facts.ino == post.ino) {
+impl Change<'_> {
+    fn undo_dir(&self, ino: u64) -> Result<Undone, FileError> {
+        if is(self.root.look(self.slot)?, ino) {
             return Ok(None);
         }
-        return Ok(Some(conflict(
-            path,
-            "the created file was changed since; it stays",
-        )));
-    };
-    if staged.is_some() {
-        let what = format!("the created file stays: somebody put something else at {slot}");
-        return Ok(Some(conflict(path, what)));
+        let now = self.root.look(self.path)?;
+        if now.is_none() {
+            return Ok(None);
+        }
+        if !is(now, ino) {
+            return self.stays("another directory or file stands there; it stays");
+        }
+        match self.root.parent(self.path)?.remove_dir(self.path.name()) {
+            Err(error) if error.errno == Errno::NOTEMPTY => {
+                self.stays("the directory holds files of others; it stays")
+            }
+            removed => removed.map(|()| None),
+        }
     }
-    let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
-    dir.move_to(path.name(), &aside, slot.name())?;
-    // Whoever wrote to it since it was looked at has written to what was moved aside.
-    if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
-        return Ok(None);
-    }
-    aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(Some(conflict(
-        path,
-        "the created file was exchanged meanwhile; it stays",
-    )))
-}
 
-fn undo_modify(
-    root: &Root,
-    path: &RelPath,
-    slot: &RelPath,
-    pre: &Pre,
-    post: &Post,
-) -> Result<Undone, FileError> {
-    let (staged, now) = (root.look(slot)?, root.look(path)?);
-    let is = |facts: Option<Facts>, ino: u64| facts.is_some_and(|facts| facts.ino == ino);
-    // Never made, or taken back already. A second name of the new content in the slot does not say so.
-    if is(staged, post.ino) && !is(now, post.ino) || staged.is_none() && is(now, pre.facts.ino) {
-        return Ok(None);
-    }
-    let Some(ours) = ours(root, path, post)? else {
-        return Ok(Some(conflict(
-            path,
-            "the changed file was changed again since; it stays",
-        )));
-    };
-    let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
-    let kept = kept(root, slot, pre)?;
-    match kept {
-        Original::InSlot => {}
-        Original::InBackup => {
-            let from = root.parent(&pre.backup)?;
-            if staged.is_none() {
-                // Made by a rename over it: the original is in its backup alone.
-                from.link(pre.backup.name(), &aside, slot.name())?;
-                aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
+    fn undo_create(&self, post: &Post) -> Result<Undone, FileError> {
+        let staged = self.root.look(self.slot)?;
+        if self.root.look(self.path)?.is_none() {
+            return Ok(None);
+        }
+        let Some(ours) = self.ours(post)? else {
+            if is(staged, post.ino) {
                 return Ok(None);
             }
-            from.exchange(pre.backup.name(), &aside, slot.name())?;
+            return self.stays("the created file was changed since; it stays");
+        };
+        let slot = self.slot;
+        if staged.is_some() {
+            let what = format!("the created file stays: somebody put something else at {slot}");
+            return self.stays(what);
         }
-        Original::Gone => return Ok(Some(gone(path, slot, pre))),
+        let (dir, aside) = self.dirs()?;
+        dir.move_to(self.path.name(), &aside, slot.name())?;
+        // Whoever wrote to it since it was looked at has written to what was moved aside.
+        if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
+            return Ok(None);
+        }
+        aside.move_to(slot.name(), &dir, self.path.name())?;
+        self.stays("the created file was exchanged meanwhile; it stays")
     }
-    let original = aside.look(slot.name())?;
-    aside.exchange(slot.name(), &dir, path.name())?;
-    let out = |facts: &Facts| -> Result<bool, FileError> {
-        Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
-    };
-    if !out(&ours)? {
-        give_back(&aside, slot.name(), &dir, path.name(), || {
-            original.as_ref().map_or(Ok(false), &out)
-        })?;
-        return Ok(Some(conflict(
-            path,
-            "the changed file was exchanged meanwhile; it stays",
-        )));
+
+    fn undo_modify(&self, pre: &Pre, post: &Post) -> Result<Undone, FileError> {
+        let (staged, now) = (self.root.look(self.slot)?, self.root.look(self.path)?);
+        // Never made, or taken back already. A second name of the new content in the slot does not say so.
+        if is(staged, post.ino) && !is(now, post.ino) || staged.is_none() && is(now, pre.facts.ino)
+        {
+            return Ok(None);
+        }
+        let Some(ours) = self.ours(post)? else {
+            return self.stays("the changed file was changed again since; it stays");
+        };
+        let (dir, aside) = self.dirs()?;
+        let (name, slot) = (self.path.name(), self.slot.name());
+        let kept = self.kept(pre)?;
+        match kept {
+            Original::InSlot => {}
+            Original::InBackup => {
+                let from = self.root.parent(&pre.backup)?;
+                if staged.is_none() {
+                    // Made by a rename over it: the original is in its backup alone.
+                    from.link(pre.backup.name(), &aside, slot)?;
+                    aside.rename(slot, &dir, name, RenameFlags::empty())?;
+                    return Ok(None);
+                }
+                from.exchange(pre.backup.name(), &aside, slot)?;
+            }
+            Original::Gone => return self.gone(pre),
+        }
+        let original = aside.look(slot)?;
+        aside.exchange(slot, &dir, name)?;
+        let out = |facts: &Facts| -> Result<bool, FileError> {
+            Ok(aside.look(slot)?.is_some_and(|now| now.same(facts)))
+        };
+        if !out(&ours)? {
+            give_back(&aside, slot, &dir, name, || {
+                original.as_ref().map_or(Ok(false), &out)
+            })?;
+            return self.stays("the changed file was exchanged meanwhile; it stays");
+        }
+        match kept {
+            Original::InBackup => self.instead(&pre.backup),
+            Original::InSlot | Original::Gone => Ok(None),
+        }
     }
-    Ok(match kept {
-        Original::InBackup => Some(instead(path, &pre.backup)),
-        Original::InSlot | Original::Gone => None,
-    })
+
+    /// The new content may be written in part or as a whole: the backup is written over it, and the file gets its
+    /// old modification time.
+    fn undo_in_place(&self, pre: &Pre) -> Result<Undone, FileError> {
+        let (dir, name) = (self.root.parent(self.path)?, self.path.name());
+        match dir.look(name)? {
+            Some(facts) if facts.same(&pre.facts) => return Ok(None),
+            Some(facts) if facts.ino == pre.facts.ino => {}
+            _ => return self.stays("another file stands there; it stays"),
+        }
+        let theirs = || self.stays("the file was changed by somebody else; it stays");
+        let whole = |path: &RelPath| self.root.read(path, Bounds::MAX_FILE_BYTES);
+        let now = match whole(self.path) {
+            Err(error) if error.errno == Errno::FBIG => return theirs(),
+            other => other?,
+        };
+        if hash(&now) != pre.sha256 {
+            let (old, new) = (whole(&pre.backup)?, whole(self.slot)?);
+            if hash(&old) != pre.sha256 {
+                let what = format!("its backup {} is not its original; both stay", pre.backup);
+                return self.stays(what);
+            }
+            if !is_between(&now, &old, &new) {
+                return theirs();
+            }
+            dir.overwrite(name, &old)?;
+        }
+        dir.set_modified(name, pre.facts.mtime)?;
+        Ok(None)
+    }
+
+    fn undo_delete(&self, pre: &Pre) -> Result<Undone, FileError> {
+        let (staged, now) = (self.root.look(self.slot)?, self.root.look(self.path)?);
+        if is(now, pre.facts.ino) {
+            return Ok(None);
+        }
+        if staged.is_none() && now.is_some() {
+            return self.as_before(pre);
+        }
+        let Some(dir) = there(self.root.parent(self.path))? else {
+            return self.stays("its directory is gone; the file is kept in its backup");
+        };
+        let backup = &pre.backup;
+        let taken = format!("another file was put there; the deleted one is kept as {backup}");
+        match self.kept(pre)? {
+            Original::InSlot => self.move_back(taken),
+            Original::InBackup if now.is_some() => self.stays(taken),
+            Original::InBackup => {
+                let from = self.root.parent(backup)?;
+                from.link(backup.name(), &dir, self.path.name())?;
+                staged.map_or(Ok(None), |_| self.instead(self.slot))
+            }
+            Original::Gone => self.gone(pre),
+        }
+    }
+
+    fn undo_rename(&self, pre: &Pre) -> Result<Undone, FileError> {
+        let (here, there) = (self.root.look(self.path)?, self.root.look(self.slot)?);
+        if is(here, pre.facts.ino) {
+            return Ok(None);
+        }
+        if here.is_some() && there.is_none() {
+            return self.as_before(pre);
+        }
+        let to = self.slot;
+        if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
+            let what = "the renamed file was exchanged since; it stays";
+            return Ok(Some(conflict(to, what)));
+        }
+        self.move_back(format!(
+            "another file was put there; the renamed one stays as {to}"
+        ))
+    }
+
+    fn undo_remove_dir(&self) -> Result<Undone, FileError> {
+        match self.root.look(self.slot)?.map(|facts| facts.kind) {
+            None => Ok(None),
+            Some(Kind::Dir) if self.root.dir(Some(self.slot))?.list()?.is_empty() => {
+                self.move_back("something else was put there; it stays")
+            }
+            Some(Kind::Dir) => {
+                let dir = self.root.parent(self.path)?;
+                dir.ensure_dir(self.path.name(), 0o777)?;
+                self.stays(format!(
+                    "somebody put files into the directory after it was set aside; they are kept in {}",
+                    self.slot
+                ))
+            }
+            Some(_) => self.stays(format!(
+                "the directory is gone; what is at {} is no directory",
+                self.slot
+            )),
+        }
+    }
+
+    /// The directories of the path and of the slot.
+    fn dirs(&self) -> Result<(Dir<'_>, Dir<'_>), FileError> {
+        Ok((self.root.parent(self.path)?, self.root.parent(self.slot)?))
+    }
+
+    /// The path holds the original, or a file of somebody else. It is not known whether the change was made.
+    fn as_before(&self, pre: &Pre) -> Result<Undone, FileError> {
+        if is_original(self.root, self.path, pre)? {
+            return Ok(None);
+        }
+        let backup = &pre.backup;
+        self.stays(format!(
+            "another file stands there; the original is kept as {backup}"
+        ))
+    }
+
+    /// Moves what is in the slot back to its path. Where others have put something there, that stays: `taken`
+    /// says so.
+    fn move_back(&self, taken: impl Into<String>) -> Result<Undone, FileError> {
+        let (dir, aside) = self.dirs()?;
+        match aside.move_to(self.slot.name(), &dir, self.path.name()) {
+            Err(error) if error.errno == Errno::EXIST => self.stays(taken),
+            moved => moved.map(|()| None),
+        }
+    }
+
+    fn kept(&self, pre: &Pre) -> Result<Original, FileError> {
+        Ok(if is_original(self.root, self.slot, pre)? {
+            Original::InSlot
+        } else if is_original(self.root, &pre.backup, pre)? {
+            Original::InBackup
+        } else {
+            Original::Gone
+        })
+    }
+
+    /// What is at the path, if it is what the plan put there, to the byte.
+    fn ours(&self, post: &Post) -> Result<Option<Facts>, FileError> {
+        let dir = there(self.root.parent(self.path))?;
+        dir.map_or(Ok(None), |dir| own(&dir, self.path.name(), post))
+    }
+
+    fn gone(&self, pre: &Pre) -> Result<Undone, FileError> {
+        let (slot, backup) = (self.slot, &pre.backup);
+        self.stays(format!(
+            "neither {slot} nor {backup} is its original; nothing was put back"
+        ))
+    }
+
+    /// The backup was put back. What somebody had put in the place of the original is kept.
+    fn instead(&self, other: &RelPath) -> Result<Undone, FileError> {
+        self.stays(format!(
+            "it was put back from its backup; what others made of the original is kept as {other}"
+        ))
+    }
+
+    /// Others have changed something: `what` says what stays.
+    fn stays(&self, what: impl Into<String>) -> Result<Undone, FileError> {
+        Ok(Some(conflict(self.path, what)))
+    }
 }
 
-/// Half of it may be written: then, and where all of it is, the backup is put over it. As old as it was,
-/// since it is as it was.
-fn undo_in_place(
-    root: &Root,
-    path: &RelPath,
-    slot: &RelPath,
-    pre: &Pre,
-) -> Result<Undone, FileError> {
-    let dir = root.parent(path)?;
-    match dir.look(path.name())? {
-        Some(facts) if facts.same(&pre.facts) => return Ok(None),
-        Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
-    }
-    let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
-        let (bytes, _) = root
-            .parent(path)?
-            .read(path.name(), Bounds::MAX_FILE_BYTES)?;
-        Ok(bytes)
+fn is(facts: Option<Facts>, ino: u64) -> bool {
+    facts.is_some_and(|facts| facts.ino == ino)
+}
+
+/// Where the original of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Original {
+    InSlot,
+    InBackup,
+    /// What is in their places is something else.
+    Gone,
+}
+
+/// Whether a regular file is there that has the content of the original. Inode and time alone do not say
+/// so: whoever writes to a file can set its time.
+fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
+    let Some(dir) = there(root.parent(path))? else {
+        return Ok(false);
     };
-    let now = match whole(path) {
-        Err(error) if error.errno == Errno::FBIG => {
-            return Ok(Some(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            )));
-        }
-        other => other?,
+    // Somebody may have added permissions to a copy, for example set-user-ID.
+    let fits = |facts: &Facts| {
+        (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
+            && facts.mode & !pre.facts.mode == 0
     };
-    if hexadecimal(&Sha256::digest(&now)) != pre.sha256 {
-        let (old, new) = (whole(&pre.backup)?, whole(slot)?);
-        if hexadecimal(&Sha256::digest(&old)) != pre.sha256 {
-            let what = format!("its backup {} is not its original; both stay", pre.backup);
-            return Ok(Some(conflict(path, what)));
-        }
-        if !is_between(&now, &old, &new) {
-            return Ok(Some(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            )));
-        }
-        dir.overwrite(path.name(), &old)?;
-    }
-    dir.set_modified(path.name(), pre.facts.mtime)?;
-    Ok(None)
+    Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
 }
 
 /// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
@@ -239,148 +363,24 @@ pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
         })
 }
 
-fn undo_delete(
-    root: &Root,
-    path: &RelPath,
-    slot: &RelPath,
-    pre: &Pre,
-) -> Result<Undone, FileError> {
-    let (staged, now) = (root.look(slot)?, root.look(path)?);
-    let never = now.is_some_and(|facts| facts.ino == pre.facts.ino);
-    if never || staged.is_none() && now.is_some() {
-        return Ok(None);
-    }
-    let Some(dir) = there(root.parent(path))? else {
-        return Ok(Some(conflict(
-            path,
-            "its directory is gone; the file is kept in its backup",
-        )));
-    };
-    let backup = &pre.backup;
-    let taken = format!("another file was put there; the deleted one is kept as {backup}");
-    match kept(root, slot, pre)? {
-        Original::InSlot => move_back(root, slot, path, taken),
-        Original::InBackup if now.is_some() => Ok(Some(conflict(path, taken))),
-        Original::InBackup => {
-            let from = root.parent(backup)?;
-            from.link(backup.name(), &dir, path.name())?;
-            Ok(staged.map(|_| instead(path, slot)))
-        }
-        Original::Gone => Ok(Some(gone(path, slot, pre))),
-    }
-}
-
-fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
-    if root
-        .look(path)?
-        .is_some_and(|facts| facts.ino == pre.facts.ino)
-    {
-        return Ok(None);
-    }
-    let (here, there) = (root.look(path)?, root.look(to)?);
-    if there.is_none() && here.is_some() {
-        // It was never made: somebody else has exchanged the file before.
-        return Ok(None);
-    }
-    if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
-        return Ok(Some(conflict(
-            to,
-            "the renamed file was exchanged since; it stays",
-        )));
-    }
-    let taken = format!("another file was put there; the renamed one stays as {to}");
-    move_back(root, to, path, taken)
-}
-
-fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
-    match root.look(slot)?.map(|facts| facts.kind) {
-        None => Ok(None),
-        Some(Kind::Dir) => move_back(root, slot, path, "something else was put there; it stays"),
-        Some(_) => Ok(Some(conflict(
-            path,
-            format!("the directory is gone; what is at {slot} is no directory"),
-        ))),
-    }
-}
-
-/// Moves what is at `from` back to its path. Where others have put something there, that stays: `taken`
-/// says so.
-fn move_back(
-    root: &Root,
-    from: &RelPath,
-    path: &RelPath,
-    taken: impl Into<String>,
-) -> Result<Undone, FileError> {
-    let (aside, dir) = (root.parent(from)?, root.parent(path)?);
-    match aside.move_to(from.name(), &dir, path.name()) {
-        Ok(()) => Ok(None),
-        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
-        Err(error) => Err(error),
-    }
-}
-
-/// Where the original of a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Original {
-    InSlot,
-    InBackup,
-    /// What is in their places is something else.
-    Gone,
-}
-
-fn kept(root: &Root, slot: &RelPath, pre: &Pre) -> Result<Original, FileError> {
-    Ok(if is_original(root, slot, pre)? {
-        Original::InSlot
-    } else if is_original(root, &pre.backup, pre)? {
-        Original::InBackup
-    } else {
-        Original::Gone
-    })
-}
-
-/// Whether a regular file is there that has the content of the original. Inode and time alone do not say
-/// so: whoever writes to a file can set its time.
-fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
-    let Some(dir) = there(root.parent(path))? else {
-        return Ok(false);
-    };
-    match dir.look(path.name())? {
-        Some(facts) if (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes) => {
-            Ok(sha256(&dir, path.name())? == pre.sha256)
-        }
-        _ => Ok(false),
-    }
-}
-
-fn gone(path: &RelPath, slot: &RelPath, pre: &Pre) -> Conflict {
-    let backup = &pre.backup;
-    let what = format!("neither {slot} nor {backup} is its original; nothing was put back");
-    conflict(path, what)
-}
-
-/// The backup was put back. What somebody had put in the place of the original is kept.
-fn instead(path: &RelPath, other: &RelPath) -> Conflict {
-    let what = format!(
-        "it was put back from its backup; what others made of the original is kept as {other}"
-    );
-    conflict(path, what)
-}
-
-/// What is at a path, if it is what the plan put there, to the byte.
-fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
-    there(root.parent(path))?.map_or(Ok(None), |dir| own(&dir, path.name(), post))
-}
-
-/// The same in a directory. The facts are those before it was read: what has other facts later was written
-/// to meanwhile.
+/// What the plan put there, to the byte, if it is still there.
 pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
-    match dir.look(name)? {
-        Some(facts) if (facts.ino, facts.bytes) == (post.ino, post.bytes) => {
-            let same = sha256(dir, name)? == post.sha256;
-            Ok(same.then_some(facts))
-        }
-        _ => Ok(None),
-    }
+    let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
+    with_content(dir, name, &post.sha256, fits)
+}
+
+/// A file that fits and has this content. The facts are those before it was read: what has other facts later was
+/// written to meanwhile.
+fn with_content(
+    dir: &Dir<'_>,
+    name: &str,
+    hash: &str,
+    fits: impl FnOnce(&Facts) -> bool,
+) -> Result<Option<Facts>, FileError> {
+    let Some(facts) = dir.look(name)?.filter(fits) else {
+        return Ok(None);
+    };
+    Ok((sha256(dir, name)? == hash).then_some(facts))
 }
 
 /// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
@@ -422,7 +422,7 @@ pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
             Ok(0) => return Ok(hexadecimal(&hash.finalize())),
             Ok(read) => hash.update(block.get(..read).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(FileError::io("read", dir.name(name))(error)),
+            Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! A directory hands on to what is made in it its group (set-group-ID) and its default ACL. What is made beside
 //! the tree and moved into it gets them from us, not from the kernel.
 
-use std::{ffi::CString, fs::File};
+use std::{ffi::CString, fs::File, os::fd::AsFd};
 
 use jiff::Timestamp;
 use rustix::{
@@ -25,8 +25,8 @@ use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
 /// What one file has and another is to get.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
-    /// `None` = what a new file gets.
-    mode: Option<u32>,
+    /// The permission bits; `None` = what the umask leaves of a new file's.
+    pub(crate) mode: Option<u32>,
     owner: Option<u32>,
     group: Option<u32>,
     extended: Vec<(CString, Vec<u8>)>,
@@ -42,30 +42,22 @@ const LONGEST: usize = 65_536;
 
 const ACL: &str = "system.posix_acl_access";
 
-/// The names of a file's extended attributes, each with a NUL behind it.
-fn names(file: &File) -> Result<Vec<u8>, Errno> {
-    let mut names = vec![0; LONGEST];
-    let length = match flistxattr(file, &mut names[..]) {
-        Err(Errno::OPNOTSUPP) => 0,
-        length => length?,
-    };
-    names.truncate(length);
-    Ok(names)
+/// What the kernel writes to a buffer: names, each with a NUL behind it, or a value.
+fn told(tell: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    let mut bytes = vec![0; LONGEST];
+    let length = tell(&mut bytes)?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+fn remove(file: impl AsFd, name: &str) -> Result<(), Errno> {
+    match fremovexattr(file, name) {
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+        removed => removed,
+    }
 }
 
 impl Attributes {
-    /// A new file's. `group` and `acl` are what its directory hands on.
-    fn fresh(mode: Option<u32>, group: Option<u32>, acl: Option<Vec<u8>>) -> Self {
-        let name = CString::new(ACL).ok();
-        Self {
-            mode,
-            owner: None,
-            group,
-            extended: name.zip(acl).into_iter().collect(),
-            modified: None,
-        }
-    }
-
     pub(crate) fn of(
         dir: &Dir<'_>,
         name: &str,
@@ -74,7 +66,10 @@ impl Attributes {
     ) -> Result<Self, FileError> {
         let failed = || FileError::of("read the attributes of", dir.name(name));
         let mut extended = Vec::new();
-        let listed = names(file).map_err(failed())?;
+        let listed = match told(|names| flistxattr(file, names)) {
+            Err(Errno::OPNOTSUPP) => Vec::new(),
+            listed => listed.map_err(failed())?,
+        };
         for attribute in listed
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
@@ -82,12 +77,8 @@ impl Attributes {
             let Ok(attribute) = CString::new(attribute) else {
                 continue;
             };
-            let mut value = vec![0; LONGEST];
-            match fgetxattr(file, &attribute, &mut value[..]) {
-                Ok(length) => {
-                    value.truncate(length);
-                    extended.push((attribute, value));
-                }
+            match told(|value| fgetxattr(file, &attribute, value)) {
+                Ok(value) => extended.push((attribute, value)),
                 // Gone meanwhile, or not ours to see.
                 Err(Errno::NODATA | Errno::ACCESS | Errno::PERM) => {}
                 Err(errno) => return Err(failed()(errno)),
@@ -138,11 +129,6 @@ impl Attributes {
         }
     }
 
-    /// The permission bits, where they are not left to the umask.
-    pub(crate) fn mode(&self) -> Option<u32> {
-        self.mode
-    }
-
     /// The bits a file is to be made with: under most umasks those it is to have, so that they need not be
     /// set.
     pub(crate) fn initial_mode(&self) -> u32 {
@@ -156,10 +142,7 @@ impl Attributes {
         file: &File,
         facts: &Facts,
     ) -> Result<Kept, FileError> {
-        let gate = || {
-            let refused = FileError::of("set the attributes of", dir.name(name));
-            dir.root().faults.before(Call::Attributes).map_err(refused)
-        };
+        let gate = || dir.gate(Call::Attributes, "set the attributes of", name);
         let mut lost = Kept::new();
         let mut missed = |what: &str, errno: Errno| {
             lost.push(format!("{what}: {}", std::io::Error::from(errno)));
@@ -182,10 +165,7 @@ impl Attributes {
         // Where it was made, it may have got an ACL.
         let has_acl = |(name, _): &(CString, Vec<u8>)| name.as_bytes() == ACL.as_bytes();
         if !self.extended.iter().any(has_acl) {
-            match fremovexattr(file, ACL) {
-                Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-                Err(errno) => missed(ACL, errno),
-            }
+            remove(file, ACL).unwrap_or_else(|errno| missed(ACL, errno));
         }
         // The mode after them: an ACL brings one of its own.
         let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
@@ -213,7 +193,7 @@ impl Dir<'_> {
         let (mut copy, made) = to.create(new, 0o600)?;
         to.gate(Call::Write, "write", new)?;
         if ioctl_ficlone(&copy, &from).is_err() {
-            std::io::copy(&mut from, &mut copy).map_err(FileError::io("write", to.name(new)))?;
+            std::io::copy(&mut from, &mut copy).map_err(FileError::of("write", to.name(new)))?;
         }
         let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // What a backup cannot have of its original, the manifest still tells.
@@ -238,18 +218,10 @@ pub(crate) struct Inherited {
 impl Inherited {
     pub(crate) fn of(dir: &Dir<'_>) -> Result<Self, FileError> {
         let facts = dir.facts()?;
-        let mut acl = vec![0; LONGEST];
-        let acl = match fgetxattr(dir.fd(), DEFAULT_ACL, &mut acl[..]) {
-            Ok(length) => {
-                acl.truncate(length);
-                Some(acl)
-            }
+        let failed = FileError::of("read the attributes of", dir.name("."));
+        let acl = match told(|acl| fgetxattr(dir.fd(), DEFAULT_ACL, acl)) {
             Err(Errno::NODATA | Errno::OPNOTSUPP) => None,
-            Err(errno) => {
-                return Err(FileError::of("read the attributes of", dir.name("."))(
-                    errno,
-                ));
-            }
+            acl => Some(acl.map_err(failed)?),
         };
         Ok(Self {
             group: (facts.mode & SET_GROUP_ID != 0).then_some(facts.gid),
@@ -259,11 +231,15 @@ impl Inherited {
 
     /// What a new file in it has. Permission bits that are named are set whatever the ACL says.
     pub(crate) fn of_a_file(&self, mode: Option<u32>) -> Attributes {
-        let acl = self
-            .acl
-            .as_ref()
-            .map(|acl| bounded(acl, mode.unwrap_or(0o666)));
-        Attributes::fresh(mode, self.group, acl)
+        let acl = self.acl.as_ref();
+        let acl = acl.map(|acl| bounded(acl, mode.unwrap_or(0o666)));
+        Attributes {
+            mode,
+            owner: None,
+            group: self.group,
+            extended: CString::new(ACL).ok().zip(acl).into_iter().collect(),
+            modified: None,
+        }
     }
 
     /// Gives it to a directory of ours.
@@ -272,11 +248,7 @@ impl Inherited {
         if self == &Self::default() {
             return Ok(lost);
         }
-        let refused = FileError::of("set the attributes of", dir.name("."));
-        dir.root()
-            .faults
-            .before(Call::Attributes)
-            .map_err(refused)?;
+        dir.gate(Call::Attributes, "set the attributes of", ".")?;
         let mut missed = |what: &str, errno: Errno| {
             let error = std::io::Error::from(errno);
             lost.push(format!("{what} of a new directory: {error}"));
@@ -298,13 +270,10 @@ impl Inherited {
         Ok(lost)
     }
 
-    /// Sees to it that a directory of ours hands nothing on.
+    /// Makes a directory of ours hand nothing on.
     pub(crate) fn take_from(dir: &Dir<'_>) -> Result<(), FileError> {
         let failed = || FileError::of("set the attributes of", dir.name("."));
-        match fremovexattr(dir.fd(), DEFAULT_ACL) {
-            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-            Err(errno) => return Err(failed()(errno)),
-        }
+        remove(dir.fd(), DEFAULT_ACL).map_err(failed())?;
         let mode = dir.facts()?.mode;
         if mode & SET_GROUP_ID != 0 {
             let mode = Mode::from_raw_mode(mode & !SET_GROUP_ID);

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::Write,
+    io::{self, Write},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt,
@@ -31,7 +31,7 @@ use super::{
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
-    root: &'a Root,
+    pub(crate) root: &'a Root,
     fd: OwnedFd,
     /// `None` for the root itself.
     path: Option<RelPath>,
@@ -53,6 +53,20 @@ impl Root {
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
         there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
+    }
+
+    /// Makes these directories, the outermost first, where they are not there.
+    pub(crate) fn ensure_dirs(
+        &self,
+        dirs: impl IntoIterator<Item = RelPath>,
+        mode: u32,
+    ) -> Result<(), FileError> {
+        let mut dirs = dirs.into_iter();
+        dirs.try_for_each(|dir| self.parent(&dir)?.ensure_dir(dir.name(), mode))
+    }
+
+    pub(crate) fn read(&self, path: &RelPath, most: u64) -> Result<Vec<u8>, FileError> {
+        self.parent(path)?.read(path.name(), most)
     }
 }
 
@@ -79,6 +93,18 @@ impl<'a> Dir<'a> {
             .faults
             .before(call)
             .map_err(FileError::of(operation, self.name(name)))
+    }
+
+    /// Makes a call that changes something or waits for the disk.
+    fn change<T, E: Into<io::Error>>(
+        &self,
+        call: Call,
+        operation: &'static str,
+        name: &str,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, FileError> {
+        self.gate(call, operation, name)?;
+        make().map_err(FileError::of(operation, self.name(name)))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -131,13 +157,12 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of(operation, self.name(name)))
     }
 
-    /// A whole regular file, and what it was while it was read.
-    pub(crate) fn read(&self, name: &str, most: u64) -> Result<(Vec<u8>, Facts), FileError> {
-        let (bytes, facts, _) = self.read_open(name, most)?;
-        Ok((bytes, facts))
+    /// A whole regular file.
+    pub(crate) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>, FileError> {
+        Ok(self.read_open(name, most)?.0)
     }
 
-    /// The same, with the handle it was read through.
+    /// The same, with what it was while it was read, and the handle it was read through.
     pub(crate) fn read_open(
         &self,
         name: &str,
@@ -209,9 +234,7 @@ impl<'a> Dir<'a> {
         mode: u32,
     ) -> Result<(File, Facts), FileError> {
         let (mut file, facts) = self.create(name, mode)?;
-        self.gate(Call::Write, "write", name)?;
-        file.write_all(bytes)
-            .map_err(FileError::io("write", self.name(name)))?;
+        self.change(Call::Write, "write", name, || file.write_all(bytes))?;
         Ok((file, facts))
     }
 
@@ -227,17 +250,17 @@ impl<'a> Dir<'a> {
 
     /// Sets room aside, so that later appends cannot find the disk full.
     pub(crate) fn reserve(&self, name: &str, file: &File, bytes: u64) -> Result<(), FileError> {
-        self.gate(Call::Write, "reserve space for", name)?;
-        match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-            // Not every file system can promise.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(FileError::of("reserve space for", self.name(name))(errno)),
-        }
+        self.change(Call::Write, "reserve space for", name, || {
+            match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+                // Not every file system can promise.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+                reserved => reserved,
+            }
+        })
     }
 
     pub(crate) fn open_to_write(&self, name: &str) -> Result<File, FileError> {
-        let (file, _) = self.opened("open", name, OFlags::RDWR, 0)?;
-        Ok(file)
+        Ok(self.opened("open", name, OFlags::RDWR, 0)?.0)
     }
 
     /// Adds to the end of a log of ours, in one write.
@@ -246,7 +269,7 @@ impl<'a> Dir<'a> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let (mut log, _) = self.opened("open", name, flags, 0o600)?;
         log.write_all(bytes)
-            .map_err(FileError::io("append to", self.name(name)))
+            .map_err(FileError::of("append to", self.name(name)))
     }
 
     pub(crate) fn write_at(
@@ -256,21 +279,19 @@ impl<'a> Dir<'a> {
         bytes: &[u8],
         offset: u64,
     ) -> Result<(), FileError> {
-        self.gate(Call::Write, "write", name)?;
-        file.write_all_at(bytes, offset)
-            .map_err(FileError::io("write", self.name(name)))
+        self.change(Call::Write, "write", name, || {
+            file.write_all_at(bytes, offset)
+        })
     }
 
     /// Writes over an existing file, from its first byte on: where no rename is possible.
     pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
-        self.gate(Call::Write, "write over", name)?;
-        let failed = || FileError::of("write over", self.name(name));
         let (mut file, _) = self.opened("write over", name, OFlags::WRONLY, 0)?;
-        file.write_all(bytes)
-            .map_err(FileError::io("write over", self.name(name)))?;
-        ftruncate(&file, bytes.len() as u64).map_err(failed())?;
-        self.gate(Call::Sync, "write over", name)?;
-        fsync(&file).map_err(failed())
+        self.change(Call::Write, "write over", name, || {
+            file.write_all(bytes)?;
+            ftruncate(&file, bytes.len() as u64).map_err(io::Error::from)
+        })?;
+        self.change(Call::Sync, "write over", name, || fsync(&file))
     }
 
     /// Makes a file as old as that: nanoseconds since 1970, as in [`Facts`].
@@ -279,7 +300,6 @@ impl<'a> Dir<'a> {
         if facts.mtime == mtime {
             return Ok(());
         }
-        self.gate(Call::Attributes, "set the times of", name)?;
         let times = Timestamps {
             last_access: Timespec {
                 tv_sec: 0,
@@ -287,13 +307,15 @@ impl<'a> Dir<'a> {
             },
             last_modification: timespec(mtime),
         };
-        futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
+        self.change(Call::Attributes, "set the times of", name, || {
+            futimens(&file, &times)
+        })
     }
 
     pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
-        self.gate(Call::Link, "link", name)?;
-        linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
-            .map_err(FileError::of("link", self.name(name)))
+        self.change(Call::Link, "link", name, || {
+            linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
+        })
     }
 
     pub(crate) fn rename(
@@ -303,9 +325,9 @@ impl<'a> Dir<'a> {
         new: &str,
         how: RenameFlags,
     ) -> Result<(), FileError> {
-        self.gate(Call::Rename, "rename", name)?;
-        renameat_with(&self.fd, name, &to.fd, new, how)
-            .map_err(FileError::of("rename", self.name(name)))
+        self.change(Call::Rename, "rename", name, || {
+            renameat_with(&self.fd, name, &to.fd, new, how)
+        })
     }
 
     /// Swaps two files: at no moment is either name without one.
@@ -324,9 +346,9 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
-        self.gate(Call::MakeDir, "make the directory", name)?;
-        mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
-            .map_err(FileError::of("make the directory", self.name(name)))
+        self.change(Call::MakeDir, "make the directory", name, || {
+            mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
+        })
     }
 
     pub(crate) fn ensure_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
@@ -347,33 +369,32 @@ impl<'a> Dir<'a> {
     }
 
     fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), FileError> {
-        self.gate(Call::Remove, "remove", name)?;
-        match unlinkat(&self.fd, name, flags) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(FileError::of("remove", self.name(name))(errno)),
-        }
+        self.change(Call::Remove, "remove", name, || {
+            match unlinkat(&self.fd, name, flags) {
+                Err(Errno::NOENT) => Ok(()),
+                removed => removed,
+            }
+        })
     }
 
     // --- waiting for the disk ---
 
     /// Waits until the names in it are on the disk.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
-        self.gate(Call::Sync, "sync", ".")?;
-        if !self.root.faults.barriers() {
-            return Ok(());
-        }
-        fsync(&self.fd).map_err(FileError::of("sync", self.name(".")))
+        self.wait(".", || fsync(&self.fd))
     }
 
     pub(crate) fn sync_data(&self, name: &str, file: &impl AsFd) -> Result<(), FileError> {
-        self.gate(Call::Sync, "sync", name)?;
-        if !self.root.faults.barriers() {
-            return Ok(());
-        }
-        fdatasync(file).map_err(FileError::of("sync", self.name(name)))
+        self.wait(name, || fdatasync(file))
     }
 
-    pub(crate) fn root(&self) -> &'a Root {
-        self.root
+    fn wait(&self, name: &str, sync: impl FnOnce() -> Result<(), Errno>) -> Result<(), FileError> {
+        self.change(Call::Sync, "sync", name, || {
+            if self.root.faults.barriers() {
+                sync()
+            } else {
+                Ok(())
+            }
+        })
     }
 }

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// What tells one file from every other there ever was on its file system, its copies among them.
+/// Identifies a file among all that its file system ever had; a copy has another identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Birth {
     pub(crate) ino: u64,
@@ -42,8 +42,8 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// None where the file system keeps no birth times, and of a file that another user owns or may write to:
-    /// root's files are everybody's to believe. An access control list shows in the bits of the group.
+    /// None where the file system keeps no birth times, and of a file that neither this user nor root owns, or that
+    /// others may write to. An access control list shows in the bits of the group.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::UID | StatxFlags::MODE;
         let found = statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted).ok()?;

@@ -33,7 +33,7 @@ pub(crate) enum Call {
 pub(crate) struct Faults {
     /// The call, counted from 1, and what happens there.
     wanted: Option<(u64, What)>,
-    waiting: Waiting,
+    pub(crate) waiting: Waiting,
     seen: AtomicU64,
     /// The kind of call that keeps failing once it has failed.
     failing: std::sync::Mutex<Option<Call>>,
@@ -119,10 +119,6 @@ impl Faults {
                     .map_or(Ok(()), |_| Err(errno))
             }
         }
-    }
-
-    pub(crate) fn waiting(&self) -> Waiting {
-        self.waiting
     }
 
     pub(crate) fn barriers(&self) -> bool {

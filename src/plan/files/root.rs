@@ -1,4 +1,4 @@
-//! The directory no plan gets out of. The kernel itself is a second wall, where it has Landlock.
+//! The root of a plan: no path leads out of it. Where the kernel has Landlock, it refuses writes outside as well.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults, there};
+use super::{FileError, faults::Faults, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Root {
             Some(dir) => format!("{dir}/{rest}"),
             None => rest.to_owned(),
         };
-        RelPath::parse(&real).map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+        joined("resolve", &real)
     }
 
     /// The innermost directory, or link, that is there on the way to a directory that is missing.
@@ -139,7 +139,7 @@ impl Root {
 
     /// Where a link leads, as a path below the root.
     pub(super) fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
-        let outside = |()| FileError::of("follow the links of", asked)(Errno::XDEV);
+        let outside = || FileError::of("follow the links of", asked)(Errno::XDEV);
         let dir = self.parent(link)?;
         let target = dir.read_link(link.name())?;
         if let Some(absolute) = target.strip_prefix('/') {
@@ -147,23 +147,20 @@ impl Root {
             let below = absolute
                 .strip_prefix(root)
                 .and_then(|rest| rest.strip_prefix('/'))
-                .ok_or(())
-                .map_err(outside)?;
-            return RelPath::parse(below).map_err(|_| outside(()));
+                .ok_or_else(outside)?;
+            return RelPath::parse(below).map_err(|_| outside());
         }
-        let mut parts: Vec<&str> = Vec::new();
         let before = link.parent();
-        parts.extend(before.iter().flat_map(|dir| dir.as_str().split('/')));
+        let before = before.iter().flat_map(|dir| dir.as_str().split('/'));
+        let mut parts: Vec<&str> = before.collect();
         for part in target.split('/') {
             match part {
                 "" | "." => {}
-                ".." => {
-                    parts.pop().ok_or(()).map_err(outside)?;
-                }
+                ".." => drop(parts.pop().ok_or_else(outside)?),
                 name => parts.push(name),
             }
         }
-        RelPath::parse(&parts.join("/")).map_err(|_| outside(()))
+        RelPath::parse(&parts.join("/")).map_err(|_| outside())
     }
 
     pub(super) fn open_beneath(

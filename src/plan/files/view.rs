@@ -14,7 +14,7 @@ use rustix::{fs::Access, io::Errno};
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, Root, there};
+use super::{Dir, Facts, FileError, Kind, Root, joined, there};
 
 #[derive(Debug)]
 pub(crate) struct View<'a> {
@@ -95,19 +95,12 @@ impl<'a> View<'a> {
         for _ in 0..MOST_LINKS {
             let real = self.real(&here)?;
             let facts = self.look(&real)?;
-            match facts {
-                Some(facts) if facts.kind == Kind::Link => {
-                    here = self.root.target_of(&real, path)?;
-                    link.get_or_insert(real);
-                }
-                facts => {
-                    return Ok(Located {
-                        path: real,
-                        facts,
-                        link,
-                    });
-                }
+            if facts.is_none_or(|facts| facts.kind != Kind::Link) {
+                let path = real;
+                return Ok(Located { path, facts, link });
             }
+            here = self.root.target_of(&real, path)?;
+            link.get_or_insert(real);
         }
         Err(FileError::of("follow the links of", path)(Errno::LOOP))
     }
@@ -123,8 +116,7 @@ impl<'a> View<'a> {
                 Some(dir) => format!("{dir}/{}", path.name()),
                 None => path.name().to_owned(),
             };
-            return RelPath::parse(&whole)
-                .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG));
+            return joined("resolve", &whole);
         }
         let real = self.root.real(path)?;
         self.real.borrow_mut().insert(parent, real.parent());

@@ -109,11 +109,8 @@ impl<'a> Tree<'a> {
 
     /// A file cannot be where files are below, nor below a file.
     fn must_fit(&self, does: &str, path: &RelPath) -> Result<(), String> {
-        if self
-            .below
-            .get(path.as_str())
-            .is_some_and(|files| *files > 0)
-        {
+        let below = self.below.get(path.as_str());
+        if below.is_some_and(|files| *files > 0) {
             return Err(format!(
                 "{does} `{path}`, which is a directory for the actions before it"
             ));
@@ -134,17 +131,15 @@ impl<'a> Tree<'a> {
     fn is(&mut self, state: State, path: &'a RelPath, by: &'a Action) {
         let before = self.known.insert(path.as_str(), (state, by));
         self.files += usize::from(before.is_none());
-        let was = before.is_some_and(|(state, _)| state == State::Present);
-        let is = state == State::Present;
-        if was == is {
+        let before = before.map_or(State::Absent, |(state, _)| state);
+        if before == state {
             return;
         }
         for dir in path.directories() {
             let files = self.below.entry(dir).or_default();
-            *files = if is {
-                *files + 1
-            } else {
-                files.saturating_sub(1)
+            *files = match state {
+                State::Present => *files + 1,
+                State::Absent => files.saturating_sub(1),
             };
         }
     }

@@ -16,9 +16,8 @@ pub(crate) struct PlanError {
     /// One for each item of `action_plan`, as far as it can be read; what has no id is named by its
     /// place: `action_plan[3]`.
     pub(crate) actions: Vec<ActionId>,
-    /// Decides the fault.
-    pub(crate) first: Box<Problem>,
-    pub(crate) others: Vec<Problem>,
+    /// At least one; the first decides the fault.
+    pub(crate) problems: Vec<Problem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,20 +45,23 @@ const NAMED: usize = 10;
 impl PlanError {
     /// All of it as one failure: the first problem's fault, and the words of the first few.
     pub(crate) fn failure(&self) -> Failure {
-        let mut failure = self.first.failure.clone();
-        if self.others.is_empty() {
-            return failure;
+        let told = self.problems.iter().take(TOLD);
+        let told: Vec<&str> = told.map(|it| it.failure.message.as_str()).collect();
+        let more = match self.problems.len() - told.len() {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let message = format!("{}{more}", told.join("; also: "));
+        match self.problems.first() {
+            Some(Problem { failure, .. }) => Failure {
+                message,
+                ..*failure
+            },
+            None => Failure::new(
+                Fault::Internal,
+                "the plan was rejected, and nobody said why; this is a defect of oneact",
+            ),
         }
-        for other in self.others.iter().take(TOLD - 1) {
-            failure.message.push_str("; also: ");
-            failure.message.push_str(&other.failure.message);
-        }
-        if let Some(more @ 1..) = self.others.len().checked_sub(TOLD - 1) {
-            failure.message.push_str("; and ");
-            failure.message.push_str(&more.to_string());
-            failure.message.push_str(" more");
-        }
-        failure
     }
 }
 
@@ -161,17 +163,6 @@ impl Subject {
             action: Some(action.id.clone()),
             target: Some(action.target.to_string()),
             operation: Some(action.operation.action_type()),
-        }
-    }
-}
-
-impl Problem {
-    /// A plan that is rejected without a reason: a defect.
-    pub(super) fn unexplained() -> Self {
-        let message = "the plan was rejected, and nobody said why; this is a defect of oneact";
-        Self {
-            failure: Failure::new(Fault::Internal, message),
-            subject: Subject::default(),
         }
     }
 }

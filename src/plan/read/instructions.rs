@@ -27,15 +27,9 @@ pub(super) const RISKS: [(&str, Risk); 4] = [
     ("CRITICAL", Risk::Critical),
 ];
 
+/// What the plan itself asks for, silence filled with 001 §7.2's defaults; its time is in seconds, if it is said.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
-    on_error: OnError,
-    on_failure: OnFailure,
-    permissions: Permissions,
-    hashes: Hashes,
-    /// Seconds.
-    timeout: Option<u64>,
-}
+pub(super) struct Asked(Instructions, Option<u64>);
 
 #[derive(Debug, Default)]
 pub(super) struct Config {
@@ -63,39 +57,34 @@ impl Asked {
                  their dependencies, which gives the same files",
             );
         }
-        let asked = Self {
+        let asked = Instructions {
             on_error: unless(&mut fields, "stop_on_error", OnError::GoOn),
             on_failure: unless(&mut fields, "rollback_on_failure", OnFailure::Keep),
             permissions: unless(&mut fields, "preserve_permissions", Permissions::Fresh),
             hashes: unless(&mut fields, "verify_hashes", Hashes::Trust),
-            timeout: fields.whole("timeout_seconds"),
+            timeout: PLAN_TIMEOUT.0,
         };
+        let timeout = fields.whole("timeout_seconds");
         no_approval(&mut fields, "human_approval_required");
         fields.descriptive(&[("estimated_files_affected", Shape::Number)]);
         fields.finish();
-        asked
+        Self(asked, timeout)
     }
 
-    /// The instructions under this configuration, silence filled with 001 §7.2's defaults.
-    pub(super) fn under(&self, config: &Config, findings: &Findings) -> Instructions {
-        let (default, most) = PLAN_TIMEOUT;
-        let said = [self.timeout, config.timeout].into_iter().flatten().min();
-        Instructions {
-            on_error: self.on_error,
-            on_failure: self.on_failure,
-            permissions: self.permissions,
-            hashes: match (self.hashes, config.hashes) {
-                (Hashes::Trust, Some(by_config)) => {
-                    findings.note(
-                        "`execution_instructions.verify_hashes` is false, and `system_config` insists on hashes; \
-                         they are verified",
-                    );
-                    by_config
-                }
-                (asked, _) => asked,
-            },
-            timeout: seconds("the plan's timeout", said, default, most, findings),
+    /// The instructions under this configuration.
+    pub(super) fn under(self, config: &Config, findings: &Findings) -> Instructions {
+        let Self(mut asked, timeout) = self;
+        if let (Hashes::Trust, Some(by_config)) = (asked.hashes, config.hashes) {
+            findings.note(
+                "`execution_instructions.verify_hashes` is false, and `system_config` insists on hashes; \
+                 they are verified",
+            );
+            asked.hashes = by_config;
         }
+        let (default, most) = PLAN_TIMEOUT;
+        let said = [timeout, config.timeout].into_iter().flatten().min();
+        asked.timeout = seconds("the plan's timeout", said, default, most, findings);
+        asked
     }
 }
 

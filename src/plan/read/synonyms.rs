@@ -4,41 +4,38 @@
 /// In every object: the plan must not be carried out.
 const DRY_RUN: [&str; 4] = ["dryrun", "dryrunonly", "isdryrun", "simulate"];
 
-/// Of the plan itself, which has a key `action_plan`: what is meant, and its other names without capitals,
-/// hyphens and underscores.
+/// What the plan itself may have been meant to say, and its other names without capitals, hyphens and underscores.
+/// They are other names of the last part in every object that has that key, too.
 const OF_THE_PLAN: [(&str, &str); 10] = [
-    (
-        "system_config",
-        "systemconfig systemconfiguration config configuration",
-    ),
-    (
-        "protocol_validation",
-        "protocolvalidation validation approved",
-    ),
+    ("system_config", "systemconfiguration config configuration"),
+    ("protocol_validation", "validation approved"),
     (
         "execution_instructions",
         "instructions executionoptions options execution",
     ),
     (
         "execution_instructions.stop_on_error",
-        "stoponerror stoponfailure failfast continueonerror",
+        "stoponfailure failfast continueonerror",
     ),
     (
         "execution_instructions.rollback_on_failure",
-        "rollbackonfailure rollbackonerror rollback atomic",
+        "rollbackonerror rollback atomic",
     ),
     (
         "execution_instructions.preserve_permissions",
-        "preservepermissions",
+        "keeppermissions preservemode",
     ),
-    ("execution_instructions.verify_hashes", "verifyhashes"),
+    (
+        "execution_instructions.verify_hashes",
+        "checkhashes verifyhash",
+    ),
     (
         "execution_instructions.human_approval_required",
-        "humanapprovalrequired requiresapproval approvalrequired",
+        "requiresapproval approvalrequired",
     ),
     (
         "execution_instructions.timeout_seconds",
-        "timeoutseconds timeout timeoutsecs timeoutms",
+        "timeout timeoutsecs timeoutms",
     ),
     (
         "validation_rules of an action",
@@ -47,16 +44,7 @@ const OF_THE_PLAN: [(&str, &str); 10] = [
 ];
 
 /// Of every object that has the key which is meant.
-const OF_ANY: [(&str, &str); 21] = [
-    // Of `execution_instructions`.
-    ("stop_on_error", "stoponfailure failfast continueonerror"),
-    ("rollback_on_failure", "rollbackonerror rollback atomic"),
-    (
-        "human_approval_required",
-        "requiresapproval approvalrequired",
-    ),
-    ("preserve_permissions", "keeppermissions preservemode"),
-    ("verify_hashes", "checkhashes verifyhash"),
+const OF_ANY: [(&str, &str); 15] = [
     ("execution_order", "order mode"),
     // Of `system_config`.
     ("execution_constraints", "constraints limits"),
@@ -80,7 +68,6 @@ const OF_ANY: [(&str, &str); 21] = [
         "depends_on",
         "depends dependson dependencies dependency requires needs after",
     ),
-    ("timeout_seconds", "timeout timeoutsecs timeoutms"),
     ("on_failure", "onerror onfail severity"),
     // Of operations.
     (
@@ -102,18 +89,24 @@ pub(super) fn meant(key: &str, known: &[&'static str]) -> Option<&'static str> {
     if DRY_RUN.contains(&key.as_str()) {
         return Some("--dry-run");
     }
-    let same = known.iter().find(|known| plain(known) == key);
+    let called =
+        |meant: &str, names: &str| plain(meant) == key || names.split(' ').any(|name| name == key);
+    let same = known.iter().copied().find(|known| plain(known) == key);
     let is_plan = known.contains(&"action_plan");
-    let of_the_plan = OF_THE_PLAN.iter().filter(|_| is_plan);
-    let of_any = OF_ANY.iter().filter(|(meant, _)| {
-        let beside = meant.split(':').next().unwrap_or(meant);
-        known.contains(&beside)
-    });
-    let synonym = || {
-        let mut all = of_the_plan.chain(of_any);
-        all.find(|(_, names)| names.split(' ').any(|name| name == key))
+    let of_the_plan = || {
+        OF_THE_PLAN.iter().find_map(|(meant, names)| {
+            let last = meant.rsplit('.').next().unwrap_or(meant);
+            let meant = if is_plan { meant } else { last };
+            ((is_plan || known.contains(&last)) && called(last, names)).then_some(meant)
+        })
     };
-    same.copied().or_else(|| synonym().map(|(meant, _)| *meant))
+    let of_any = || {
+        OF_ANY.iter().find_map(|(meant, names)| {
+            let beside = meant.split(':').next().unwrap_or(meant);
+            (known.contains(&beside) && called(beside, names)).then_some(*meant)
+        })
+    };
+    same.or_else(of_the_plan).or_else(of_any)
 }
 
 /// Upper and lower case, hyphens, underscores and spaces make no difference.

@@ -60,7 +60,7 @@ fn delete(id: &str, target: &str) -> Value {
 /// That the first problem is of this class and says this.
 #[track_caller]
 fn says(error: &PlanError, fault: Fault, words: &str) {
-    let failure = &error.first.failure;
+    let failure = &error.problems[0].failure;
     assert_eq!(failure.fault, fault, "{}", failure.message);
     assert!(failure.message.contains(words), "{}", failure.message);
 }
@@ -157,8 +157,8 @@ fn a_plan_that_nobody_approved_is_rejected_before_it_is_read_r_001_133() {
     };
     let error = read(&unsaid, &Bounds::default(), &[]).unwrap_err();
     says(&error, Fault::NotValidated, "protocol_validation");
-    assert_eq!(error.first.failure.fault.number(), 1007);
-    assert!(error.others.is_empty());
+    assert_eq!(error.problems[0].failure.fault.number(), 1007);
+    assert!(error.problems.len() == 1);
     assert_eq!(error.plan_id.as_deref(), Some("p"));
     let names: Vec<String> = error.actions.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["x", "action_plan[1]"]);
@@ -351,8 +351,9 @@ fn all_that_is_wrong_is_told_at_once_and_the_first_decides() {
             {"action_id": "c", "action_type": "FILE_DELETE", "target": "f", "operation": {"type": "delete"}, "depends_on": ["z"]}
         ]
     }));
-    let faults: Vec<Fault> = std::iter::once(error.first.as_ref())
-        .chain(&error.others)
+    let faults: Vec<Fault> = error
+        .problems
+        .iter()
         .map(|problem| problem.failure.fault)
         .collect();
     assert_eq!(
@@ -363,7 +364,7 @@ fn all_that_is_wrong_is_told_at_once_and_the_first_decides() {
             Fault::UnknownDependency
         ]
     );
-    let subject = &error.others[0].subject;
+    let subject = &error.problems[1].subject;
     assert_eq!(subject.action.as_ref().unwrap().0, "b");
     assert_eq!(subject.target.as_deref(), Some(".env"));
     assert_eq!(subject.operation.unwrap().name(), "FILE_DELETE");

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     plan::{
         model::ActionId,
-        record::{ActionEnd, ChangeRecord, FileState, Rollback, Story, Verdict},
+        record::{ActionEnd, Change, FileState, Rollback, Story, Verdict},
     },
     task::{Failure, Fault},
 };
@@ -169,13 +169,14 @@ fn waiting_in_vain(story: &Story) -> HashSet<&ActionId> {
 
 /// What the run as a whole can promise: of several files, what the worst of them can.
 fn guarantees(story: &Story) -> Value {
-    let records = || story.changes().iter().map(|change| &change.record);
-    let atomicity = records().map(|record| record.fidelity.atomicity).max();
-    let capture = records().map(|record| record.fidelity.capture).max();
+    let changes = story.changes().iter();
+    let fidelities = || changes.clone().map(|change| &change.fidelity);
+    let atomicity = fidelities().map(|fidelity| fidelity.atomicity).max();
+    let capture = fidelities().map(|fidelity| fidelity.capture).max();
     // What of which file was not kept: `src/x: owner: Operation not permitted`.
-    let degraded = records().flat_map(|record| {
-        let what = record.fidelity.degraded.iter();
-        what.map(|what| format!("{}: {what}", record.path))
+    let degraded = changes.clone().flat_map(|change| {
+        let what = change.fidelity.degraded.iter();
+        what.map(|what| format!("{}: {what}", change.path))
     });
     json!({
         "atomicity": atomicity.unwrap_or_default(),
@@ -189,10 +190,12 @@ fn guarantees(story: &Story) -> Value {
 /// `change_log.json`: every field of 001 §4.2 in its order, then ours.
 pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -> Uuid) -> Value {
     let log_id = ids();
-    let records = || story.changes().iter().map(|change| &change.record);
-    let changes: Vec<Value> = records()
-        .map(|record| entry(story, record, ids()))
-        .collect();
+    let changes = story.changes().iter();
+    let lines = changes
+        .clone()
+        .map(|change| change.diff.lines_added + change.diff.lines_removed);
+    let total: u64 = lines.sum();
+    let changes: Vec<Value> = changes.map(|change| entry(story, change, ids())).collect();
     json!({
         "log_id": log_id,
         "plan_id": story.run.plan_id,
@@ -200,9 +203,7 @@ pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -
         "created_at": At::from(&story.ended),
         "changes": changes,
         "files_affected_count": changes.len(),
-        "total_lines_changed": records()
-            .map(|record| record.diff.lines_added + record.diff.lines_removed)
-            .sum::<u64>(),
+        "total_lines_changed": total,
         // When the changes above were taken back; null where they stand.
         "rolled_back_at": match &story.rollback {
             Rollback::Done { at, .. } => Some(At::from(at)),
@@ -212,23 +213,23 @@ pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -
 }
 
 /// One file (R-001-54).
-fn entry(story: &Story, record: &ChangeRecord, change_id: Uuid) -> Value {
+fn entry(story: &Story, change: &Change, change_id: Uuid) -> Value {
     // The change was complete when the last of its actions was.
     let mut verdicts = story.verdicts.iter().rev();
-    let last = verdicts.find(|verdict| record.actions.contains(&verdict.action));
+    let last = verdicts.find(|verdict| change.actions.contains(&verdict.action));
     json!({
         "change_id": change_id,
-        "action_id": record.actions.first(),
+        "action_id": change.actions.first(),
         // Of a renamed file the old path, as the plan's `target` names it.
-        "file_path": record.target(),
-        "operation": record.kind,
-        "before_state": state(record.before.as_ref()),
-        "after_state": state(record.after.as_ref()),
-        "diff_summary": record.diff,
+        "file_path": change.target(),
+        "operation": change.kind,
+        "before_state": state(change.before.as_ref()),
+        "after_state": state(change.after.as_ref()),
+        "diff_summary": change.diff,
         "timestamp": At::from(last.map_or(&story.ended, |verdict| &verdict.ended)),
-        "actions": record.actions,
-        "new_path": record.new_path(),
-        "fidelity": record.fidelity,
+        "actions": change.actions,
+        "new_path": change.new_path(),
+        "fidelity": change.fidelity,
     })
 }
 

@@ -1,5 +1,7 @@
 //! `rollback_manifest.json` (001 §4.3): written before the first change, read back by a rollback.
 
+pub(super) mod by_hand;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::{Timestamp, Zoned};
@@ -7,11 +9,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    plan::model::{ActionId, ChangeKind},
+    plan::{
+        model::{ActionId, ChangeKind},
+        record::{Change, FileState, Rollback, Run, Story, Undo},
+    },
     task::RelPath,
 };
 
-use super::At;
+use super::{At, SCRIPT};
+use by_hand::{Step, manual};
+
+pub(crate) use by_hand::script;
 
 /// Every field of 001 §4.3 in its order, then ours. Fields it does not know are refused: a later version
 /// may have meant something by them.
@@ -73,43 +81,31 @@ pub(crate) struct Point {
     pub(crate) undone_at: Option<At>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ManifestError {
-    #[error("it is no rollback manifest: {0}")]
-    Unreadable(String),
-    #[error("it contradicts itself: {0}")]
-    Inconsistent(String),
-    #[error("it was used up at {0}: every checkpoint is restored")]
-    Executed(String),
-    #[error(
-        "it expired at {0}; what is left of its backups can be restored by hand, as its notes say"
-    )]
-    Expired(String),
-    #[error("it has no checkpoint `{unknown}`; it has {known}")]
-    UnknownCheckpoint { unknown: String, known: String },
-}
-
 impl Manifest {
-    /// Reads a manifest, and sees that it agrees with itself.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
+    /// Reads a manifest, and sees that it agrees with itself. `Err`, here and below: why it cannot be used.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let manifest: Self = serde_json::from_slice(bytes)
-            .map_err(|why| ManifestError::Unreadable(why.to_string()))?;
-        manifest.consistent().map_err(ManifestError::Inconsistent)?;
+            .map_err(|why| format!("it is no rollback manifest: {why}"))?;
+        let checked = manifest.consistent();
+        checked.map_err(|why| format!("it contradicts itself: {why}"))?;
         Ok(manifest)
     }
 
-    pub(crate) fn usable(&self, now: Timestamp) -> Result<(), ManifestError> {
-        let text = |at: &Option<At>| {
-            let at = at.as_ref().map_or("a time it does not name", At::as_str);
-            at.to_owned()
+    pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
+        let text = |at: &'_ Option<At>| {
+            at.as_ref()
+                .map_or("a time it does not name".to_owned(), |at| at.text.clone())
         };
         match self.status {
-            ManifestStatus::Executed => Err(ManifestError::Executed(text(&self.executed_at))),
-            ManifestStatus::Expired => Err(ManifestError::Expired(text(&self.expires_at))),
-            ManifestStatus::Active if self.is_over(now) => {
-                Err(ManifestError::Expired(text(&self.expires_at)))
-            }
-            ManifestStatus::Active => Ok(()),
+            ManifestStatus::Active if !self.is_over(now) => Ok(()),
+            ManifestStatus::Executed => Err(format!(
+                "it was used up at {}: every checkpoint is restored",
+                text(&self.executed_at)
+            )),
+            ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
+                "it expired at {}; what is left of its backups can be restored by hand, as its notes say",
+                text(&self.expires_at)
+            )),
         }
     }
 
@@ -126,7 +122,7 @@ impl Manifest {
 
     /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
     /// named (R-001-109, R-001-110). What is restored already is left out.
-    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, ManifestError> {
+    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, String> {
         let mut todo = Vec::new();
         for name in named {
             let fits = |point: &&Point| point.checkpoint_id.to_string() == *name;
@@ -149,16 +145,13 @@ impl Manifest {
             .collect())
     }
 
-    fn unknown(&self, name: &str) -> ManifestError {
+    fn unknown(&self, name: &str) -> String {
         let known: Vec<String> = self
             .checkpoints
             .iter()
             .map(|point| format!("{} ({})", point.checkpoint_id, point.file_path))
             .collect();
-        ManifestError::UnknownCheckpoint {
-            unknown: name.to_owned(),
-            known: known.join(", "),
-        }
+        format!("it has no checkpoint `{name}`; it has {}", known.join(", "))
     }
 
     /// Notes that checkpoints were restored; with the last of them the manifest is used up (R-001-118,
@@ -182,7 +175,7 @@ impl Manifest {
     /// Whether the time is over for which the backups are kept.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let expires = self.expires_at.as_ref();
-        expires.is_some_and(|at| at.timestamp() <= now)
+        expires.is_some_and(|at| at.timestamp <= now)
     }
 
     fn consistent(&self) -> Result<(), String> {
@@ -253,4 +246,157 @@ impl Point {
         }
         Ok(())
     }
+}
+
+impl Manifest {
+    /// The manifest of a plan that is about to be applied.
+    pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
+        let script = run.file(SCRIPT);
+        let mut manifest = Self {
+            id: undo.id,
+            plan_id: run.plan_id.clone(),
+            created_at: At::from(&undo.created),
+            expires_at: undo.expires.as_ref().map(At::from),
+            status: ManifestStatus::Active,
+            checkpoints: points(run, undo),
+            rollback_order: undo
+                .changes
+                .iter()
+                .rev()
+                .map(|change| change.checkpoint)
+                .collect(),
+            // A path with a name added is a path.
+            auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
+            notes: String::new(),
+            task_id: run.task_id.clone(),
+            created_directories: undo.directories.clone(),
+            executed_at: None,
+        };
+        manifest.notes = manual(&manifest);
+        manifest
+    }
+
+    /// The manifest as a plan leaves it: used up if the plan was rolled back.
+    pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
+        let undo = story.undo.as_ref()?;
+        let mut manifest = Self::of(&story.run, undo);
+        let all = undo.changes.iter().map(|change| change.checkpoint);
+        match &story.rollback {
+            Rollback::NotDone => {}
+            Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
+                let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
+                manifest.restored(&done, at);
+            }
+        }
+        Some(manifest)
+    }
+}
+
+impl Point {
+    fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
+        let before = change.before.as_ref();
+        let mut point = Self {
+            checkpoint_id: change.checkpoint,
+            file_path: change.target().clone(),
+            backup_location: change.backup.clone(),
+            original_hash: change.hash_before().cloned(),
+            original_size: before.map(|before| before.bytes),
+            operation_to_reverse: change.kind,
+            restore_command: String::new(),
+            new_path: change.new_path().cloned(),
+            result_hash: change.after.as_ref().map(|after| after.hash.clone()),
+            original_mode: before.map(FileState::octal),
+            original_modified: before.map(|before| At::from(before.modified)),
+            actions: change.actions.clone(),
+            depends_on,
+            undone_at: None,
+        };
+        point.restore_command = Step::of(&point).sentence();
+        point
+    }
+}
+
+/// The checkpoints, each with those that rest on it.
+fn points(run: &Run, undo: &Undo) -> Vec<Point> {
+    let waiting = dependants(&run.actions);
+    let (mut places, mut changed_by) = (Places::default(), HashMap::<&ActionId, Vec<usize>>::new());
+    for (at, change) in undo.changes.iter().enumerate() {
+        for path in paths(change) {
+            places.add(path, at);
+        }
+        for action in &change.actions {
+            changed_by.entry(action).or_default().push(at);
+        }
+    }
+    let each = undo.changes.iter().enumerate();
+    each.map(|(at, change)| {
+        let beside = paths(change)
+            .into_iter()
+            .flat_map(|path| places.sharing(path))
+            .filter(|other| *other > at);
+        let after = change.actions.iter().flat_map(|action| {
+            let waiting = waiting.get(action).into_iter().flatten();
+            waiting
+                .filter_map(|action| changed_by.get(*action))
+                .flatten()
+                .copied()
+        });
+        let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
+        let depends_on = others
+            .into_iter()
+            .filter_map(|other| undo.changes.get(other))
+            .map(|other| other.checkpoint)
+            .collect();
+        Point::of(change, depends_on)
+    })
+    .collect()
+}
+
+fn paths(change: &Change) -> [&RelPath; 2] {
+    [&change.path, change.target()]
+}
+
+#[derive(Default)]
+struct Places<'a> {
+    at: HashMap<&'a str, Vec<usize>>,
+    below: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Places<'a> {
+    fn add(&mut self, path: &'a RelPath, change: usize) {
+        self.at.entry(path.as_str()).or_default().push(change);
+        for dir in path.directories() {
+            self.below.entry(dir).or_default().push(change);
+        }
+    }
+
+    /// Changes that cannot be taken back in any order with one at this path: a path of theirs is this one,
+    /// lies below it, or is a directory on its way.
+    fn sharing(&self, path: &RelPath) -> Vec<usize> {
+        let all = [&self.at, &self.below].into_iter();
+        let here = all.filter_map(|places| places.get(path.as_str()));
+        let above = path.directories().filter_map(|dir| self.at.get(dir));
+        here.chain(above).flatten().copied().collect()
+    }
+}
+
+/// Of each action all that wait for it, be it through others.
+fn dependants(actions: &[(ActionId, Vec<ActionId>)]) -> HashMap<&ActionId, HashSet<&ActionId>> {
+    let mut followers: HashMap<&ActionId, Vec<&ActionId>> = HashMap::new();
+    for (action, awaited) in actions {
+        for id in awaited {
+            followers.entry(id).or_default().push(action);
+        }
+    }
+    let mut all = HashMap::new();
+    for (action, _) in actions {
+        let mut found = HashSet::new();
+        let mut todo = vec![action];
+        while let Some(next) = todo.pop() {
+            let waiting = followers.get(next).into_iter().flatten().copied();
+            todo.extend(waiting.filter(|id| found.insert(*id)));
+        }
+        all.insert(action, found);
+    }
+    all
 }

@@ -14,8 +14,8 @@ use crate::{
         diff::{Pair, Side, summary},
         model::{ActionId, ChangeKind},
         record::{
-            ActionEnd, Change, ChangeRecord, Durability, Fidelity, FileState, Jail, Rollback,
-            Trouble, Undo, Verdict,
+            ActionEnd, Change, Durability, Fidelity, FileState, Jail, Rollback, Trouble, Undo,
+            Verdict,
         },
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
@@ -183,16 +183,14 @@ fn change(told: &Told<'_>) -> Change {
         after: of(&new, told.after),
     };
     Change {
-        record: ChangeRecord {
-            actions: vec![id(told.action)],
-            kind: told.kind,
-            path: new.clone(),
-            from: told.from.map(path),
-            before: state(told.before),
-            after: state(told.after),
-            diff: summary(pair),
-            fidelity: Fidelity::default(),
-        },
+        actions: vec![id(told.action)],
+        kind: told.kind,
+        path: new.clone(),
+        from: told.from.map(path),
+        before: state(told.before),
+        after: state(told.after),
+        diff: summary(pair),
+        fidelity: Fidelity::default(),
         checkpoint: uuid(told.n),
         backup: told.before.map(|_| path(&backup(&old))),
     }

@@ -51,7 +51,7 @@ fn timeless(tree: Tree) -> Tree {
 fn asked() -> Tree {
     let lab = lab();
     let finished = lab.run(everything());
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     timeless(lab.tree())
 }
 
@@ -60,8 +60,14 @@ fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
-    let mut tell = |name: &str, end: &engine::End| settled.push((name.to_owned(), end.clone()));
-    engine::recover(&root, &limits, 4, &mut tell).map_err(|error| error.to_string())?;
+    engine::clear_begun(&root).map_err(|error| error.to_string())?;
+    for name in engine::unfinished(&root).map_err(|error| error.to_string())? {
+        let end = engine::recover(&root, &name, &limits, 4, None);
+        if !end.as_ref().is_some_and(engine::End::is_open) {
+            engine::forget(&root, &name).map_err(|error| error.to_string())?;
+        }
+        settled.extend(end.map(|end| (name, end)));
+    }
     let mut stuck = settled.iter().filter(|(_, end)| end.is_open());
     match stuck.next() {
         Some(stuck) => Err(format!("{stuck:?}")),
@@ -90,14 +96,14 @@ fn no_trace(lab: &Lab, told: &str) {
 }
 
 /// The fault at every call, until the plan is through without meeting it; answers how many there were.
-fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Finished, &str)) -> u64 {
+fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Outcome, &str)) -> u64 {
     for at in 1.. {
         let lab = lab();
         let told = format!("{kind}@{at}{span}");
         let faults = Arc::new(Faults::parse(&told));
         let finished = lab.run_with(everything(), &faults);
         if faults.seen() < at {
-            assert_eq!(finished.status, Some(Status::Success));
+            assert_eq!(status(&finished), Some(Status::Success));
             return at - 1;
         }
         check(&lab, &finished, &told);
@@ -193,7 +199,7 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
                 let stuck = finished.effect == Effect::Unknown;
                 if !stuck {
                     let tree = timeless(lab.tree());
-                    let wanted = match finished.status {
+                    let wanted = match status(finished) {
                         Some(Status::Success) => &after,
                         _ => &before,
                     };
@@ -224,13 +230,22 @@ fn half() -> Lab {
     (1..200).find_map(stopped).unwrap()
 }
 
+/// Cuts a file to that many bytes. It stays the same file.
+fn cut(path: &Utf8Path, length: usize) {
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(length as u64).unwrap();
+}
+
 #[test]
 fn where_the_journal_says_nothing_no_original_is_removed_and_a_person_can_settle_it() {
-    for (length, without_backups) in [
-        (None, false),
-        (Some(0), false),
-        (Some(60), false),
-        (None, true),
+    let checkpoint: &[&str] = &["backups", "rollback_manifest.json"];
+    for (length, without) in [
+        (None, &[][..]),
+        (Some(0), &[]),
+        (Some(60), &[]),
+        (Some(0), &["rollback_manifest.json"]),
+        (None, &checkpoint[..1]),
+        (None, checkpoint),
     ] {
         let lab = half();
         let report = lab.reports().remove(0);
@@ -238,40 +253,59 @@ fn where_the_journal_says_nothing_no_original_is_removed_and_a_person_can_settle
         match length {
             None => fs::remove_file(journal).unwrap(),
             Some(length) => {
-                let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
-                opened.set_len(length).unwrap();
+                cut(&journal, length);
             }
         }
-        if without_backups {
-            fs::remove_dir_all(report.join("backups")).unwrap();
+        for part in without {
+            let part = report.join(part);
+            let removed = fs::remove_dir_all(&part).or_else(|_| fs::remove_file(&part));
+            removed.unwrap();
         }
-        let told = format!("{length:?}");
+        let told = format!("{length:?} {without:?}");
         let stuck = recovered(&lab, &Arc::new(Faults::default())).unwrap_err();
         assert!(
-            stuck.contains("no journal that says what was changed") && stuck.contains("a.txt"),
+            stuck.contains("no journal that says what was changed"),
             "{told}: {stuck}"
         );
         let slot = report.join("staged/0");
         assert_eq!(fs::read_to_string(&slot).unwrap(), "one\n", "{told}");
         assert_eq!(lab.read("a.txt"), "eins\n", "{told}");
-        if !without_backups {
+        if !without.contains(&"backups") {
             let backup = report.join("backups/a.txt.bak");
             assert_eq!(fs::read_to_string(backup).unwrap(), "one\n", "{told}");
         }
         fs::copy(slot, lab.root.join("a.txt")).unwrap();
+        fs::remove_dir_all(report).unwrap();
         settle(&lab, &told);
-        no_trace(&lab, &told);
     }
 }
 
 #[test]
-fn a_journal_that_was_cut_after_its_first_record_hides_no_change() {
+fn a_journal_that_was_cut_to_its_beginning_has_nothing_removed() {
+    let lab = half();
+    let report = lab.reports().remove(0);
+    let text = fs::read(report.join("journal")).unwrap();
+    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    cut(&report.join("journal"), first);
+    let stuck = recovered(&lab, &Arc::new(Faults::default())).unwrap_err();
+    assert!(
+        stuck.contains("no journal that says what was changed"),
+        "{stuck}"
+    );
+    assert_eq!(
+        fs::read_to_string(report.join("staged/0")).unwrap(),
+        "one\n"
+    );
+}
+
+#[test]
+fn a_journal_that_was_cut_after_its_entries_hides_no_change() {
     let lab = half();
     let journal = lab.reports().remove(0).join("journal");
     let text = fs::read(&journal).unwrap();
-    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
-    opened.set_len(first as u64).unwrap();
+    let mut ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let (second, _) = ends.nth(1).unwrap();
+    cut(&journal, second + 1);
     settle(&lab, "cut");
     assert_eq!(
         (lab.read("a.txt").as_str(), lab.read("b.txt").as_str()),

@@ -52,7 +52,7 @@ fn alike(lab: &Lab) {
         create("b", "d/s/n"),
         replace("c", "old", "o", "O")
     ])));
-    assert_eq!(done.status, Some(Status::Success), "{:?}", done.failure);
+    assert_eq!(status(&done), Some(Status::Success), "{:?}", done.failure);
     let dir = lab.root.join("d");
     fs::create_dir(dir.join("kernel")).unwrap();
     for path in ["kernel-n", "kernel/n"] {

@@ -15,7 +15,7 @@ fn mode_owner_and_attributes_are_kept_r_001_130() {
     )
     .unwrap();
     let finished = lab.run(plan(json!([replace("a001", "run.sh", "one", "two")])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     assert_eq!(
         fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
         0o751
@@ -67,7 +67,7 @@ fn a_file_that_is_deleted_and_created_again_keeps_what_belongs_to_it_r_001_130()
             {"action_id": "a003", "action_type": "FILE_RENAME", "target": "t.txt",
                 "operation": {"type": "rename", "new_path": "a.txt"}},
         ])));
-        assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+        assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
         assert_eq!(lab.read("a.txt"), "two\n");
         let is = fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!(is, wanted, "{is:o}");

@@ -5,9 +5,8 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
-use super::reading::invalid;
 use crate::plan::edit::{
-    Budget, EditError, JsonPath, Position,
+    Budget, EditError, JsonPath, Language,
     path::{Step, item},
     text::line_start,
 };
@@ -126,7 +125,7 @@ pub(super) fn check(body: &str) -> Result<(), EditError> {
 }
 
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
-fn starts_line(body: &str, from: usize, at: usize) -> bool {
+pub(super) fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
     let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
     before
@@ -185,10 +184,9 @@ impl<'b, 'p> Pass<'b, 'p> {
         };
         let mut scanner = Scanner::new(self.body, &options);
         loop {
-            let token = scanner.scan().map_err(|error| {
-                let at = Position::of(self.body, error.range().start);
-                invalid(error.kind().to_string(), Some(at))
-            })?;
+            let token = scanner
+                .scan()
+                .map_err(|error| self.invalid(error.kind().to_string(), error.range().start))?;
             let Some(token) = token else { return Ok(()) };
             let range = scanner.token_start()..scanner.token_end();
             match token {
@@ -201,12 +199,13 @@ impl<'b, 'p> Pass<'b, 'p> {
                 Token::Number(_) => self.scalar(Kind::Number, range),
                 Token::Boolean(_) => self.scalar(Kind::Boolean, range),
                 Token::Null => self.scalar(Kind::Null, range),
-                Token::Word(_) => {
-                    let at = Position::of(self.body, range.start);
-                    return Err(invalid("unexpected word".to_owned(), Some(at)));
-                }
+                Token::Word(_) => return Err(self.invalid("unexpected word", range.start)),
             }
         }
+    }
+
+    fn invalid(&self, problem: impl Into<String>, at: impl Into<Option<usize>>) -> EditError {
+        Language::Json.invalid(problem, self.body, at)
     }
 
     fn awaits_key(&self) -> bool {
@@ -217,8 +216,7 @@ impl<'b, 'p> Pass<'b, 'p> {
     fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
         if let Some(open) = self.open.last_mut() {
             if !open.names.insert(name.clone()) {
-                let at = Position::of(self.body, range.start);
-                return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
+                return Err(self.invalid(format!("duplicate key `{name}`"), range.start));
             }
             open.key = Some((name, range));
         }
@@ -345,7 +343,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     fn found(mut self, path: &JsonPath, steps: &[Step]) -> Result<Outline<'b>, EditError> {
         let Some(place) = self.reached.pop() else {
-            return Err(invalid("there is no value".to_owned(), None));
+            return Err(self.invalid("there is no value", None));
         };
         let depth = self.reached.len();
         let Some(step) = steps.get(depth) else {

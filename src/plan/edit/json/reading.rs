@@ -3,20 +3,58 @@
 
 use std::fmt;
 
+use camino::Utf8Path;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
 
-use crate::plan::edit::{EditError, Language, Position, When, path::Step};
+use crate::{
+    plan::edit::{EditError, Language, path::Step},
+    task::RelPath,
+};
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan::edit) enum Grammar {
+pub(crate) enum Grammar {
     Strict,
     /// Comments or trailing commas.
     Loose,
 }
 
+/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
+/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
+const WITH_COMMENTS: [&str; 10] = [
+    ".devcontainer",
+    ".eslintrc",
+    "api-extractor",
+    "deno",
+    "devcontainer",
+    "jsconfig",
+    "language-configuration",
+    "tsconfig",
+    "tslint",
+    "typedoc",
+];
+
 impl Grammar {
+    /// What a JSON file may make use of, by its name.
+    pub(crate) fn of(name: &RelPath) -> Self {
+        let file = name.name().to_ascii_lowercase();
+        let stem = file.strip_suffix(".json").unwrap_or_default();
+        let known = WITH_COMMENTS.iter().any(|known| {
+            let more = stem.strip_prefix(known);
+            more.is_some_and(|more| more.is_empty() || more.starts_with('.'))
+        });
+        let settings = name
+            .parent()
+            .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
+        let jsonc = Utf8Path::new(&file).extension() == Some("jsonc");
+        if jsonc || known || settings {
+            Self::Loose
+        } else {
+            Self::Strict
+        }
+    }
+
     /// Whether a text of this grammar may become one of the other.
     pub(super) fn allows(self, other: Self) -> bool {
         self == Self::Loose || other == Self::Strict
@@ -78,30 +116,21 @@ pub(super) fn not_strict(body: &str) -> EditError {
     let read: Result<IgnoredAny, _> = serde_json::from_str(body);
     let (problem, at) = match read {
         Err(error) => told(body, &error),
-        Ok(_) => ("comments".to_owned(), Position::of(body, 0)),
+        Ok(_) => ("comments".to_owned(), 0),
     };
     let problem = format!(
         "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
     );
-    invalid(problem, Some(at))
-}
-
-pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
-    EditError::Invalid {
-        language: Language::Json,
-        problem,
-        at,
-        when: When::Before,
-    }
+    Language::Json.invalid(problem, body, at)
 }
 
 fn broken(body: &str, error: &serde_json::Error) -> EditError {
     let (problem, at) = told(body, error);
-    invalid(problem, Some(at))
+    Language::Json.invalid(problem, body, at)
 }
 
-/// What a reader says, and the place it says it of.
-fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
+/// What a reader says, and the byte it says it of.
+fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
     let text = error.to_string();
     let problem = text
         .rsplit_once(" at line ")
@@ -109,7 +138,7 @@ fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
     let line = error.line().saturating_sub(1);
     let start: usize = body.split_inclusive('\n').take(line).map(str::len).sum();
     let at = start + error.column().saturating_sub(1);
-    (problem.to_owned(), Position::of(body, at))
+    (problem.to_owned(), at)
 }
 
 fn said<'de, R: Read<'de>>(
@@ -141,28 +170,20 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
+    /// What the text of this value says.
     fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null => self.mark(b'0'),
-            Value::Bool(value) => self.mark(if *value { b't' } else { b'f' }),
-            Value::Number(number) => self.text(b'n', &number.to_string()),
-            Value::String(text) => self.text(b's', text),
-            Value::Array(items) => {
-                self.mark(b'[');
-                for item in items {
-                    self.value(item);
-                }
-                self.mark(b']');
-            }
-            Value::Object(members) => {
-                self.mark(b'{');
-                for (key, value) in members {
-                    self.text(b'k', key);
-                    self.value(value);
-                }
-                self.mark(b'}');
-            }
-        }
+        let mut sums = Sums {
+            is: std::mem::take(self),
+            becomes: Self::default(),
+        };
+        let node = Node {
+            sums: &mut sums,
+            part: Part::Goes,
+            change: None,
+        };
+        // It is JSON: it was read as such, and is written by the same library.
+        let _ = node.deserialize(&mut Deserializer::from_str(&value.to_string()));
+        *self = sums.is;
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    outline::{Container, Habits, Outline, Picked, indent},
+    outline::{Container, Habits, Outline, Picked, indent, starts_line},
     reading::comment_length,
 };
 use crate::plan::edit::{
@@ -29,8 +29,7 @@ impl<'b> Container<'b> {
 
     /// Whether nothing but blanks is before it on its line.
     fn on_own_line(&self, at: usize) -> bool {
-        let start = line_start(self.body, at);
-        start > self.start && self.text(start..at).trim().is_empty()
+        starts_line(self.body, self.start, at)
     }
 
     /// The end of the comments that follow on the same line, if the line ends with them.
@@ -113,25 +112,18 @@ fn open(
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
         let member = style.text(Some(key), value, &Shape::Line, "")?;
-        let text = if kept > inside.start {
-            [" ", &member].concat()
-        } else {
-            member
-        };
-        let range = kept..inside.end;
-        return Ok(vec![(range, text)]);
+        let gap = if kept > inside.start { " " } else { "" };
+        return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
     }
     let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
     let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
-    let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
+    if object.text(kept..inside.end).contains('\n') && kept > inside.start {
         return Ok(vec![put(kept, [end, &inner, &member].concat())]);
-    } else {
-        [end, &inner, &member, end, outer].concat()
-    };
-    let range = kept..inside.end;
-    Ok(vec![(range, text)])
+    }
+    let text = [end, &inner, &member, end, outer].concat();
+    Ok(vec![(kept..inside.end, text)])
 }
 
 /// Takes that item away, with one comma.

@@ -86,7 +86,7 @@ impl Expression {
         };
         let mut last = None;
         for piece in pieces(body, self.reach) {
-            rewriting.go_on()?;
+            rewriting.budget.go_on()?;
             let mut at = piece.start;
             while at < piece.end || piece.end == body.len() {
                 let input = Input::new(body).span(at..piece.end);
@@ -129,10 +129,10 @@ impl Expression {
         let as_written = self.interpolated(replacement)?;
         let least = least_line_ends(&self.parsed);
         let about_ends = as_written
-            .literal()
+            .text
             .iter()
             .all(|byte| matches!(byte, b'\n' | b'\r'))
-            && (least == line_ends(as_written.literal()) || !matches_line_end(&self.parsed));
+            && (least == line_ends(&as_written.text) || !matches_line_end(&self.parsed));
         if least > 0 && about_ends {
             return Ok(as_written);
         }

@@ -10,7 +10,7 @@ const TOLD: usize = 10;
 /// What a match becomes: a text, into which the match's groups are put.
 #[derive(Debug)]
 pub(super) struct Template {
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
     /// Before which byte of the text which group comes, in order.
     groups: Vec<(usize, usize)>,
     /// How often each group comes, so that a size is known without building anything.
@@ -64,11 +64,6 @@ impl Template {
         })
     }
 
-    /// What it is without its groups.
-    pub(super) fn literal(&self) -> &[u8] {
-        &self.text
-    }
-
     /// Whether it needs more of a match than where that is.
     pub(super) fn has_groups(&self) -> bool {
         self.times.len() > 1
@@ -99,7 +94,7 @@ impl Template {
 pub(super) struct Rewriting<'t> {
     body: &'t [u8],
     wanted: Option<usize>,
-    budget: &'t Budget<'t>,
+    pub(super) budget: &'t Budget<'t>,
     pub(super) number: usize,
     /// Where the first matches start.
     pub(super) first: Vec<usize>,
@@ -126,17 +121,13 @@ impl<'t> Rewriting<'t> {
         }
     }
 
-    pub(super) fn go_on(&self) -> Result<(), EditError> {
-        self.budget.go_on()
-    }
-
     /// One more match. The first of its groups is the whole of it.
     pub(super) fn replace(
         &mut self,
         groups: &[Range<usize>],
         template: &Template,
     ) -> Result<(), EditError> {
-        self.go_on()?;
+        self.budget.go_on()?;
         let found = groups.first().cloned().unwrap_or_default();
         self.number += 1;
         if self.first.len() < TOLD {

@@ -18,8 +18,8 @@ use crate::plan::edit::{
 };
 
 /// A text, and the changes of it that are not made yet.
-pub(in crate::plan::edit) struct Draft {
-    body: String,
+pub(crate) struct Draft {
+    pub(crate) body: String,
     documents: Vec<Node>,
     /// The documents with the changes.
     expected: Vec<Node>,
@@ -48,10 +48,7 @@ impl Change {
 }
 
 impl Draft {
-    pub(in crate::plan::edit) fn begin(
-        body: String,
-        budget: &Budget<'_>,
-    ) -> Result<Self, EditError> {
+    pub(crate) fn begin(body: String, budget: &Budget<'_>) -> Result<Self, EditError> {
         let documents = model::read(&body, budget)?;
         Ok(Self {
             size: body.len(),
@@ -62,12 +59,8 @@ impl Draft {
         })
     }
 
-    pub(in crate::plan::edit) fn body(&self) -> &str {
-        &self.body
-    }
-
     /// Adds a change, and says what it does; `None` if it cannot be made together with those before it.
-    pub(in crate::plan::edit) fn update(
+    pub(crate) fn update(
         &mut self,
         path: &JsonPath,
         document: Option<u64>,
@@ -169,7 +162,7 @@ impl Draft {
     }
 
     /// Makes the changes; `false` if the result is not what was meant.
-    pub(in crate::plan::edit) fn settle(&mut self, budget: &Budget<'_>) -> Result<bool, EditError> {
+    pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<bool, EditError> {
         if self.changes.is_empty() {
             return Ok(true);
         }

@@ -6,7 +6,7 @@ use std::{collections::HashSet, ops::Range};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
 use crate::plan::edit::{
-    Budget, EditError, Language, Position, When, fits,
+    Budget, EditError, Language, fits,
     path::{Step, item},
     text::{line_end, line_start},
 };
@@ -197,16 +197,20 @@ impl<'a> Reader<'a> {
         match self.events.next() {
             None => Ok(None),
             Some(Ok((event, span))) => Ok(Some((event, span.byte_range().unwrap_or_default()))),
-            Some(Err(error)) => {
-                let at = error.marker().byte_offset();
-                let at = at.map(|at| Position::of(self.body, at));
-                Err(invalid(error.info(), at))
-            }
+            Some(Err(error)) => Err(self.invalid(error.info(), error.marker().byte_offset())),
         }
     }
 
+    fn invalid(&self, problem: impl Into<String>, at: impl Into<Option<usize>>) -> EditError {
+        Language::Yaml.invalid(problem, self.body, at)
+    }
+
+    fn too_early(&self) -> EditError {
+        self.invalid("it ends too early", None)
+    }
+
     fn need(&mut self) -> Result<(Event<'a>, Range<usize>), EditError> {
-        self.next()?.ok_or_else(too_early)
+        self.next()?.ok_or_else(|| self.too_early())
     }
 
     fn node(&mut self, depth: usize) -> Result<Node, EditError> {
@@ -221,8 +225,7 @@ impl<'a> Reader<'a> {
         depth: usize,
     ) -> Result<Node, EditError> {
         if depth > DEEPEST {
-            let at = Position::of(self.body, span.start);
-            return Err(invalid(format!("more than {DEEPEST} levels"), Some(at)));
+            return Err(self.invalid(format!("more than {DEEPEST} levels"), span.start));
         }
         let (content, anchor, tag, style) = match event {
             Event::Alias(number) => (Content::Alias(number), 0, None, Style::Plain),
@@ -284,7 +287,7 @@ impl<'a> Reader<'a> {
                 }
                 (Content::Members(members), anchor, tag, style)
             }
-            _ => return Err(too_early()),
+            _ => return Err(self.too_early()),
         };
         Ok(Node {
             content,
@@ -308,11 +311,7 @@ impl<'a> Reader<'a> {
         let line = before.rsplit('\n').next().unwrap_or_default();
         if line.contains('\t') && line.trim().is_empty() {
             let tab = before.len() - line.len() + line.find('\t').unwrap_or_default();
-            let at = Position::of(self.body, tab);
-            return Err(invalid(
-                "a tab in the indentation; use spaces".to_owned(),
-                Some(at),
-            ));
+            return Err(self.invalid("a tab in the indentation; use spaces", tab));
         }
         Ok(())
     }
@@ -321,9 +320,8 @@ impl<'a> Reader<'a> {
         let mut seen = HashSet::new();
         for (key, _) in members {
             if !seen.insert(&key.content) {
-                let at = Position::of(self.body, key.span.start);
                 let name = key.key().unwrap_or("…");
-                return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
+                return Err(self.invalid(format!("duplicate key `{name}`"), key.span.start));
             }
         }
         Ok(())
@@ -346,19 +344,6 @@ impl Style {
             StructureStyle::Block => Self::Block,
         }
     }
-}
-
-pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
-    EditError::Invalid {
-        language: Language::Yaml,
-        problem,
-        at,
-        when: When::Before,
-    }
-}
-
-fn too_early() -> EditError {
-    invalid("it ends too early".to_owned(), None)
 }
 
 /// Whether plain text may be null, a truth value, a number, a date, a time, a merge key or the like to

@@ -118,6 +118,19 @@ fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
+fn entries_are_made_ready_once() {
+    let ready = |name: &str| Event::Ready {
+        entries: vec![Entry::RemoveDir {
+            path: RelPath::parse(name).unwrap(),
+            slot: RelPath::parse("s").unwrap(),
+        }],
+    };
+    let one = State::Empty.next(begun()).next(ready("a"));
+    assert_ne!(one, State::Ready(Vec::new()));
+    assert_eq!(one.clone().next(ready("b")), one);
+}
+
+#[test]
 fn no_event_leads_out_of_an_end() {
     let undone = Event::RolledBack { spared: Vec::new() };
     for event in [begun(), Event::Apply, Event::Done, undone] {
@@ -173,7 +186,7 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1").unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }
@@ -195,7 +208,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     };
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
-    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1").unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }
@@ -216,7 +229,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1").unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }

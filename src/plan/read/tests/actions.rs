@@ -95,14 +95,14 @@ fn every_spelling_of_a_way_out_of_the_root_is_refused_r_001_157() {
             Fault::PathOutside,
             "Path traversal attempt detected: `action_plan[0].target`",
         );
-        assert_eq!(error.first.failure.fault.number(), 3002);
-        assert_eq!(error.first.subject.target.as_deref(), Some(path));
+        assert_eq!(error.problems[0].failure.fault.number(), 3002);
+        assert_eq!(error.problems[0].subject.target.as_deref(), Some(path));
     }
     for path in ["a/", ".", "./", "a/.", "a/./", "", "a\u{0}b", "a\\b"] {
         let error = bad(with(&json!({"target": path})));
         says(&error, Fault::PathOutside, "`action_plan[0].target` is");
         assert!(
-            !error.first.failure.message.contains("traversal"),
+            !error.problems[0].failure.message.contains("traversal"),
             "{path:?}"
         );
     }
@@ -121,7 +121,7 @@ fn a_path_in_a_message_is_printable_and_short() {
     let error = bad(with(
         &json!({"target": format!("a\u{1b}[31m{}", "x".repeat(10_000))}),
     ));
-    let message = &error.first.failure.message;
+    let message = &error.problems[0].failure.message;
     assert!(
         message.len() < 300 && !message.contains('\u{1b}'),
         "{message}"

@@ -64,7 +64,7 @@ fn a_configuration_that_is_none_is_refused_and_not_quoted() {
     ] {
         let error = under(config, one_delete()).unwrap_err();
         says(&error, Fault::PlanInvalid, words);
-        assert!(!error.first.failure.message.contains("hunter2"));
+        assert!(!error.problems[0].failure.message.contains("hunter2"));
     }
 }
 

@@ -339,8 +339,8 @@ fn sql_and_pipelines_are_known_and_not_built_in() {
             Fault::OperationNotBuiltIn,
             &format!("{kind} is not built in"),
         );
-        assert_eq!(error.first.failure.fault.number(), 1020);
-        assert!(error.others.is_empty());
+        assert_eq!(error.problems[0].failure.fault.number(), 1020);
+        assert!(error.problems.len() == 1);
     }
 }
 

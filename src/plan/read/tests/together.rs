@@ -30,7 +30,7 @@ fn a_dependency_on_nothing_is_told_by_name() {
         Fault::UnknownDependency,
         "`action_plan[0].depends_on` names \"a009\"",
     );
-    assert_eq!(error.first.subject.action.as_ref().unwrap().0, "a001");
+    assert_eq!(error.problems[0].subject.action.as_ref().unwrap().0, "a001");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_dependency_on_an_action_that_is_wrong_itself_is_not_told_as_missing() {
         after(delete("a002", "g"), &["a001"])
     ])));
     says(&error, Fault::PathOutside, "/f");
-    assert!(error.others.is_empty());
+    assert!(error.problems.len() == 1);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_cycle_is_told_by_its_actions_r_001_94() {
         after(delete("a002", "g"), &["a001"])
     ])));
     says(&error, Fault::PlanCycle, "a001 → a002 → a001");
-    assert_eq!(error.first.failure.fault.number(), 1008);
+    assert_eq!(error.problems[0].failure.fault.number(), 1008);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_hundred_files_are_the_most_and_a_renamed_one_is_one_r_001_174() {
         Fault::LimitExceeded,
         "the plan touches 101 files, and at most 100 are allowed",
     );
-    assert_eq!(error.first.failure.fault.number(), 1011);
+    assert_eq!(error.problems[0].failure.fault.number(), 1011);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_plan_of_ten_thousand_actions_is_refused_as_a_whole() {
         Fault::LimitExceeded,
         "has 10000 actions, and a plan can have 1000",
     );
-    assert!(error.others.is_empty());
+    assert!(error.problems.len() == 1);
     assert_eq!(error.actions, []);
 }
 

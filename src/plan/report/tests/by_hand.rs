@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use super::{super::by_hand::Step, *};
+use super::{super::manifest::by_hand::Step, *};
 
 fn put(root: &Path, name: &str, text: &str, mode: u32) {
     let at = root.join(name);

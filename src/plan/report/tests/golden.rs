@@ -192,7 +192,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
     ));
     story.rollback = Rollback::Done {
         at: at(8),
-        left: Vec::new(),
+        left: vec![uuid(2)],
     };
     let text = log_lines(&story);
     let lines: Vec<Value> = text
@@ -225,6 +225,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
             }},
         })
     );
+    assert_eq!(lines[11]["about"], json!({"rollback": {"left": [uuid(2)]}}));
     assert_eq!(lines[12]["about"]["end"]["status"], "ROLLED_BACK");
     for content in ["three", "kept\\n", "pw@", "abc"] {
         assert!(!text.contains(content), "{content}");
@@ -402,9 +403,9 @@ fn the_worst_file_decides_what_is_promised() {
     use crate::plan::record::{Atomicity, Capture};
     let mut story = story();
     let changes = &mut story.undo.as_mut().unwrap().changes;
-    changes[1].record.fidelity.atomicity = Atomicity::InPlace;
-    changes[2].record.fidelity.capture = Capture::Weak;
-    changes[2].record.fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
+    changes[1].fidelity.atomicity = Atomicity::InPlace;
+    changes[2].fidelity.capture = Capture::Weak;
+    changes[2].fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
     assert_eq!(
         json_of(&told(&story).execution)["guarantees"],
         json!({

@@ -7,7 +7,7 @@ fn manifest() -> Manifest {
 }
 
 /// The manifest's text with one replaced by another.
-fn parsed(from: &str, to: &str) -> Result<Manifest, ManifestError> {
+fn parsed(from: &str, to: &str) -> Result<Manifest, String> {
     let text = String::from_utf8(bytes(&manifest())).unwrap();
     assert!(text.contains(from), "{from} is not in\n{text}");
     Manifest::parse(text.replacen(from, to, 1).as_bytes())
@@ -51,14 +51,14 @@ fn a_manifest_that_is_none_says_why() {
         ("\"plan_id\": \"plan-001\",", "", "missing field `plan_id`"),
     ] {
         match parsed(from, to) {
-            Err(ManifestError::Unreadable(why)) => assert!(why.contains(says), "{why}"),
+            Err(why) if why.starts_with("it is no rollback manifest: ") => {
+                assert!(why.contains(says), "{why}");
+            }
             other => panic!("{from}: {other:?}"),
         }
     }
-    assert!(matches!(
-        Manifest::parse(b"{"),
-        Err(ManifestError::Unreadable(_))
-    ));
+    let why = Manifest::parse(b"{").unwrap_err();
+    assert!(why.starts_with("it is no rollback manifest: "), "{why}");
 }
 
 #[test]
@@ -85,7 +85,9 @@ fn a_manifest_that_contradicts_itself_is_refused() {
         ),
     ] {
         match parsed(from, to) {
-            Err(ManifestError::Inconsistent(why)) => assert!(why.contains(says), "{why}"),
+            Err(why) if why.starts_with("it contradicts itself: ") => {
+                assert!(why.contains(says), "{why}");
+            }
             other => panic!("{from}: {other:?}"),
         }
     }
@@ -100,13 +102,15 @@ fn a_manifest_is_usable_until_it_is_used_up_or_has_expired() {
     let mut manifest = manifest();
     assert_eq!(manifest.usable(now), Ok(()));
     manifest.expires_at = Some(At::from(&at(20)));
-    let expired = ManifestError::Expired("2026-02-24T10:00:20.250+08:00".to_owned());
-    assert_eq!(manifest.usable(now), Err(expired));
+    let expired = manifest.usable(now).unwrap_err();
+    let says = "it expired at 2026-02-24T10:00:20.250+08:00; ";
+    assert!(expired.starts_with(says), "{expired}");
     assert_eq!(manifest.usable(at(19).timestamp()), Ok(()));
     let every: Vec<Uuid> = (1..=5).map(uuid).collect();
     manifest.restored(&every, &at(21));
-    let executed = ManifestError::Executed("2026-02-24T10:00:21.250+08:00".to_owned());
-    assert_eq!(manifest.usable(now), Err(executed));
+    let executed = manifest.usable(now).unwrap_err();
+    let says = "it was used up at 2026-02-24T10:00:21.250+08:00: ";
+    assert!(executed.starts_with(says), "{executed}");
 }
 
 #[test]
@@ -123,10 +127,7 @@ fn a_checkpoint_takes_all_that_rests_on_it_with_it_r_001_110() {
     assert_eq!(ids(&some), [5, 3].map(uuid));
     let alone = manifest.to_restore(&[uuid(4).to_string()]).unwrap();
     assert_eq!(ids(&alone), [uuid(4)]);
-    let unknown = manifest
-        .to_restore(&["nope".to_owned()])
-        .unwrap_err()
-        .to_string();
+    let unknown = manifest.to_restore(&["nope".to_owned()]).unwrap_err();
     assert!(unknown.contains("no checkpoint `nope`"), "{unknown}");
     assert!(unknown.contains("(old.txt)"), "{unknown}");
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::{plan::model::ChangeKind, task::RelPath};
 
-use super::manifest::{Manifest, Point};
+use super::{Manifest, Point};
 
 /// The script. It finds its report directory by itself, so the tree may have been moved. oneact never
 /// needs it; the mode is the writer's to set.
@@ -46,7 +46,6 @@ pub(super) fn manual(manifest: &Manifest) -> String {
     for point in manifest.in_rollback_order() {
         let step = Step::of(point);
         number += 1;
-        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "{number}. {}\n   before: {}\n   do: {}\n   after: {}",
@@ -64,49 +63,37 @@ pub(super) fn manual(manifest: &Manifest) -> String {
     text
 }
 
-pub(super) struct Step {
-    pub(super) what: String,
-    pub(super) command: String,
+pub(crate) struct Step {
+    pub(crate) what: String,
+    pub(crate) command: String,
     /// What must hold before: else somebody has changed the file since, and the step would destroy it.
-    pub(super) before: String,
-    pub(super) after: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 impl Step {
-    pub(super) fn of(point: &Point) -> Self {
+    pub(crate) fn of(point: &Point) -> Self {
         let path = &point.file_path;
         let here = point.new_path.as_ref().unwrap_or(path);
+        let (old, now) = (quoted(path), quoted(here));
         let backup = point.backup_location.as_ref();
         let copied = copied(backup, path, point.original_mode.as_deref());
         let (what, command) = match point.operation_to_reverse {
             ChangeKind::Create => (
-                format!("Remove {}, which the plan created.", quoted(path)),
-                format!("rm -- {}", quoted(path)),
+                format!("Remove {old}, which the plan created."),
+                format!("rm -- {old}"),
             ),
-            ChangeKind::Modify => (
-                format!("Put the original of {} back.", quoted(path)),
-                copied,
-            ),
-            ChangeKind::Delete => (
-                format!("Put {} back, which the plan deleted.", quoted(path)),
-                copied,
-            ),
+            ChangeKind::Modify => (format!("Put the original of {old} back."), copied),
+            ChangeKind::Delete => (format!("Put {old} back, which the plan deleted."), copied),
             ChangeKind::Rename if point.original_hash == point.result_hash => (
-                format!("Rename {} back to {}.", quoted(here), quoted(path)),
-                format!(
-                    "{}mv -n -- {} {}",
-                    directory(path),
-                    quoted(here),
-                    quoted(path)
-                ),
+                format!("Rename {now} back to {old}."),
+                format!("{}mv -n -- {now} {old}", directory(path)),
             ),
             ChangeKind::Rename => (
                 format!(
-                    "Put the original of {} back, which the plan renamed to {} and changed.",
-                    quoted(path),
-                    quoted(here)
+                    "Put the original of {old} back, which the plan renamed to {now} and changed."
                 ),
-                format!("{copied} && rm -- {}", quoted(here)),
+                format!("{copied} && rm -- {now}"),
             ),
         };
         Self {
@@ -117,7 +104,7 @@ impl Step {
         }
     }
 
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         format!(
             "{} In the root, while {}: {} (then {})",
             self.what, self.before, self.command, self.after
@@ -143,14 +130,10 @@ fn copied(backup: Option<&RelPath>, path: &RelPath, mode: Option<&str>) -> Strin
     let Some(backup) = backup else {
         return "true".to_owned();
     };
-    let copy = format!(
-        "{}cp -pf -- {} {}",
-        directory(path),
-        quoted(backup),
-        quoted(path)
-    );
+    let (backup, name) = (quoted(backup), quoted(path));
+    let copy = format!("{}cp -pf -- {backup} {name}", directory(path));
     match mode {
-        Some(mode) => format!("{copy} && chmod {mode} -- {}", quoted(path)),
+        Some(mode) => format!("{copy} && chmod {mode} -- {name}"),
         None => copy,
     }
 }
