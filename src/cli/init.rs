@@ -71,7 +71,7 @@ fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()
     } else {
-        format!("  cd '{root}'\n")
+        format!("  cd '{}'\n", root.as_str().replace('\'', r"'\''"))
     };
     format!(
         r#"Wrote {path} with two capabilities and built-in servers.

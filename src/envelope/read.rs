@@ -265,6 +265,11 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         problem = Some(shape(format!("`{field}` {why}")));
     } else if session.is_none() {
         notes.push("The message names no session; one was made for this answer.".to_owned());
+        if idempotency_key.is_some() {
+            notes.push(
+                "The idempotency key has no effect, because it holds within a session.".to_owned(),
+            );
+        }
     }
     let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
     let identity = Identity {

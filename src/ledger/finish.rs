@@ -92,7 +92,8 @@ impl Ledger<'_> {
                 let what = match keep(&self.outbox, &letter) {
                     Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),
                     Err(why) => format!(
-                        "Nor could it be kept for later ({why}): what was done is not recorded."
+                        "It could not be kept in the outbox either ({why}), so it is not recorded. If the same request is refused from now on, settle it with `oneact resolve {}`.",
+                        letter.row.operation_id
                     ),
                 };
                 tracing::error!("{error}; {what}");

@@ -1,7 +1,10 @@
 //! Signatures with OpenSSH's Ed25519 keys, as `ssh-keygen -Y sign` makes them and can check them (OpenSSH's
 //! PROTOCOL.sshsig and PROTOCOL.key).
 
-use std::fs;
+use std::{
+    fs::{self, File},
+    io::Read as _,
+};
 
 use base64::{
     Engine as _,
@@ -10,6 +13,9 @@ use base64::{
 use camino::{Utf8Path, Utf8PathBuf};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256, Sha512};
+
+/// The most bytes of a file of public keys that are read.
+const LONGEST: u64 = 1 << 20;
 
 /// The namespace of the signatures.
 const NAMESPACE: &str = "oneact-ledger";
@@ -81,7 +87,9 @@ impl PublicKey {
 
 /// The keys that may sign, from a `.pub` file or an allowed-signers file (`man ssh-keygen`).
 pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
-    let text = fs::read_to_string(path).map_err(|error| KeyError::Unreadable {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    read.map_err(|error| KeyError::Unreadable {
         path: path.to_owned(),
         why: error.to_string(),
     })?;

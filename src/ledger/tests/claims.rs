@@ -95,7 +95,7 @@ fn a_run_is_asked_whether_it_may_go_on_while_it_waits() {
     running(begin(&mut owner, &ask("op_1"), &Around::default()));
     let asked = RefCell::new(0);
     let patient = Ask {
-        patience: Duration::from_secs(60),
+        patience: Duration::from_mins(1),
         ..ask("op_2")
     };
     let stopped = place.open().begin(&patient, &Around::default(), &|| {

@@ -317,6 +317,10 @@ impl Change<'_> {
     }
 
     /// Others have changed something: `what` says what stays.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it is what each change answers then"
+    )]
     fn stays(&self, what: impl Into<String>) -> Result<Undone, FileError> {
         Ok(Some(conflict(self.path, what)))
     }

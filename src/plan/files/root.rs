@@ -8,8 +8,8 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use landlock::{
-    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus,
+    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 use rustix::{
     fs::{
@@ -202,7 +202,11 @@ fn restrict(root: &Utf8Path) -> Result<Jail, RulesetError> {
     let Ok(root) = PathFd::new(root.as_std_path()) else {
         return Ok(Jail::Unavailable);
     };
+    // Without this right (before Linux 5.19), a confined program cannot move a file to another directory.
     let status = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Refer)?
+        .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writing)?
         .create()?
         .add_rule(PathBeneath::new(root, writing))?
