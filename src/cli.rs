@@ -59,7 +59,7 @@ Exit codes of a run:
   3    pending: the tool asks for input (oneact.waiting), or another run is performing the same request
   75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
-       work that had begun is undone";
+       unfinished changes are undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -99,10 +99,10 @@ enum Verb {
     Schema(manual::SchemaArgs),
     /// Write a starter catalog
     Init(init::InitArgs),
-    /// Check the setup: the catalog, the asset store and every tool server, which is started
+    /// Check the setup: the catalog, the asset store and every tool server (each server is started)
     #[command(after_help = doctor::EXIT_CODES)]
     Doctor(doctor::DoctorArgs),
-    /// Test on a file system that file plans are all or nothing
+    /// Test on a file system that a file plan is applied completely or not at all
     #[command(after_help = selftest::EXIT_CODES)]
     Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
@@ -126,7 +126,7 @@ pub fn main() -> ExitCode {
             tracing::debug!("started");
             if let Some(why) = stdout_is_unusable() {
                 tracing::error!(
-                    "stdout is {why}, so nobody can receive the answer; nothing was done"
+                    "stdout is {why}, so the answer cannot be returned; nothing was performed"
                 );
                 return ExitCode::from(2);
             }
@@ -205,7 +205,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         let ids = matches.ids().map(clap::Id::as_str).filter(argument);
         if let Some(stray) = ids.filter(|id| !anywhere.contains(id)).find(typed) {
             let message = format!(
-                "--{} is given before `{verb}`; give it after",
+                "the flag --{} is given before `{verb}`; give it after `{verb}`",
                 stray.replace('_', "-")
             );
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
@@ -293,7 +293,7 @@ fn print_unless(
     let text = std::str::from_utf8(bytes).map(visible_json);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     streams::write(bytes, taken, stop).inspect_err(|error| {
-        tracing::error!(%error, "cannot write to stdout: the reader is gone, or the disk is full");
+        tracing::error!(%error, "cannot write to stdout: the reader has closed it, or the disk is full");
     })
 }
 

@@ -103,7 +103,7 @@ impl Doctor<'_> {
                     &about,
                     Kind::CatalogUnusable,
                     error.to_string(),
-                    "`oneact init` writes a catalog where there is none; docs/catalog.md describes every key",
+                    "`oneact init` writes a starter catalog if there is none; docs/catalog.md describes every key",
                 ));
                 return Checked::default();
             }
@@ -112,7 +112,7 @@ impl Doctor<'_> {
         if checked.problems.is_empty() {
             let capabilities = checked.capabilities.len() + checked.plans.len();
             let what = format!(
-                "{path} is in order: {}, {}",
+                "{path} is valid: {}, {}",
                 count(capabilities, "capability", "capabilities"),
                 count(checked.servers.len(), "server", "servers")
             );
@@ -154,7 +154,7 @@ impl Doctor<'_> {
                 &about,
                 Kind::LedgerUnusable,
                 why,
-                "nothing that has effects is done while it cannot be written: put it in order, or name another with `[ledger] uri` or $ONEACT_LEDGER",
+                "make it writable, or name another ledger with `[ledger] uri` or $ONEACT_LEDGER; until then, requests with effects are refused",
             ),
         };
         self.note(finding);
@@ -173,17 +173,17 @@ impl Doctor<'_> {
                 &about,
                 Kind::StoreUnusable,
                 error.to_string(),
-                "make the directory one that you can write to, or name another with `[storage] uri`",
+                "make the directory writable for your user, or name another directory with `[storage] uri`",
             ),
             Ok((room, _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
                 &about,
                 Kind::StoreNearlyFull,
                 format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
-                "free some space, or name another place with `[storage] uri`",
+                "free some space, or name another directory with `[storage] uri`",
             ),
             Ok((room, store)) => {
                 let (dir, free) = (store.dir(), bytes(room.free_bytes));
-                let what = format!("{dir} can be written to, {free} are free");
+                let what = format!("{dir} can be written to; {free} are free");
                 Finding::good(&about, Kind::StoreGood, what)
             }
         });
@@ -206,17 +206,18 @@ impl Doctor<'_> {
                     &about,
                     Kind::ScratchUnusable,
                     error.to_string(),
-                    "make it a directory of yours, or name another with $ONEACT_STATE_DIR; no server can be tried without",
+                    "make it a directory that your user owns, or name another directory with $ONEACT_STATE_DIR; without it, no server can be started",
                 ));
                 return None;
             }
         };
         self.note(if mode & !PRIVATE == 0 {
-            let what = format!("{dir} can be written to, by its owner alone");
+            let what = format!("{dir} can be written to by its owner only");
             Finding::good(&about, Kind::ScratchGood, what)
         } else {
-            let what =
-                format!("{dir} has mode {mode:04o}: other users may look into the files of a run");
+            let what = format!(
+                "{dir} has mode {mode:04o}: other users may be able to read the files of a run"
+            );
             Finding::warning(
                 &about,
                 Kind::ScratchOpen,
@@ -226,10 +227,10 @@ impl Doctor<'_> {
         });
         if !dirs.is_empty() {
             let what = format!(
-                "{} of killed runs",
+                "{} left by killed runs",
                 count(dirs.len(), "directory", "directories")
             );
-            let remedy = "nothing: the next run clears them away, as this examination does";
+            let remedy = "no action is needed: every run removes them, and so does this check";
             let finding = Finding::warning(&about, Kind::ScratchLeftOver, what, remedy);
             self.note(finding.with(dirs.iter().map(ToString::to_string).collect()));
         }
@@ -312,7 +313,7 @@ impl Diagnosis {
 }
 
 /// The remedy for an unusable entry.
-const CORRECT: &str = "correct it there; tasks that do not name it run all the same";
+const CORRECT: &str = "correct the entry; tasks that do not use it can still be performed";
 
 fn bytes(number: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

@@ -31,7 +31,8 @@ pub(crate) fn check(
             return Err(Failure::new(Fault::Cancelled, message));
         }
         if begun.passed() > PATIENCE {
-            let note = format!("Input {id} was not checked: the others took too long.");
+            let note =
+                format!("Input {id} was not checked, because the other inputs took too long.");
             notes.push(decided(note));
             continue;
         }
@@ -42,17 +43,15 @@ pub(crate) fn check(
             )
         })?;
         if input.status == RefStatus::Reference {
-            tracing::info!(
-                "Input {id} is a source: whether it is there is for its tool to find out."
-            );
+            tracing::info!("Input {id} is a source: its tool checks whether it exists.");
             continue;
         }
         match look.reach(&uri, root) {
             Reach::Ok { bytes: Some(bytes) } => {
-                tracing::info!("Input {id} is there: {}, {bytes} bytes.", uri.redacted());
+                tracing::info!("Input {id} exists: {}, {bytes} bytes.", uri.redacted());
             }
             Reach::Ok { bytes: None } => {
-                tracing::info!("Input {id} is there: {}.", uri.redacted());
+                tracing::info!("Input {id} exists: {}.", uri.redacted());
             }
             Reach::Gone(why) => {
                 let message = format!("input `{id}` at {} cannot be used: {why}", uri.redacted());
@@ -91,7 +90,7 @@ pub(crate) fn plan(input: &InputRef, root: &Utf8Path, most: usize) -> Result<Vec
         .map_err(|error| unusable(Fault::InputInaccessible, &error.to_string()))?;
     let root = root.canonicalize_utf8();
     if !root.is_ok_and(|root| found.starts_with(root)) {
-        return Err(unusable(Fault::PathOutside, "it lies outside the root"));
+        return Err(unusable(Fault::PathOutside, "it is outside the root"));
     }
     let file = open_regular(&found)
         .map_err(|error| unusable(Fault::InputInaccessible, &error.to_string()))?;

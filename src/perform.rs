@@ -248,9 +248,9 @@ fn tell_end(outcome: &Outcome) {
     }
     if let Some(failure) = &outcome.failure {
         let again = if failure.recoverable {
-            "trying again may help"
+            "a retry may help"
         } else {
-            "trying again does not help"
+            "a retry does not help"
         };
         let name = failure.fault.name();
         info!("Stopped by {name}; {again}: {}", failure.message);

@@ -111,7 +111,7 @@ impl Project {
         let rule = match (&self.ledger, self.rule()) {
             // The environment takes precedence over the catalog, even over a broken one.
             (Some(_), Err(error)) => {
-                tracing::warn!("What the catalog says of the ledger is not known: {error}");
+                tracing::warn!("The ledger settings of the catalog cannot be read: {error}");
                 LedgerRule::default()
             }
             (_, rule) => rule?,

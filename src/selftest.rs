@@ -46,7 +46,7 @@ pub(crate) enum Unfinished {
         path: Utf8PathBuf,
         source: io::Error,
     },
-    #[error("a plan without any trouble does not succeed here: {0}")]
+    #[error("a plan fails here even without a simulated failure: {0}")]
     NotEven(String),
     #[error("interrupted by {}", .0.name())]
     Interrupted(Interrupt),
@@ -145,7 +145,7 @@ impl<'a> Trial<'a> {
             sweep.new += 1;
         } else {
             self.bad.push(format!(
-                "{told}: the tree is neither as before nor as asked"
+                "{told}: the tree is neither completely unchanged nor completely changed"
             ));
         }
         if end != End::Success {
@@ -207,7 +207,7 @@ impl<'a> Trial<'a> {
                     if success && trial.scratch.tree()? != trial.new {
                         trial
                             .bad
-                            .push(format!("{told}: success was told, and is not true"));
+                            .push(format!("{told}: the plan reported success, but the tree is not completely changed"));
                     }
                     trial.settle(&told, sweep)?;
                 }

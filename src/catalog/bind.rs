@@ -61,7 +61,7 @@ impl Source {
                     None => None,
                     Some(number) => number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)),
                 };
-                let place = place.ok_or_else(|| format!("`{input}` is no input; write `input`, `input_2`, `input_3` …"))?;
+                let place = place.ok_or_else(|| format!("`{input}` is not an input; write `input`, `input_2`, `input_3` …"))?;
                 Ok(Self::Input { place, form: Form::parse(form)? })
             }
             _ => Err("write `input.uri`, `input_2.path`, `source.uri`, `ref.store_1.uri`, `output.path`, `output.uri`, `output.ref_id`, \

@@ -139,7 +139,9 @@ impl Compiler<'_> {
     ) -> Result<Option<Pinned>, CatalogError> {
         match (pin, on_drift) {
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(self.0.wrong("has an `on_drift` and no `pin` to drift from")),
+            (None, Some(_)) => Err(self
+                .0
+                .wrong("has an `on_drift` but no `pin`; add a `pin`, or remove `on_drift`")),
             (Some(pin), on_drift) => Ok(Some(Pinned {
                 pin,
                 on_drift: on_drift.unwrap_or(OnDrift::Fail),
@@ -153,7 +155,7 @@ impl Compiler<'_> {
             return Ok(());
         }
         Err(self.0.wrong(&format!(
-            "has {text:?} where a JSON Pointer belongs; write \"/{text}\""
+            "has {text:?} where a JSON Pointer is required; write \"/{text}\""
         )))
     }
 
@@ -164,7 +166,7 @@ impl Compiler<'_> {
     ) -> Result<(String, Source), CatalogError> {
         let text = source.as_str().ok_or_else(|| {
             self.0.wrong(&format!(
-                "binds `{parameter}` to something that is no string; write a source in quotes, e.g. \"input.uri\""
+                "binds `{parameter}` to something that is not a string; write a source in quotes, e.g. \"input.uri\""
             ))
         })?;
         let source = Source::parse(text).map_err(|why| {
@@ -184,11 +186,12 @@ impl Compiler<'_> {
                 let factor = factor.and_then(|number| number.parse().ok());
                 let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor >= 1.0);
                 if factor.is_none() {
-                    let problem = "a retry's `timeout` is a factor of 1 or more, e.g. \"x2\"";
+                    let problem =
+                        "the `timeout` of a retry must be a factor of 1 or more, e.g. \"x2\"";
                     return Err(wrong(problem));
                 }
                 if max.is_none() {
-                    let problem = "a retry lengthens the timeout, but there is no `timeout_max` to lengthen it up to; add one";
+                    let problem = "a retry raises the timeout, but there is no `timeout_max` to limit it; add one";
                     return Err(wrong(problem));
                 }
                 factor
@@ -200,7 +203,7 @@ impl Compiler<'_> {
                 .filter(|factor| factor.is_finite() && *factor > 0.0);
             let factor = factor.ok_or_else(|| {
                 self.0.wrong(&format!(
-                    "multiplies `{parameter}` by something that is no factor; write a number above 0"
+                    "multiplies `{parameter}` by something that is not a factor; write a number above 0"
                 ))
             })?;
             let start = rule.start.get(parameter).and_then(Value::as_f64);
@@ -240,7 +243,8 @@ impl Compiler<'_> {
                 .and_then(|schema| schema.property(parameter))
                 .is_none()
         {
-            let problem = format!("`{parameter}` is no parameter of parameter_schema_for_action");
+            let problem =
+                format!("`{parameter}` is not a parameter of parameter_schema_for_action");
             return Err(named.wrong_at(format.span().start, &problem));
         }
         let format = raw.format.map(Spanned::into_inner);
@@ -248,14 +252,14 @@ impl Compiler<'_> {
             let named_so = raw.asset_type.clone().filter(|name| !name.is_empty());
             named_so.ok_or_else(|| {
                 named.wrong(&format!(
-                    "makes an {what} and must say its `result.asset_type`, e.g. \"audio_track\""
+                    "makes an {what}, so it must state `result.asset_type`, e.g. \"audio_track\""
                 ))
             })
         };
         let (asset, take) = match raw.kind {
             ResultKind::Asset => {
                 let format = format.ok_or_else(|| {
-                    named.wrong("makes an asset and must say its `result.format`, e.g. \"wav\"")
+                    named.wrong("makes an asset, so it must state `result.format`, e.g. \"wav\"")
                 })?;
                 let asset_type = asset_type("asset")?;
                 let told = tells_output.then_some(Take::Output);

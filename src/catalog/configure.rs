@@ -33,7 +33,7 @@ pub(super) fn configure(
         .find(|(parameter, _)| said.contains_key(parameter))
     {
         let message = format!(
-            "parameter `{bound}` of {} is filled by oneact from the task's refs and cannot be set",
+            "the parameter `{bound}` of {} cannot be set, because oneact fills it from the refs of the task",
             entry.id
         );
         return Err(Failure::new(Fault::ParamsInvalid, message));
@@ -122,7 +122,8 @@ fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
     value.ok_or_else(|| {
         let declared = declared.unwrap_or("string");
         let shown = entry.shown(name, &Value::from(text));
-        let message = format!("the action text says {name} = {shown}, which is no {declared}");
+        let message =
+            format!("the action text says {name} = {shown}, which is not of the type {declared}");
         Failure::new(Fault::ParamsInvalid, message)
     })
 }
@@ -159,7 +160,7 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option
         }
         if last.is_none() && !rule.after.is_empty() {
             tracing::info!(
-                "A retry rule with `after` changes no parameter: why the last attempt failed is not known."
+                "A retry rule with `after` changes no parameter, because the failure of the last attempt is not known."
             );
             continue;
         }

@@ -44,7 +44,7 @@ pub(crate) enum CatalogError {
         path: Utf8PathBuf,
         source: io::Error,
     },
-    #[error("{path} is no catalog: it must be a regular file of at most {} MiB", LARGEST >> 20)]
+    #[error("{path} is not a catalog: a catalog must be a regular file of at most {} MiB", LARGEST >> 20)]
     NoCatalog { path: Utf8PathBuf },
     #[error("{place}: {problem}")]
     Invalid { place: Place, problem: String },
@@ -178,7 +178,7 @@ impl Catalog {
             )),
             None => Err(self.invalid(
                 0,
-                "the catalog does not name its format; begin it with `catalog = 1`".to_owned(),
+                "the catalog does not state its format; begin it with `catalog = 1`".to_owned(),
             )),
         }
     }

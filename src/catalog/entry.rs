@@ -127,7 +127,7 @@ impl fmt::Display for TimeoutFrom {
         f.write_str(match self {
             Self::Entry => "`timeout` of the entry",
             Self::Defaults => "`timeout` of [defaults]",
-            Self::Specification => "the catalog names none",
+            Self::Specification => "the default timeout",
         })
     }
 }
@@ -199,7 +199,7 @@ impl TryFrom<String> for FormatRule {
         }
         Format::named(&text).map(Self::Fixed).ok_or_else(|| {
             let known = Format::names().join(", ");
-            format!("`{text}` is no format whose content can be checked; known: {known}")
+            format!("`{text}` is not a format whose content can be checked; known formats: {known}")
         })
     }
 }
@@ -232,7 +232,7 @@ impl TryFrom<String> for Take {
             "data" => Ok(Self::Data),
             _ if place.starts_with('/') => Ok(Self::Pointer(place)),
             _ => Err(
-                "`take` holds `output`, `resource_link`, `blob`, `text`, `data`, or a JSON Pointer such as `/output_uri`",
+                "`take` must contain `output`, `resource_link`, `blob`, `text`, `data`, or a JSON Pointer such as `/output_uri`",
             ),
         }
     }
@@ -321,6 +321,6 @@ fn named(name: &str) -> Result<Fault, String> {
 
 pub(super) fn pin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pin>, D::Error> {
     let pin = String::deserialize(deserializer)?.parse();
-    let pin = pin.map_err(|why| D::Error::custom(format!("`pin` is not one: {why}")));
+    let pin = pin.map_err(|why| D::Error::custom(format!("`pin` is not valid: {why}")));
     pin.map(Some)
 }

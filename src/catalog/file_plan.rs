@@ -60,7 +60,7 @@ pub(super) fn compile(
     let checker = Checker(named);
     if let Some(key) = of_a_tool(entry) {
         return Err(named.wrong(&format!(
-            "carries plans out, and `{key}` says something of a tool; remove one of the two"
+            "applies file plans, but `{key}` is a setting of a tool; remove one of the two"
         )));
     }
     checker.fixed("root", plan.root.as_ref(), ".")?;
@@ -180,7 +180,7 @@ impl Checker<'_> {
         };
         let longest = self.0.duration(said)?;
         if longest > most {
-            let problem = "a plan may take at most an hour (specification 001 §11.1); write \"3600s\" or less";
+            let problem = "a plan may take at most one hour (specification 001 §11.1); write \"3600s\" or less";
             return Err(self.wrong(said, problem));
         }
         Ok(longest)
@@ -194,7 +194,7 @@ impl Checker<'_> {
         match said {
             Some(said) if said.get_ref().is_empty() => Err(self.wrong(
                 said,
-                "`file_plan.operations` allows none; name one, or leave it out for all",
+                "`file_plan.operations` is empty; name an operation, or leave the key out to allow all of them",
             )),
             Some(said) => Ok(said.get_ref().iter().copied().collect()),
             None => Ok(all),
@@ -212,7 +212,7 @@ impl Checker<'_> {
             Some(said) if (1..=most).contains(said.get_ref()) => Ok(*said.get_ref()),
             Some(said) => Err(self.wrong(
                 said,
-                &format!("`file_plan.{key}` must be 1 to {most}: specification 001 §11.2 can only be tightened"),
+                &format!("`file_plan.{key}` must be 1 to {most}: the limits of specification 001 §11.2 can only be lowered"),
             )),
         }
     }
@@ -231,8 +231,8 @@ impl Checker<'_> {
             None => Err(self.wrong(
                 said,
                 &format!(
-                    "`file_plan.{key}` must be a size of at most {} MB, e.g. \"10 MB\" or \"512 KB\": specification 001 \
-                     §11.2 can only be tightened",
+                    "`file_plan.{key}` must be a size of at most {} MB, e.g. \"10 MB\" or \"512 KB\": the \
+                     limits of specification 001 §11.2 can only be lowered",
                     most / MB
                 ),
             )),
@@ -304,7 +304,7 @@ pub(super) fn job(
     if task.capability_ids.len() > 1 {
         return refused(
             Fault::InvalidShape,
-            "carries out a file plan, which is a task of its own; send the other capabilities as others",
+            "applies a file plan, which must be a separate task; send the other capabilities in other tasks",
         );
     }
     if !task.expected.is_empty() {
@@ -349,11 +349,11 @@ pub(super) fn job(
         },
         (None, inputs) => {
             let found = match inputs.len() {
-                0 => "none is there".to_owned(),
-                several => format!("{several} input references are there, and one would do"),
+                0 => "the task contains none".to_owned(),
+                several => format!("the task has {several} input references instead of one"),
             };
             let problem = format!(
-                "needs a plan, and {found}; give `task_plan` beside `capability_ids`, or one input reference to a JSON \
+                "needs a plan, but {found}; give `task_plan` beside `capability_ids`, or one input reference to a JSON \
                  file"
             );
             return refused(Fault::InvalidShape, &problem);
@@ -373,7 +373,7 @@ fn there(input: &InputRef) -> Result<InputRef, Failure> {
         RefStatus::Reference => Err(Failure::new(
             Fault::InputUnresolved,
             format!(
-                "unresolved input reference: `{}` is a source that lies elsewhere, and a plan must be a stored file",
+                "unresolved input reference: `{}` is a source that is not stored, but a plan must be a stored file",
                 input.ref_id
             ),
         )),
@@ -391,8 +391,8 @@ pub(super) fn none_is_meant(task: &CapabilityTask) -> Result<Option<String>, Fai
         }) => Err(Failure::new(
             Fault::InvalidShape,
             format!(
-                "`task_plan` stands beside capabilities that call tools ({}); name one that carries plans out, or leave it \
-                 out",
+                "the task has a `task_plan`, but its capabilities call tools ({}); name a capability that \
+                 applies plans, or leave `task_plan` out",
                 task.capability_ids.join(", ")
             ),
         )),
@@ -400,7 +400,8 @@ pub(super) fn none_is_meant(task: &CapabilityTask) -> Result<Option<String>, Fai
             place: CarriedIn::Task,
             ..
         }) => Ok(Some(
-            "Left aside what the task says of a plan: its capabilities call tools.".to_owned(),
+            "Ignored the plan settings of the task, because its capabilities call tools."
+                .to_owned(),
         )),
         _ => Ok(None),
     }

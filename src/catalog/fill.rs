@@ -40,17 +40,20 @@ impl Sources<'_> {
                         .as_ref()
                         .is_some_and(|schema| !schema.requires(name)) =>
                 {
-                    tracing::info!("{} goes without {name}: there is no {source}.", entry.id);
+                    tracing::info!(
+                        "{} is called without {name}, because there is no {source}.",
+                        entry.id
+                    );
                 }
                 Ok(None) => {
                     let message = format!(
-                        "unresolved input reference: {} needs `{name}`, and no input fills it",
+                        "unresolved input reference: {} needs `{name}`, but no input provides it",
                         entry.id
                     );
                     return Err(Failure::new(Fault::InputUnresolved, message));
                 }
                 Err(why) => {
-                    let message = format!("{} cannot be given `{name}`: {why}", entry.id);
+                    let message = format!("{} cannot get `{name}`: {why}", entry.id);
                     return Err(Failure::new(Fault::InputUnresolved, message));
                 }
             }
@@ -136,7 +139,7 @@ impl Sources<'_> {
                 Ok(uri) => match uri.local_path(self.places.root) {
                     Some(path) => Ok(path.into_string()),
                     None => Err(format!(
-                        "the tool takes a local path, and `{}` is not on this machine",
+                        "the tool needs a local path, but `{}` is not on this machine",
                         input.ref_id
                     )),
                 },

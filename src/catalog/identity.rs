@@ -85,15 +85,15 @@ pub(super) fn duplicates(
             if !effects.is_harmless() && effects.read_only != Some(true) {
                 return Err(wrong(
                     at,
-                    "cannot be `reuse` for what destroys, or does not say that it is idempotent; write `suppress`, \
-                     or what it is in `effects`",
+                    "cannot be `reuse` for a capability that may be destructive or may not be idempotent; \
+                     write `suppress`, or declare its `effects`",
                 ));
             }
             if ttl.is_none() && effects.open_world != Some(false) {
                 return Err(wrong(
                     at,
-                    "needs a `ttl`, since the open world changes; add e.g. ttl = \"5m\", or open_world = false to \
-                     `effects`",
+                    "needs a `ttl`, because the open world changes; add e.g. ttl = \"5m\", or add open_world \
+                     = false to `effects`",
                 ));
             }
             Ok(OnDuplicate::Reuse {
@@ -103,7 +103,7 @@ pub(super) fn duplicates(
         }
         RawDuplicateMode::Suppress | RawDuplicateMode::Repeat if ttl.is_some() => Err(wrong(
             at,
-            "has a `ttl`, which only `reuse` can have; remove it",
+            "has a `ttl`, which is allowed only with `reuse`; remove it",
         )),
         RawDuplicateMode::Suppress => Ok(OnDuplicate::Suppress(Unless::InputsChanged)),
         RawDuplicateMode::Repeat => Ok(OnDuplicate::Repeat),

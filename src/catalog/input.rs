@@ -14,8 +14,8 @@ use crate::task::{
 pub(super) fn check(task: &CapabilityTask) -> Result<Input, Failure> {
     if task.capability_ids.len() > 1 && task.input != Input::Refused {
         return Err(unfit(
-            "a task of several capabilities cannot accept input, for its answers would come with a run that does \
-             all steps again; send the capability that asks as a task of its own"
+            "a task of several capabilities cannot accept input, because the answers come with another run, \
+             which would perform all capabilities again; send the capability that asks as a separate task"
                 .to_owned(),
         ));
     }
@@ -37,7 +37,7 @@ fn answers(given: &Given) -> Result<(), Failure> {
     {
         let asked: Vec<&str> = requests.iter().map(|(name, _)| name.as_str()).collect();
         return Err(unfit(format!(
-            "`input_responses.{stranger}` answers nothing that was asked; asked was: {}",
+            "`input_responses.{stranger}` answers no question; the questions are: {}",
             asked.join(", ")
         )));
     }
@@ -45,7 +45,7 @@ fn answers(given: &Given) -> Result<(), Failure> {
         let response = responses.iter().find(|(answered, _)| answered == name);
         let Some((_, response)) = response else {
             return Err(unfit(format!(
-                "`input_responses.{name}` is missing: it was asked, and may be declined"
+                "`input_responses.{name}` is missing: every question needs an answer, which may be a refusal"
             )));
         };
         fits(question, response).map_err(|why| unfit(format!("`input_responses.{name}` {why}")))?;
@@ -60,16 +60,18 @@ fn fits(question: &Question, response: &Response) -> Result<(), String> {
             return form(schema.as_ref(), content);
         }
         (Question::Form(_), Person(Elicited::Accepted(None))) => {
-            "accepts a form and has no `content`, not even `{}`"
+            "accepts a form but has no `content`; an empty form is `{}`"
         }
         (Question::Url, Person(Elicited::Accepted(Some(_)))) => {
-            "has `content`, but what was asked is answered at its URL"
+            "has `content`, but the question is answered at its URL"
         }
         (Question::Form(_) | Question::Url, Person(_))
         | (Question::Sampling, Sampled)
         | (Question::Roots, Roots) => return Ok(()),
-        (Question::Form(_) | Question::Url, _) => "must be a person's answer, with `action`",
-        (Question::Sampling, _) => "must be a model's answer, with `role`, `content` and `model`",
+        (Question::Form(_) | Question::Url, _) => "must be the answer of a person, with `action`",
+        (Question::Sampling, _) => {
+            "must be the answer of a model, with `role`, `content` and `model`"
+        }
         (Question::Roots, _) => "must be a list of `roots`",
     };
     Err(wrong.to_owned())
@@ -96,7 +98,7 @@ fn form(schema: Option<&Value>, content: &Map<String, Value>) -> Result<(), Stri
         return Ok(());
     }
     Err(format!(
-        "does not fit what was asked: {}",
+        "does not match the question: {}",
         problems.join("; ")
     ))
 }

@@ -64,10 +64,10 @@ pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Fa
     }
     let names = tables.names("profile")?.join(", ");
     let known = if names.is_empty() {
-        "the catalog has none".to_owned()
+        "the catalog has no profiles".to_owned()
     } else {
-        format!("the catalog has {names}")
+        format!("the catalog has only {names}")
     };
-    let message = format!("--profile names `{name}`, and {known}");
+    let message = format!("--profile names `{name}`, but {known}");
     Err(Failure::new(Fault::InvalidUsage, message))
 }

@@ -59,8 +59,8 @@ pub(super) fn assign(
         let format = settle(entry, format, &configured.parameters)?;
         let file_name = format!("{ref_id}.{}", format.extension());
         let fate = match delivery {
-            Delivery::Stored => "to be stored",
-            Delivery::Intermediate => "for the steps after it",
+            Delivery::Stored => "which is stored",
+            Delivery::Intermediate => "which later capabilities use",
         };
         tracing::info!("{} makes {file_name}, {fate}.", entry.id);
         outputs.push(Some(StepOutput {
@@ -98,7 +98,7 @@ fn settle(
         Some(value) => value.as_str().and_then(Format::named).ok_or_else(|| {
             let known = Format::names().join(", ");
             let shown = entry.shown(parameter, value);
-            wrong(format!("is {shown}; known: {known}"))
+            wrong(format!("is {shown}; known formats: {known}"))
         }),
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
         Capability::FilePlan(entry) => Ok(entry),
         Capability::Tool(entry) => {
             let message = format!(
-                "{}: {APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be carried out; name a \
+                "{}: {APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be applied; name a \
                  capability with a `file_plan`, or rename this one",
                 entry.place
             );
@@ -172,7 +172,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
                 entry.server,
                 entry.place
             ),
-            Capability::FilePlan(_) => tracing::info!("{id} carries file plans out."),
+            Capability::FilePlan(_) => tracing::info!("{id} applies file plans."),
         }
         return Ok(capability);
     }
@@ -190,7 +190,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
 fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let id = &entry.id;
     let Some(schema) = &entry.schema else {
-        tracing::info!("{id} has no parameter schema: the server's own will be used.");
+        tracing::info!("{id} has no parameter schema; the schema of the server is used.");
         return Ok(parameters);
     };
     let values = if entry.secret.is_empty() {

@@ -18,13 +18,13 @@ use super::{
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    done
+  0    the decision is recorded
   2    refused, or there is no usable ledger; nothing was changed";
 
 /// The answer that is meant.
 #[derive(Debug, Args)]
 struct NameArgs {
-    /// A prefix of the id of an operation or a row; or the number of a step, with --session
+    /// The first characters of the id of an operation or a row, or the number of a step together with --session
     #[arg(value_name = "STEP|ID")]
     name: String,
     /// The session of the answer
@@ -48,7 +48,7 @@ struct DecisionArgs {
 /// Which operation, and what was found out.
 #[derive(Debug, Args)]
 pub(super) struct ResolveArgs {
-    /// The id of the operation, or a prefix of it
+    /// The id of the operation, or its first characters
     #[arg(value_name = "OPERATION")]
     operation: String,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct ResolveArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Choice {
-    /// The call happened: record it as done; the request is not performed again
+    /// The call happened: record it as successful; the request is not performed again
     #[arg(long)]
     happened: bool,
     /// The call did not happen: the next run of the same request performs it
@@ -160,19 +160,19 @@ pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<Exit
                 "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
             })));
         }
-        let action = case.action.as_deref().unwrap_or("What it did");
+        let action = case.action.as_deref().unwrap_or("The call");
         let operation = &case.operation_id;
         let what = match resolved.step_index {
             Some(step) => format!(
-                "{action} ({operation}) happened: recorded as step {step} of {}. The same request is not done again.",
+                "{action} ({operation}) happened and is recorded as step {step} of {}. The same request is not performed again.",
                 case.session_id
             ),
             None => format!(
-                "{action} ({operation}) did not happen. The next run of the same request does it."
+                "{action} ({operation}) did not happen. The next run of the same request performs it."
             ),
         };
         let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
-        Ok(format!("{what}\nsaid by {by}, link {link}\n"))
+        Ok(format!("{what}\ndecided by {by}, link {link}\n"))
     })
 }
 
@@ -196,26 +196,24 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
             })));
         }
         let mut lines = vec![format!(
-            "{} was taken back, link {}. It is never given as an answer again.",
+            "{} was revoked, link {}. It is never returned again.",
             named(&revoked.row),
             revoked.link.seq
         )];
         if let Some(source) = &revoked.source {
             let source = words::line(source);
             lines.push(format!(
-                "It was itself given from the answer {source}, which still stands."
+                "It repeated the answer {source}, which is not revoked."
             ));
         }
         let along = revoked.along.iter();
-        lines.extend(along.map(|row| format!("  with it: {}", named(row))));
+        lines.extend(along.map(|row| format!("  also revoked: {}", named(row))));
         let left = match revoked.left.len() {
             0 => None,
-            1 => Some("One answer was".to_owned()),
-            more => Some(format!("{more} answers were")),
+            1 => Some("One answer that repeated it is not revoked".to_owned()),
+            more => Some(format!("{more} answers that repeated it are not revoked")),
         };
-        lines.extend(left.map(|left| {
-            format!("{left} given from it, and not taken back (--dependants does that):")
-        }));
+        lines.extend(left.map(|left| format!("{left} (--dependants revokes such answers):")));
         let left = revoked.left.iter();
         lines.extend(left.map(|row| format!("  {}", named(row))));
         Ok(lines.join("\n") + "\n")
@@ -240,7 +238,7 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
             })));
         }
         let back = match reviewed.revoked {
-            Some(_) => ". It is never given as an answer again",
+            Some(_) => ". It is never returned again",
             None => "",
         };
         let named = named(&reviewed.row);
@@ -265,7 +263,10 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
         let (rows, bytes) = (grouped(pruned.rows), grouped(pruned.bytes));
         let kept = match pruned.kept {
             0 => String::new(),
-            kept => format!("; {} kept: open, or of the last day", grouped(kept)),
+            kept => format!(
+                "; {} kept (open, or recorded in the last day)",
+                grouped(kept)
+            ),
         };
         Ok(format!("{rows} answers {were}, {bytes} bytes{kept}\n"))
     })
@@ -273,7 +274,7 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
 
 /// Reads a number with its unit, e.g. `90d`.
 fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || "give a number and s, m, h, d or w, e.g. 90d".to_owned();
+    let wrong = || "give a number with a unit (s, m, h, d or w), e.g. 90d".to_owned();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match text.strip_prefix(number) {
         Some("s") => 1,

@@ -33,11 +33,11 @@ pub(super) struct DoctorArgs {
 }
 
 pub(super) const EXIT_CODES: &str = "\
-Servers are started one after the other, greeted, asked for their tools, and ended.
+The servers are started one after the other, asked for their tools, and stopped.
 No tool is called.
 
 Exit codes:
-  0    everything is in order; there may be warnings
+  0    no problems; there may be warnings
   1    there is a problem: some tasks will fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
@@ -114,13 +114,13 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     let warnings = diagnosis.count(Level::Warning);
     let words = match (diagnosis.interrupted, problems, warnings) {
         (Some(signal), ..) => format!(
-            "Interrupted by {}; the rest was not examined.",
+            "Interrupted by {}; the remaining checks were not made.",
             signal.name()
         ),
-        (None, 0, 0) => "All is well.".to_owned(),
-        (None, 0, _) => format!("It will do. Warnings: {warnings}."),
+        (None, 0, 0) => "No problems.".to_owned(),
+        (None, 0, _) => format!("No problems. Warnings: {warnings}."),
         (None, _, _) => {
-            format!("Something is wrong. Problems: {problems}, warnings: {warnings}.")
+            format!("Problems: {problems}, warnings: {warnings}.")
         }
     };
     let not_ready = diagnosis.not_ready();
@@ -129,8 +129,8 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     }
     let all = diagnosis.capabilities();
     let ready = format!(
-        "Ready: {} of {all} capabilities. Not ready: {}. Tasks that name one of these fail until it is set up; all \
-         others run.",
+        "Ready: {} of {all} capabilities. Not ready: {}. Tasks that name one of these capabilities fail until \
+         it is set up; all other tasks can be performed.",
         all - not_ready.len(),
         not_ready.join(", ")
     );

@@ -24,8 +24,8 @@ pub(super) struct HistoryArgs {
     /// Show only steps that contain this word in their request, answer or names
     #[arg(long, value_name = "WORD")]
     grep: Option<String>,
-    /// State why this task or step ran although its request was recorded, or why it was answered from the
-    /// ledger
+    /// State why this task or step was performed although its request was recorded, or why it was answered from
+    /// the ledger
     #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit"])]
     why: Option<String>,
     #[command(flatten)]
@@ -91,7 +91,7 @@ fn head(page: &Page, desk: &Desk) -> String {
             parts.push(words::line(&opened.profile));
             parts.push(words::line(&opened.context));
         }
-        None => parts.push("before oneact".to_owned()),
+        None => parts.push("recorded before oneact".to_owned()),
     }
     let opened = page.opened.as_ref().map(|opened| opened.opened_at.as_str());
     if let Some(day) = first.or(opened).and_then(|at| desk.moment(at)) {
@@ -201,7 +201,7 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
 fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
     let shown = page.steps.len() as u64;
     let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
-        (Some(word), _) if shown == 0 => vec![format!("no step holds `{}`", words::line(word))],
+        (Some(word), _) if shown == 0 => vec![format!("no step contains `{}`", words::line(word))],
         (None, earlier @ 1..) => vec![format!(
             "{earlier} earlier steps are not shown; --limit 0 shows all"
         )],
@@ -210,12 +210,12 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
     for open in &page.open {
         let (operation, since) = (words::line(&open.operation_id), desk.clock(&open.since));
         lines.push(match open.how {
-            How::AtWork => format!("at work since {since}: {operation}"),
+            How::AtWork => format!("running since {since}: {operation}"),
             How::Died => {
-                format!("died at work, begun {since}: {operation}; the same task can be sent again")
+                format!("ended without an answer, started {since}: {operation}; the same task can be sent again")
             }
             How::Unknown => {
-                format!("may or may not have happened, begun {since}: {operation}; look, then:")
+                format!("outcome unknown, started {since}: {operation}; find out whether it happened, then:")
             }
         });
         if open.how == How::Unknown {
@@ -239,7 +239,7 @@ fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> 
 /// The widest name in columns for which the texts after the names are aligned.
 const NAME: usize = 30;
 
-/// `task_8 CAP-PRE-002 (#7) ran, although #3 has the same request, because …`
+/// `task_8 CAP-PRE-002 (#7) was performed although #3 has the same request, because …`
 fn because(whole: &Whole, columns: usize) -> String {
     let row = &whole.step.row;
     let action = row.action_type.as_deref().unwrap_or("a step");
@@ -251,19 +251,19 @@ fn because(whole: &Whole, columns: usize) -> String {
     let name = name.unwrap_or_default();
     let verb = match (&whole.decision, before) {
         (Decision::Ran { why, .. }, Some(before)) if why.name() == "retry" => {
-            format!("ran again after #{before}, because")
+            format!("was performed again after #{before}, because")
         }
         (Decision::Ran { .. }, Some(before)) => {
-            format!("ran, although #{before} has the same request, because")
+            format!("was performed although #{before} has the same request, because")
         }
         (Decision::Answered { .. }, Some(before)) => {
-            format!("did not run: its answer is that of #{before}, because")
+            format!("was not performed and repeated the answer of #{before}, because")
         }
-        (Decision::Answered { .. }, None) => "did not run, because".to_owned(),
+        (Decision::Answered { .. }, None) => "was not performed, because".to_owned(),
         (Decision::History, _) => {
             return hanging(&format!("{subject}: {reason}"), columns, 2) + "\n";
         }
-        (Decision::Ran { .. } | Decision::Other(_), _) => "ran, because".to_owned(),
+        (Decision::Ran { .. } | Decision::Other(_), _) => "was performed, because".to_owned(),
     };
     let mut lines = vec![(name, reason)];
     let differences = words::differences(&whole.decision).iter();

@@ -82,7 +82,7 @@ Check the setup, then perform a first task:
          "input_refs_resolved": [{{"ref_id": "src_1", "status": "reference",
          "storage_uri": "https://example.com/video"}}]}}' | oneact
 
-Comments in catalog.toml explain its keys. At its end is an example of a server of your own.
+Comments in catalog.toml explain its keys. An example of your own server is at its end.
 "#
     )
 }

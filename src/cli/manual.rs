@@ -20,12 +20,12 @@ pub(super) struct SchemaArgs {
 const SCHEMAS: [(&str, &str, &str); 5] = [
     (
         "task",
-        "what goes in: a dispatch message, a wrapped task, or a bare one",
+        "the input: a dispatch message, a wrapped task or a bare task",
         include_str!("../../schemas/task.schema.json"),
     ),
     (
         "envelope",
-        "what comes out: the ADL envelope",
+        "the output: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
     ),
     (
@@ -35,12 +35,12 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
     ),
     (
         "doctor",
-        "what `oneact doctor --json` prints",
+        "the output of `oneact doctor --json`",
         include_str!("../../schemas/doctor.schema.json"),
     ),
     (
         "ledger",
-        "what `oneact history`, `show` and `replay` print as JSON",
+        "the output of `oneact history`, `show` and `replay` as JSON",
         include_str!("../../schemas/ledger.schema.json"),
     ),
 ];

@@ -20,7 +20,7 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
     let found = match fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(format!("{what} {path} cannot be looked at: {error}")),
+        Err(error) => return Err(format!("{what} {path} cannot be examined: {error}")),
     };
     let (us, owner, group) = (host::user_id(), found.uid(), found.gid());
     let trusted = [Some(us), Some(0), host::user_behind_sudo()];
@@ -38,12 +38,12 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
                 "an access control list lets others write to it (`getfacl` shows it)".to_owned()
             }
             Err(error) => format!(
-                "whether an access control list lets others write to it cannot be read ({error})"
+                "it cannot be checked whether an access control list lets others write to it ({error})"
             ),
         }
     };
     Err(format!(
-        "{what} {path} was found, not named, and {why}: whoever can write there decides what is run. If you trust it, name it: {name_it}"
+        "{what} {path} was not named explicitly, and {why}. Anyone who can write to it decides which programs are run. If you trust it, name it with {name_it}"
     ))
 }
 

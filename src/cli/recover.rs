@@ -55,7 +55,7 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
     let text = if args.json {
         json!({ "settled": settled.told }).to_string() + "\n"
     } else if settled.told.is_empty() {
-        "Nothing was left unfinished.\n".to_owned()
+        "No plan is unfinished.\n".to_owned()
     } else {
         let lines = settled.told.iter().map(|line| visible(line) + "\n");
         lines.collect()
@@ -79,11 +79,15 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         return Consent::Given;
     }
     if !io::stdin().is_terminal() {
-        let _ = writeln!(stderr, "There is no terminal to ask at; --yes agrees.");
+        let _ = writeln!(
+            stderr,
+            "oneact cannot ask without a terminal. Use --yes to make these changes."
+        );
         return Consent::Refused;
     }
     let mut answer = String::new();
-    let read = write!(stderr, "Do it? [y/N] ").and_then(|()| io::stdin().read_line(&mut answer));
+    let read = write!(stderr, "Make these changes? [y/N] ")
+        .and_then(|()| io::stdin().read_line(&mut answer));
     match (read, answer.trim()) {
         (Ok(_), "y" | "Y" | "yes") => Consent::Given,
         _ => Consent::Refused,

@@ -88,7 +88,7 @@ fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop
     let why = if words::pruned(&row) {
         format!("was pruned; its SHA-256 was {}", row.response_sha256)
     } else {
-        "is not in the record".to_owned()
+        "is not in the ledger".to_owned()
     };
     Err(stop(1)(format!("the answer of #{step} {why}")))
 }
@@ -150,7 +150,7 @@ fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("too many links"))
+    Err(io::Error::other("too many symbolic links"))
 }
 
 fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<ExitCode, Stop> {
@@ -174,7 +174,7 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
     let repeated = if whole.sealed || row.state.is_none() {
         repeat(row, &desk.project, host, run)
     } else {
-        let why = "no link of the ledger seals it as it is; see `oneact verify`";
+        let why = "no link of the ledger seals this step; see `oneact verify`";
         Repeated::Refused(why.to_owned())
     };
     host.interrupts().stand_down();
@@ -226,13 +226,13 @@ const VALUE: usize = 120;
 
 fn compared(row: &Row, found: &Comparison) -> String {
     let acts = match found.effects {
-        Effects::None => "changes nothing",
+        Effects::None => "is read-only",
         Effects::Idempotent | Effects::Once => "is idempotent",
     };
     let action = words::line(row.action_type.as_deref().unwrap_or("the step"));
     let columns = columns();
     let title = format!(
-        "{action} {acts}; done again in the session {}",
+        "{action} {acts}; it was performed again in the session {}",
         found.session_id
     );
     let same: Vec<String> = found

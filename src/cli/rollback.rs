@@ -83,11 +83,11 @@ fn told(answer: &Answer) -> String {
         (None, _) => lines.push("Undone.".to_owned()),
         (Some(failure), State::Rejected) => {
             lines.push(format!(
-                "Not undone; nothing was changed. {}",
+                "The plan was not undone, and nothing was changed. {}",
                 failure.message
             ));
         }
-        (Some(failure), _) => lines.push(format!("Not undone. {}", failure.message)),
+        (Some(failure), _) => lines.push(format!("The plan was not undone. {}", failure.message)),
     }
     lines.extend(outcome.reasoning.iter().chain(&outcome.notes).cloned());
     if let Some(reports) = &outcome.reports {

@@ -24,8 +24,9 @@ pub(super) struct SelftestArgs {
 }
 
 pub(super) const EXIT_CODES: &str = "\
-A plan on a small tree is killed, and its calls fail, at hundreds of points; after each the next
-start recovers, and the tree must be as before or as asked. A power cut is not among them.
+The test applies a plan to a small tree. It kills the plan, or makes a call fail, at hundreds of points.
+After each point, the next start recovers the plan. Then the tree must be completely unchanged or
+completely changed. The test does not simulate a power failure.
 
 Exit codes:
   0    the tree was correct each time
@@ -62,7 +63,7 @@ fn swept(sweep: &Sweep) -> String {
         old,
         new,
     } = sweep;
-    format!("{name:<16}{points:>5} points: {old} as before, {new} as asked\n")
+    format!("{name:<16}{points:>5} points: {old} unchanged, {new} completely changed\n")
 }
 
 fn ending(verdict: &Verdict) -> String {

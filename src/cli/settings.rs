@@ -105,7 +105,7 @@ impl PlaceArgs {
         // The path has no `..` and no links, so that the URIs of assets do not depend on how the root was named.
         let root = root.canonicalize_utf8().unwrap_or(root);
         if found {
-            owner::ours(&root, "the root", "--root DIR, or $ONEACT_ROOT")?;
+            owner::ours(&root, "the root", "--root DIR or $ONEACT_ROOT")?;
         }
         let (catalog, why) = match &self.catalog {
             Some(path) => (here.join(path), "as --catalog says"),
@@ -135,7 +135,7 @@ fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
     let dir = root.join(".oneact");
     if dir.is_symlink() {
         return Err(format!(
-            "the state directory {dir} is a symbolic link; name the directory that it leads to: {NAME_IT}"
+            "the state directory {dir} is a symbolic link; name its target with {NAME_IT}"
         ));
     }
     if found {

@@ -56,7 +56,7 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         Some(answer) => failed(answer),
         None => row.fault.iter().map(|fault| words::line(fault)).collect(),
     };
-    let pruned = "request and answer were removed; their hashes stay";
+    let pruned = "the request and the answer were removed; their hashes remain";
     let facts = [
         ("asked", vec![asked(row, profile, desk)]),
         ("session", vec![session]),
@@ -71,10 +71,10 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
             Vec::from_iter(words::pruned(row).then(|| pruned.to_owned())),
         ),
         (
-            "given",
+            "again",
             match again.as_slice() {
                 [] => Vec::new(),
-                again => vec![format!("again to {}", again.join(", "))],
+                again => vec![format!("returned as {}", again.join(", "))],
             },
         ),
     ];

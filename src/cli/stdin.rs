@@ -43,7 +43,7 @@ pub(super) fn read(
     let stdin = rustix::stdio::stdin();
     if stdin.is_terminal() {
         tracing::warn!(
-            "reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)"
+            "reading a task from the terminal; press Ctrl-D to end it (see `oneact --help`)"
         );
     }
     let failed = |error: io::Error| {
@@ -55,7 +55,7 @@ pub(super) fn read(
     let mut bytes = Vec::with_capacity(BLOCK);
     loop {
         if wait(wake, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
-            let message = "the task did not arrive whole within --timeout; close stdin after it";
+            let message = "the task was not complete within the time of --timeout; close stdin after the task";
             return Err(Failure::new(Fault::ToolTimeout, message));
         }
         if let Some(interrupt) = host.interrupts().caught() {
@@ -123,7 +123,7 @@ fn regular(path: &Utf8Path) -> io::Result<Vec<u8>> {
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)?;
     if !file.metadata()?.is_file() {
-        let message = "it is no regular file; give the task on stdin";
+        let message = "it is not a regular file; give the task on stdin";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let mut bytes = Vec::new();

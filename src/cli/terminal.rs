@@ -90,7 +90,7 @@ fn text(preview: &Preview, line: impl FnMut(&str) -> String) -> String {
     let mut lines: Vec<String> = preview.diff.lines().map(line).collect();
     lines.push(String::new());
     lines.push(format!(
-        "Nothing was changed. To do exactly this: oneact --expect {}\n",
+        "Nothing was changed. To make exactly this change: oneact --expect {}\n",
         preview.hash
     ));
     lines.join("\n")

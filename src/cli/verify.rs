@@ -24,7 +24,7 @@ pub(super) struct VerifyArgs {
     /// A file with anchors: lines of --anchor-out, envelopes, or both
     #[arg(long, value_name = "FILE")]
     anchor: Option<Utf8PathBuf>,
-    /// Print the last link as one line of JSON, as an anchor that you keep elsewhere (git, mail, a log)
+    /// Print the last link as one line of JSON: an anchor, to be kept elsewhere (git, mail, a log)
     #[arg(long, conflicts_with = "json")]
     anchor_out: bool,
     /// An allowed-signers file (man ssh-keygen) or a public key. The head must be signed by one of these keys
@@ -40,8 +40,8 @@ pub(super) struct VerifyArgs {
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    unchanged, as far as oneact can know
-  1    broken
+  0    no change was found
+  1    the ledger is broken
   2    there is no ledger, or the ledger, an anchor or a key cannot be read";
 
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
@@ -78,13 +78,13 @@ fn told(verdict: &Verdict, host: &Host) -> String {
     };
     if verdict.unknown > 0 {
         lines.push(format!(
-            "may or may not have happened, `oneact resolve` settles it: {} operations",
+            "operations with an unknown outcome, which `oneact resolve` settles: {}",
             grouped(verdict.unknown)
         ));
     }
     if verdict.outside > 0 {
         lines.push(format!(
-            "of before oneact, outside the chain, with nothing to vouch for them: {} rows",
+            "rows recorded before oneact, which no link seals: {}",
             grouped(verdict.outside)
         ));
     }
@@ -140,33 +140,33 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
             ));
         }
         HeadSays::Unsigned { .. } => lines.push(
-            "the head file agrees; it is not signed, so whoever can write the ledger can write it"
+            "the head file agrees, but it is not signed: anyone who can write to the ledger can also write to it"
                 .to_owned(),
         ),
         HeadSays::Unchecked { .. } => lines.push(
-            "the head file agrees; its signature was not checked: name a public key with --signers"
+            "the head file agrees, but its signature was not checked: name a public key with --signers"
                 .to_owned(),
         ),
         HeadSays::Nothing => lines.push("there is no head file".to_owned()),
         HeadSays::Unreadable => lines.push(
-            "the head file cannot be read: what it said of the newest links is lost. Unless it is empty, runs with effects are refused until it is removed"
+            "the head file cannot be read, so the newest link that it named is not known. Unless the file is empty, requests with effects are refused until it is removed"
                 .to_owned(),
         ),
     }
     let alone = verdict.alone();
     if alone == verdict.links {
         lines.push(
-            "nothing outside vouches for it: someone able to write this ledger could have removed its newest links, or rewritten all of it"
+            "no anchor confirms the ledger: anyone who can write to it could have removed its newest links or rewritten all of it"
                 .to_owned(),
         );
     } else if alone == 1 {
         lines.push(
-            "the newest link is not anchored yet: someone able to write this ledger could still remove it"
+            "no anchor confirms the newest link yet: anyone who can write to the ledger could still remove it"
                 .to_owned(),
         );
     } else if alone > 1 {
         lines.push(format!(
-            "{} newer links are not anchored yet: someone able to write this ledger could still remove them",
+            "no anchor confirms the newest {} links yet: anyone who can write to the ledger could still remove them",
             grouped(alone)
         ));
     }

@@ -67,7 +67,7 @@ impl Watched {
         let watched = Arc::clone(self);
         let watch = thread::Builder::new().name("watch".to_owned());
         if let Err(error) = watch.spawn(move || watched.end()) {
-            tracing::warn!("nothing watches over the end of this run: {error}");
+            tracing::warn!("cannot start the thread that ends an overdue run: {error}");
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     let program = spec.argv.first().map_or("", String::as_str);
     let (mut found, shown) = if program.contains('/') {
         let path = spec.cwd.join(program);
-        let shown = format!("{program} is not there (looked for {path})");
+        let shown = format!("{program} does not exist (oneact looked for {path})");
         (vec![path], shown)
     } else {
         let shown = format!("`{program}` is in no directory of PATH");
@@ -32,7 +32,7 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
         return Err(Finding::problem(
             &about,
             Kind::CommandNotExecutable,
-            format!("its command {path} is no program that this user may execute"),
+            format!("its command {path} is not a program that this user may execute"),
             format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
         ));
     }
@@ -40,7 +40,7 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
         &about,
         Kind::CommandMissing,
         format!("its command {shown}"),
-        format!("install it, or put the command of a server you have into {entry}"),
+        format!("install it, or write the command of an installed server into {entry}"),
     );
     Err(if named {
         missing

@@ -73,8 +73,10 @@ impl Doctor<'_> {
             self.note(Finding::problem(
                 &about,
                 Kind::ProtocolWrong,
-                format!("its entry says `protocol = \"{declared}\"`, but it speaks {spoken}"),
-                format!("take `protocol` out of [server.{}]", spec.name),
+                format!(
+                    "its entry says `protocol = \"{declared}\"`, but the server speaks {spoken}"
+                ),
+                format!("remove `protocol` from [server.{}]", spec.name),
             ));
             inspection = better;
         }
@@ -102,7 +104,7 @@ impl Doctor<'_> {
                 about,
                 Kind::VariableUnset,
                 format!("it needs the environment variable {name}, which is not set"),
-                format!("export {name}, or take it out of `env_pass` in {entry}"),
+                format!("export {name}, or remove it from `env_pass` in {entry}"),
             ));
         }
         if !unset.is_empty() {
@@ -120,8 +122,8 @@ impl Doctor<'_> {
             self.note(Finding::problem(
                 about,
                 Kind::DirectoryMissing,
-                format!("its working directory {} is not there", spec.cwd),
-                format!("make it, or correct `cwd` in {entry}"),
+                format!("its working directory {} does not exist", spec.cwd),
+                format!("create it, or correct `cwd` in {entry}"),
             ));
             return None;
         }
@@ -129,9 +131,9 @@ impl Doctor<'_> {
             self.note(Finding::warning(
                 about,
                 Kind::ColdStart,
-                format!("`{program}` may look for its package, or fetch it, at every start"),
+                format!("`{program}` may search for its package, or download it, at every start"),
                 format!(
-                    "install the package and name its program in {entry}: starts are then quick, and always the same version"
+                    "install the package and name its program in {entry}: then every start is fast and uses the same version"
                 ),
             ));
         }
@@ -189,7 +191,7 @@ impl Doctor<'_> {
                     about,
                     Kind::ServerFailed,
                     of_it(&error.to_string(), &spec.name),
-                    format!("see what it does when started by hand: {by_hand}"),
+                    format!("start it by hand to see the error: {by_hand}"),
                 )
                 .with(last(&report.stderr_tail))
             }
@@ -199,11 +201,11 @@ impl Doctor<'_> {
                 about,
                 Kind::Slow,
                 format!(
-                    "it was ready only after {}, of the {} it has",
+                    "it was ready only after {}; the limit is {}",
                     time(ready_after),
                     time(spec.startup_timeout)
                 ),
-                format!("raise `startup_timeout` in {entry}: a busy machine needs more"),
+                format!("raise `startup_timeout` in {entry}: a busy machine needs more time"),
             ));
         }
         let noise = &report.stdout_noise;
@@ -214,10 +216,10 @@ impl Doctor<'_> {
                 about,
                 Kind::Noise,
                 format!(
-                    "it writes to stdout what is no message of the protocol: {}",
+                    "it writes output to stdout that is not a protocol message: {}",
                     count(lines, "line", "lines")
                 ),
-                "it is left out here, but other clients may stumble; have the server log to stderr",
+                "oneact ignores this output, but other clients may fail; make the server log to stderr",
             );
             self.note(finding.with(sample.collect()));
         }
@@ -226,11 +228,11 @@ impl Doctor<'_> {
                 about,
                 Kind::EndIgnored,
                 format!(
-                    "it did not end within {} of the end of its stdin and had to be signalled",
+                    "it did not end within {} after its stdin was closed, and was ended by a signal",
                     time(spec.shutdown_grace)
                 ),
                 format!(
-                    "raise `shutdown_grace` in {entry} if it has something to finish; it is ended all the same"
+                    "raise `shutdown_grace` in {entry} if the server needs more time to finish; oneact ends it in any case"
                 ),
             ));
         }
@@ -242,10 +244,10 @@ impl Doctor<'_> {
                 about,
                 Kind::LeftBehind,
                 format!(
-                    "it left processes behind, which were ended: {}",
+                    "it left processes behind, which oneact ended: {}",
                     processes.join(", ")
                 ),
-                "nothing, unless they are meant to stay: oneact ends them with each run",
+                "no action is needed, unless they are meant to keep running: oneact ends them with each run",
             ));
         }
     }

@@ -37,7 +37,8 @@ impl Doctor<'_> {
         findings.extend(pair.programs(tool, spec));
         if findings.is_empty() {
             let (tool, server) = (&entry.tool, &entry.server);
-            let what = format!("`{tool}` of {server} is there and takes its parameters");
+            let what =
+                format!("`{tool}` of {server} exists and accepts the parameters of the entry");
             findings.push(Finding::good(&pair.about, Kind::ToolGood, what));
         }
         let asked = self.setup.capabilities.contains(&entry.id);
@@ -57,10 +58,10 @@ impl Pair<'_> {
         let remedy = match near(tool, &available).first() {
             Some(first) => format!("did you mean `{first}`? correct `tool` in {at}"),
             None if available.is_empty() => {
-                "it lists no tools at all; look at how it is started".to_owned()
+                "the server lists no tools; check how it is started".to_owned()
             }
             None => format!(
-                "correct `tool` in {at}, or name a server there that has it; this one has {}",
+                "correct `tool` in {at}, or name a server that has this tool; the tools of this server: {}",
                 some(&available)
             ),
         };
@@ -76,7 +77,7 @@ impl Pair<'_> {
             return Finding::good(&self.about, Kind::ToolPin, what);
         };
         let Some(drift) = pinned.pin.drift(pin.clone()) else {
-            let what = format!("`{name}` is as it was pinned: {pin}");
+            let what = format!("`{name}` matches its pin: {pin}");
             return Finding::good(&self.about, Kind::ToolPin, what);
         };
         Finding {
@@ -87,9 +88,9 @@ impl Pair<'_> {
             ..Finding::problem(
                 &self.about,
                 Kind::ToolChanged,
-                format!("`{name}` is not as it was pinned: {drift}"),
+                format!("`{name}` does not match its pin: {drift}"),
                 format!(
-                    "find out what has changed, then put the new pin into {}",
+                    "find out what has changed, then write the new pin into {}",
                     self.at
                 ),
             )
@@ -99,7 +100,7 @@ impl Pair<'_> {
     /// Compares the entry's parameters with the tool's input schema.
     fn parameters(&self, schema: Option<&Value>) -> Vec<Finding> {
         let unusable = match schema.map(jsonschema::validator_for) {
-            None => Some("it has none".to_owned()),
+            None => Some("the tool has no schema".to_owned()),
             Some(Err(error)) => Some(error.to_string()),
             Some(Ok(_)) => None,
         };
@@ -115,11 +116,11 @@ impl Pair<'_> {
                 &self.about,
                 Kind::ToolSchemaUnusable,
                 format!(
-                    "the input schema of `{}` cannot be used, and the entry has none: {reason}",
+                    "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
                     self.entry.tool
                 ),
                 format!(
-                    "add a `parameter_schema_for_action` to {}, and report it to the server's author",
+                    "add a `parameter_schema_for_action` to {}, and report the error to the author of the server",
                     self.at
                 ),
             )
@@ -150,15 +151,15 @@ impl Pair<'_> {
             .map(|name| {
                 let what = if level == Level::Problem {
                     format!(
-                        "`{tool}` refuses the parameter `{name}`: its input schema does not know it"
+                        "`{tool}` refuses the parameter `{name}`: its input schema does not contain it"
                     )
                 } else {
-                    format!("the input schema of `{tool}` does not know the parameter `{name}`")
+                    format!("the input schema of `{tool}` does not contain the parameter `{name}`")
                 };
                 let remedy = match near(&name, &known).first() {
                     Some(first) => format!("did you mean `{first}`? correct `{name}` in {at}"),
                     None => format!(
-                        "take `{name}` out of {at}, or look for a newer version of the server"
+                        "remove `{name}` from {at}, or look for a newer version of the server"
                     ),
                 };
                 Finding {
@@ -185,19 +186,19 @@ impl Pair<'_> {
         };
         let closed = own.value.get("additionalProperties") == Some(&Value::Bool(false));
         let finding = |name: &str| {
-            let what = format!("`{}` requires `{name}`, which the entry", entry.tool);
+            let what = format!("`{}` requires `{name}`, but the entry", entry.tool);
             if closed && own.property(name).is_none() {
                 Finding::problem(
                     &self.about,
                     Kind::ParameterMissing,
-                    format!("{what} neither fills nor lets a task say"),
+                    format!("{what} neither sets it nor allows a task to set it"),
                     format!("add `{name}` to `bind`, `defaults` or the schema of {at}"),
                 )
             } else {
                 Finding::warning(
                     &self.about,
                     Kind::ParameterMissing,
-                    format!("{what} lets a task leave out"),
+                    format!("{what} allows a task to leave it out"),
                     format!("require `{name}` in the schema of {at}, or give it a default"),
                 )
             }
@@ -220,10 +221,10 @@ impl Pair<'_> {
                 &self.about,
                 Kind::ProgramMissing,
                 format!(
-                    "`{}` starts the program `{program}`, which is in no directory of its server's PATH",
+                    "`{}` starts the program `{program}`, which is in no directory of the PATH of its server",
                     tool.name
                 ),
-                format!("install {install}, or put it on the server's PATH with `env`"),
+                format!("install {install}, or add it to the PATH of the server with `env`"),
             )
             .with(vec![format!("PATH={}", command::search_path(spec))])
         };
@@ -254,7 +255,7 @@ impl Pair<'_> {
                         !better
                     ),
                     format!(
-                        "ask the server's author who is right; `effects` of {} decide whether a lost call may be repeated",
+                        "ask the author of the server which is correct; the `effects` of {} decide whether a lost call may be repeated",
                         self.at
                     ),
                 )

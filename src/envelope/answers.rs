@@ -18,7 +18,7 @@ pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     if responses.is_none() && request_state.is_none() {
         if requests.is_some() {
             return Err(shape(
-                "`input_requests` stands beside answers to them; add `input_responses`, or leave it out",
+                "`input_requests` is given without answers; add `input_responses`, or leave it out",
             ));
         }
         return Ok(match accepts {
@@ -28,7 +28,7 @@ pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     }
     if accepts == Some(false) {
         return Err(shape(
-            "the task has answers (`input_responses`, `request_state`) and says `accepts_input: false`; leave one out",
+            "the task contains answers (`input_responses`, `request_state`) but says `accepts_input: false`; leave one out",
         ));
     }
     Ok(Input::Given(Given {
@@ -63,8 +63,8 @@ fn response(value: &Value) -> Result<Response, String> {
         Value::Object(answer) if answer.contains_key("roots") => roots(answer)?,
         _ => {
             return Err(
-                "is no answer: a person's has `action` (accept, decline or cancel), a model's `role`, a list of roots \
-                 `roots`"
+                "is not an answer: the answer of a person has `action` (accept, decline or cancel), that of a \
+                 model has `role`, and a list of roots has `roots`"
                     .to_owned(),
             );
         }
@@ -81,16 +81,16 @@ fn elicited(answer: &Map<String, Value>) -> Result<Elicited, String> {
     let content = match answer.get("content") {
         None => None,
         Some(Value::Object(content)) => Some(content.clone()),
-        Some(_) => return Err("has a `content` that is no object".to_owned()),
+        Some(_) => return Err("has a `content` that is not an object".to_owned()),
     };
     match (answer.get("action").and_then(Value::as_str), content) {
         (Some("accept"), content) => Ok(Elicited::Accepted(content)),
         (Some("decline"), None) => Ok(Elicited::Declined),
         (Some("cancel"), None) => Ok(Elicited::Cancelled),
         (Some("decline" | "cancel"), Some(_)) => {
-            Err("has `content`, which only goes with `action` accept".to_owned())
+            Err("has `content`, which is allowed only with `action` accept".to_owned())
         }
-        _ => Err("has an `action` that is none of accept, decline, cancel".to_owned()),
+        _ => Err("has an `action` that is not accept, decline or cancel".to_owned()),
     }
 }
 
@@ -104,7 +104,7 @@ fn sampled(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
         || !answer.get("model").is_some_and(Value::is_string)
     {
         return Err(
-            "is no model's answer: it needs `role` (assistant or user), `content` and `model`"
+            "is not the answer of a model: it needs `role` (assistant or user), `content` and `model`"
                 .to_owned(),
         );
     }
@@ -117,14 +117,14 @@ fn roots(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
     let root = |root: &Value| root.get("uri").is_some_and(Value::is_string);
     match answer.get("roots") {
         Some(Value::Array(roots)) if roots.iter().all(root) => Ok(ResponseKind::Roots),
-        _ => Err("is no list of roots: each needs a `uri`".to_owned()),
+        _ => Err("is not a list of roots: each root needs a `uri`".to_owned()),
     }
 }
 
 fn only(answer: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     match answer.keys().find(|key| !known.contains(&key.as_str())) {
         Some(stranger) => Err(format!(
-            "has `{}`, which is none of {}",
+            "has `{}`, which is not one of {}",
             stranger.escape_debug(),
             known.join(", ")
         )),
@@ -145,7 +145,7 @@ fn question(value: &Value) -> Result<Question, String> {
         Some("sampling/createMessage") => Ok(Question::Sampling),
         Some("roots/list") => Ok(Question::Roots),
         _ => Err(
-            "is no question; send back what `waiting.input_requests` said, or leave it out"
+            "is not a question; send `waiting.input_requests` back as it was received, or leave it out"
                 .to_owned(),
         ),
     }

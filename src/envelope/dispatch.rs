@@ -33,7 +33,7 @@ pub(super) fn read(
     let carried = plans::carried(object, parameters.first().unwrap_or(&Map::new()))?;
     let attempt = match object.get("attempt") {
         None | Some(Value::Null) => {
-            notes.push("The task names no attempt; it was taken as the first.".to_owned());
+            notes.push("The task states no attempt; it counts as the first attempt.".to_owned());
             1
         }
         Some(value) => {
@@ -88,19 +88,19 @@ fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
         return Err(Failure::new(
             Fault::LimitExceeded,
             format!(
-                "`capability_ids` names {} steps, and a task can have {MAX_STEPS}; send them as several tasks",
+                "`capability_ids` contains {} capabilities, but a task can have at most {MAX_STEPS}; send them as several tasks",
                 ids.len()
             ),
         ));
     }
     let text = |id: &Value| match id {
         Value::String(id) if id.len() > LONGEST_ID => Err(shape(format!(
-            "an id in `capability_ids` has {} bytes, and can have {LONGEST_ID}",
+            "an id in `capability_ids` has {} bytes, but can have at most {LONGEST_ID}",
             id.len()
         ))),
         Value::String(id) if !id.is_empty() => Ok(id.clone()),
         _ => Err(shape(
-            "`capability_ids` must be an array of strings that are not empty",
+            "`capability_ids` must be an array of non-empty strings",
         )),
     };
     ids.iter().map(text).collect()
@@ -198,7 +198,7 @@ fn parameters(
     let said = said.unwrap_or(&none);
     if let Some(stranger) = said.keys().find(|key| !ids.contains(key)) {
         return Err(shape(format!(
-            "`parameters` of a task with several capabilities has one object per capability id; `{stranger}` is none of them"
+            "`parameters` of a task with several capabilities must contain one object per capability id; `{stranger}` is not one of these ids"
         )));
     }
     let own = |id: &String| match said.get(id) {
@@ -229,8 +229,7 @@ pub(super) fn read_request(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
-    let id =
-        action_id(object).ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
+    let id = action_id(object).ok_or_else(|| shape("`actionId` must be a non-empty string"))?;
     let args = optional(object, "args", "an object", Value::as_object)?;
     let args = args.cloned().unwrap_or_default();
     optional_text(object, "taskId")?;

@@ -74,7 +74,7 @@ pub(super) fn multiple(what: &str) -> Failure {
 pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
     match object.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
-        Some(_) => Err(shape(format!("`{key}` must be a string that is not empty"))),
+        Some(_) => Err(shape(format!("`{key}` must be a non-empty string"))),
         None => Err(shape(format!("`{key}` is missing"))),
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         .filter_map(|(shape, path, task)| Some((shape, path, task?)));
     let Some((shape, path, task)) = tasks.next() else {
         return Err(shape(
-            "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
+            "the input is not a task that oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
              and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
         ));
     };
@@ -139,7 +139,7 @@ fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure>
     match around.into_iter().find(|key| task.contains_key(*key)) {
         None => Ok(()),
         Some(key) => Err(shape(format!(
-            "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
+            "`{key}` is inside {place}, where it has no meaning; move it to the top level of the message"
         ))),
     }
 }

@@ -105,7 +105,7 @@ fn next(outcome: &Outcome) -> Vec<Value> {
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
         (Some(waiting), _) => ("answer", "high", waiting.resume),
         // Nothing was tried, so the next task is still the same attempt.
-        (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again, later."),
+        (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again later."),
         (None, _) if failure.recoverable => (
             "retry",
             "medium",

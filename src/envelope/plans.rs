@@ -49,7 +49,7 @@ pub fn read_plan(bytes: &[u8]) -> Result<PlanOrder, Failure> {
     match &document {
         Value::Object(object) if is_plan(object) => read(object, &mut Vec::new()),
         _ => Err(shape(
-            "the file that the task refers to holds no plan: it must be an object with `action_plan` or `task_plan`",
+            "the file that the task refers to contains no plan: it must be an object with `action_plan` or `task_plan`",
         )),
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn carried(
 ) -> Result<Option<Carried>, Failure> {
     if task.contains_key("action_plan") {
         return Err(shape(
-            "`action_plan` stands beside `capability_ids`; put the whole plan under `task_plan`",
+            "`action_plan` is not allowed beside `capability_ids`; put the whole plan under `task_plan`",
         ));
     }
     let beside = fields::OF_PLANS
@@ -115,7 +115,7 @@ pub(super) fn validation(said: Option<&Value>) -> Validation {
         Some(Value::Bool(true)) => Validation::Approved,
         Some(Value::String(word)) if word == "APPROVED" => Validation::Approved,
         Some(Value::Bool(_) | Value::String(_) | Value::Number(_)) => Validation::Refused(format!(
-            "`protocol_validation` is {}, and neither true nor \"APPROVED\"",
+            "`protocol_validation` is {}, but must be true or \"APPROVED\"",
             said.unwrap_or(&Value::Null)
         )),
         Some(Value::Array(_) | Value::Object(_)) => {

@@ -15,7 +15,7 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
         State::Pending if outcome.waiting.is_none() => {
-            "The same task is being done by another run. Returning to dispatch agent."
+            "The same task is being performed by another run. Returning to dispatch agent."
         }
         State::Pending => "Task is waiting for input. Returning to dispatch agent.",
         State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
@@ -51,19 +51,21 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Planned => format!("{task} was resolved and checked; nothing was started"),
         State::Rejected => format!("{task} was rejected: {class}"),
         State::Failed => format!("{task} failed: {class}"),
-        State::Partial => format!("{task} was done in part: {class}"),
+        State::Partial => format!("{task} was performed in part: {class}"),
         State::RolledBack => format!("{task} was rolled back: {class}"),
         State::Pending if outcome.waiting.is_none() => {
-            format!("{task} is being done by another run")
+            format!("{task} is being performed by another run")
         }
-        State::Pending => format!("{task} waits for input"),
+        State::Pending => format!("{task} is waiting for input"),
         State::Cancelled => format!("{task} was cancelled"),
-        State::Reused => format!("{task} completed successfully; the result is an earlier one"),
-        State::Suppressed => format!("{task} was done before and was not done again"),
-        State::Replayed if outcome.failure.is_none() => {
-            format!("{task} was answered before; this is the same answer")
+        State::Reused => {
+            format!("{task} completed successfully; an earlier result is returned again")
         }
-        State::Replayed => format!("{task} was answered before, and had failed: {class}"),
+        State::Suppressed => format!("{task} was performed before and was not performed again"),
+        State::Replayed if outcome.failure.is_none() => {
+            format!("{task} was answered before; the same answer is returned again")
+        }
+        State::Replayed => format!("{task} was answered before with a failure: {class}"),
     }
 }
 
@@ -86,17 +88,19 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     });
     let executed = outcome.executed.join(", ");
     sentences.push(match outcome.state {
-        State::Done if executed.is_empty() => "The question was answered.".to_owned(),
+        State::Done if executed.is_empty() => "The query was answered.".to_owned(),
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
         State::Rejected => "Nothing was executed.".to_owned(),
         State::Failed => failed_at(outcome),
         State::Partial => {
-            format!("Execution of {executed} was completed in part; what was done stays done.")
+            format!("Execution of {executed} was completed in part; the completed part is kept.")
         }
         State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
         State::Pending if outcome.waiting.is_none() => "Nothing was executed.".to_owned(),
-        State::Pending => format!("Execution of {executed} waits for input; nothing was stored."),
+        State::Pending => {
+            format!("Execution of {executed} is waiting for input; nothing was stored.")
+        }
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
         State::Reused | State::Suppressed | State::Replayed => {
             "Nothing was executed: the answer is from the ledger.".to_owned()
@@ -121,7 +125,7 @@ fn failed_at(outcome: &Outcome) -> String {
             format!("Task execution failed during quality checks of {last}.")
         }
         (InvocationStatus::Success, _) => {
-            format!("Execution of {last} completed; what follows it failed.")
+            format!("Execution of {last} completed, but a later phase failed.")
         }
     }
 }

@@ -59,14 +59,14 @@ pub(super) fn read(
                 }))
             }
             _ => Err(shape(
-                "`payload.content` holds no plan: it must be an object with `action_plan` or `task_plan`",
+                "`payload.content` contains no plan: it must be an object with `action_plan` or `task_plan`",
             )),
         },
         (Some(other), _) => Err(shape(format!(
-            "`envelope.message_type` {other:?} asks for nothing that oneact does; it takes {MESSAGE_TYPES}"
+            "`envelope.message_type` {other:?} is not supported; oneact accepts {MESSAGE_TYPES}"
         ))),
         (None, _) => Err(shape(format!(
-            "`envelope.message_type` is missing beside `payload`; it is one of {MESSAGE_TYPES}"
+            "`envelope.message_type` is missing beside `payload`; oneact accepts {MESSAGE_TYPES}"
         ))),
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure>
         .as_str()
         .and_then(|text| text.parse::<Timestamp>().ok());
     let created = created.ok_or_else(|| {
-        shape("`envelope.created_at` must be a moment with an offset, e.g. 2026-02-24T10:00:00Z")
+        shape("`envelope.created_at` must be a time with an offset, e.g. 2026-02-24T10:00:00Z")
     })?;
     let seconds = ttl.as_i64().filter(|seconds| *seconds >= 0);
     let seconds = seconds
@@ -116,7 +116,9 @@ fn validation(
         })
     };
     if text("signature")?.is_some() {
-        notes.push("`validation.signature` was not checked: only the checksum was.".to_owned());
+        notes.push(
+            "`validation.signature` was not checked; only the checksum was checked.".to_owned(),
+        );
     }
     let validated_by = text("validated_by")?;
     let Some(checksum) = text("checksum")? else {
@@ -132,7 +134,7 @@ fn validation(
         None => Validation::Unsaid,
         Some(who) if VALIDATORS.contains(&who.as_str()) => Validation::Approved,
         Some(who) => Validation::Refused(format!(
-            "`validation.validated_by` is {who:?}, and only {} may validate",
+            "`validation.validated_by` is {who:?}, but only {} may validate",
             VALIDATORS.join(" or ")
         )),
     })
@@ -182,7 +184,7 @@ fn name(
         }
         let Some((_, make)) = names.iter().find(|(name, _)| name == key) else {
             return Err(shape(format!(
-                "`payload.content.{}` says nothing here; name the plan by one of `{listed}`",
+                "`payload.content.{}` has no meaning here; name the plan by one of `{listed}`",
                 key.escape_debug()
             )));
         };
@@ -191,12 +193,12 @@ fn name(
             .filter(|text| !text.is_empty())
             .ok_or_else(|| {
                 shape(format!(
-                    "`payload.content.{key}` must be a string that is not empty"
+                    "`payload.content.{key}` must be a non-empty string"
                 ))
             })?;
         if found.replace(make(text.to_owned())).is_some() {
             return Err(shape(format!(
-                "`payload.content` names the plan twice; give one of `{listed}`"
+                "`payload.content` names the plan twice; give only one of `{listed}`"
             )));
         }
     }
@@ -206,7 +208,7 @@ fn name(
     };
     found.or_else(of_payload).ok_or_else(|| {
         shape(format!(
-            "`payload.content` does not say which plan; give one of `{listed}`"
+            "`payload.content` does not name a plan; give one of `{listed}`"
         ))
     })
 }

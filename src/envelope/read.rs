@@ -136,7 +136,7 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
         None => Ok(()),
         Some((key, bytes)) => Err(shape(format!(
-            "`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"
+            "`{key}` has {bytes} bytes, but can have at most {LONGEST_NAME}"
         ))),
     }
 }
@@ -157,7 +157,7 @@ fn task_id(shown: &Value) -> Option<&str> {
 /// Checks `task_id` and `attempt` beside a plan. Both may be missing, but must be valid if they are given.
 fn named(found: &Found<'_>) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
-    let what = "a string that is not empty";
+    let what = "a non-empty string";
     optional(found.object, "task_id", what, text)?;
     let what = "a whole number of 1 or more";
     let number = |_: &Value| dispatch::attempt(found.value).map(|_| ());
@@ -174,8 +174,8 @@ impl Received {
             Some(end) => Err(Failure::new(
                 Fault::NotValidated,
                 format!(
-                    "the message has expired: `created_at` and `ttl_seconds` of its envelope gave it until {end}; send a \
-                     new one"
+                    "the message has expired: according to `created_at` and `ttl_seconds` of its envelope, it \
+                     was valid until {end}; send a new message"
                 ),
             )),
         }
@@ -264,7 +264,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         };
         problem = Some(shape(format!("`{field}` {why}")));
     } else if session.is_none() {
-        notes.push("The message names no session; one was made for this answer.".to_owned());
+        notes.push("The message names no session; oneact created one for this answer.".to_owned());
         if idempotency_key.is_some() {
             notes.push(
                 "The idempotency key has no effect, because it holds within a session.".to_owned(),
@@ -310,7 +310,7 @@ fn unusable(session: &str) -> Option<&'static str> {
             && !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
     };
     if !session.chars().any(seen) {
-        return Some("must hold something that can be seen");
+        return Some("must contain at least one visible character");
     }
     if session.starts_with('.') {
         return Some("must not start with `.`");
@@ -319,7 +319,9 @@ fn unusable(session: &str) -> Option<&'static str> {
         .chars()
         .any(|c| c == '/' || c == '\\' || c.is_control())
     {
-        return Some("must not hold slashes or control characters: it names a directory of assets");
+        return Some(
+            "must not contain slashes or control characters, because it names a directory of assets",
+        );
     }
     None
 }

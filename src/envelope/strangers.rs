@@ -242,7 +242,7 @@ fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
     match lost.next() {
         None => Ok(()),
         Some(key) => Err(shape(format!(
-            "`{key}` stands beside the task; move it into the task, next to `task_id`"
+            "`{key}` is outside the task; move it into the task, next to `task_id`"
         ))),
     }
 }
@@ -290,7 +290,7 @@ impl Keys {
         for key in &others {
             if let Some(meant) = self.meant(key) {
                 return Err(shape(format!(
-                    "{} is no key of {}; did you mean `{meant}`?",
+                    "{} is not a key of {}; did you mean `{meant}`?",
                     shown(key),
                     self.of
                 )));

@@ -25,7 +25,7 @@ pub enum JsonError {
     Empty,
     #[error("the input is larger than {} MiB; pass large data by reference", MAX_BYTES >> 20)]
     TooLarge,
-    #[error("the input holds more than {MAX_VALUES} JSON values; pass large data by reference")]
+    #[error("the input contains more than {MAX_VALUES} JSON values; pass large data by reference")]
     TooManyValues,
     #[error("the input starts with a byte order mark (U+FEFF); send plain UTF-8")]
     ByteOrderMark,

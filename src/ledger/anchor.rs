@@ -45,7 +45,7 @@ pub(crate) enum AnchorError {
     #[error("the anchor {path} cannot be read: {why}")]
     Unreadable { path: Utf8PathBuf, why: String },
     #[error(
-        "{path} holds no anchor: neither a line of `oneact verify --anchor-out` nor an envelope with `output.content.oneact.ledger`"
+        "{path} contains no anchor: neither a line of `oneact verify --anchor-out` nor an envelope with `output.content.oneact.ledger`"
     )]
     None { path: Utf8PathBuf },
 }
@@ -145,7 +145,7 @@ impl HeadFile {
         }
         let note = serde_json::from_slice(&bytes).ok().and_then(Note::of);
         note.map_or_else(
-            || Written::Unreadable("it is no line of oneact's".to_owned()),
+            || Written::Unreadable("it does not contain what oneact writes there".to_owned()),
             Written::Note,
         )
     }
@@ -177,7 +177,7 @@ impl HeadFile {
             Written::Unopened(why) => Err(Trouble::Unreachable.with(&head, why).into()),
             Written::Nothing | Written::Blank => {
                 tracing::warn!(
-                    "{head} is blank, as after a power failure: whether the ledger lost its newest links is not known"
+                    "{head} is blank, as after a power failure: it is not known whether the ledger lost its newest links"
                 );
                 Ok(())
             }
@@ -215,7 +215,7 @@ impl Ledger<'_> {
     /// logged.
     pub(super) fn publish(&mut self, head: &Head) {
         if let Err(why) = self.try_publish(head) {
-            tracing::warn!("{} was not brought up to date: {why}", self.head.path());
+            tracing::warn!("{} was not updated: {why}", self.head.path());
         }
     }
 
@@ -224,7 +224,7 @@ impl Ledger<'_> {
             Written::Nothing | Written::Blank => {}
             Written::Unreadable(why) => {
                 let why = format!(
-                    "it cannot be read ({why}). It is left as evidence; see `oneact verify`"
+                    "it cannot be read ({why}). It is kept as evidence; see `oneact verify`"
                 );
                 return Err(why.into());
             }
@@ -235,7 +235,7 @@ impl Ledger<'_> {
                 let held = read(&mut *self.store, |tx| tx.entry_hash(before.seq))?;
                 if held.as_ref() != Some(&before.entry_hash) {
                     let why = format!(
-                        "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
+                        "it names link {}, which the ledger does not contain. It is kept as evidence; see `oneact verify`",
                         before.seq
                     );
                     return Err(why.into());

@@ -92,12 +92,12 @@ impl Ledger<'_> {
                     let waited = begun.passed();
                     if waited >= ask.patience {
                         return Err(LedgerError::InFlight {
-                            operation: claim.operation_id,
+                            by: format!("operation {}", claim.operation_id),
                             waited: ask.patience,
                         });
                     }
                     tracing::info!(
-                        "{} is doing the same: it is waited for.",
+                        "Operation {} is performing the same request; this run waits for it.",
                         claim.operation_id
                     );
                     thread::sleep(pause.min(ask.patience.saturating_sub(waited)));
@@ -189,12 +189,10 @@ fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
         (None, None) => Ok(None),
         (Some(key), Some(_)) if said == Some(sha256(key)) => Ok(Some(key)),
         (None, Some(link)) => Err(tx.damaged(format!(
-            "its key for secrets is gone, which link {} made",
+            "its key for secrets, which link {} made, is missing",
             link.seq
         ))),
-        (Some(_), _) => {
-            Err(tx.damaged("its key for secrets is not the one that was made".to_owned()))
-        }
+        (Some(_), _) => Err(tx.damaged("its key for secrets is not the original one".to_owned())),
     }
 }
 

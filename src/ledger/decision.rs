@@ -125,12 +125,12 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
             written
                 .map(|seen| Difference {
                     what: seen.print.uri,
-                    then: Fact::Said("written to while the old run read it".to_owned()),
+                    then: Fact::Said("it was changed while the old run read it".to_owned()),
                     now: None,
                 })
                 .collect()
         }
-        Miss::Degraded => said("the demands", &before.adjusted, &row.adjusted),
+        Miss::Degraded => said("changed parameters", &before.adjusted, &row.adjusted),
         Miss::Disabled
         | Miss::NotSuccessful
         | Miss::LedgerDamaged

@@ -49,7 +49,7 @@ impl Ledger<'_> {
         write(&mut *self.store, Durability::Disk, |tx| {
             let Some(claim) = open(tx, session, request, running.claim)? else {
                 return Err(LedgerError::InFlight {
-                    operation: "of another run".to_owned(),
+                    by: "another run".to_owned(),
                     waited: ask.patience,
                 });
             };
@@ -90,9 +90,9 @@ impl Ledger<'_> {
             Err(error) => {
                 letter.ledger = self.called();
                 let what = match keep(&self.outbox, &letter) {
-                    Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),
+                    Ok(()) => "The answer is in the outbox; the next run records it.".to_owned(),
                     Err(why) => format!(
-                        "It could not be kept in the outbox either ({why}), so it is not recorded. If the same request is refused from now on, settle it with `oneact resolve {}`.",
+                        "It could not be written to the outbox either ({why}), so it is not recorded. If the same request is refused from now on, settle it with `oneact resolve {}`.",
                         letter.row.operation_id
                     ),
                 };
@@ -188,9 +188,9 @@ impl Ledger<'_> {
             .filter(|path| path.extension() == Some("json"));
         for path in letters {
             match self.absorb(&path) {
-                Ok(None) => tracing::info!("Recorded what was left in the outbox as {path}."),
+                Ok(None) => tracing::info!("Recorded the answer {path} from the outbox."),
                 Ok(Some(ledger)) => {
-                    tracing::info!("{path} waits for the ledger {ledger}, which is not this one.");
+                    tracing::info!("{path} belongs to the ledger {ledger}, not to this one.");
                 }
                 Err(why) => tracing::warn!("{path} could not be recorded: {why}"),
             }

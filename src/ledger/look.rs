@@ -77,7 +77,7 @@ impl Look<'_, '_, '_> {
         let Some(session) = self.tx.session(who.session_id)? else {
             let used = !self.past.is_empty() || self.tx.is_used(who.session_id)?;
             return if used {
-                Err(self.no_session("is gone"))
+                Err(self.no_session("is missing"))
             } else {
                 Ok(false)
             };
@@ -85,7 +85,7 @@ impl Look<'_, '_, '_> {
         let link = self.tx.link(session.seq)?;
         let opened = link.and_then(|link| link.opens(&link.body()?));
         if opened.as_ref() != Some(&session) {
-            return Err(self.no_session("is not what the link that opened it says"));
+            return Err(self.no_session("does not match the link that opened it"));
         }
         if session.context != who.context {
             return Err(LedgerError::ContextChanged {

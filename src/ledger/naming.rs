@@ -39,10 +39,12 @@ pub(crate) enum RecordError {
     Empty { place: String },
     #[error("the ledger has no session `{session}`; the last one that was used is `{last}`")]
     NoSession { session: String, last: String },
-    #[error("the session `{session}` has no task `{task}`, and nothing has an id that begins so")]
+    #[error(
+        "the session `{session}` has no task `{task}`, and no recorded id begins with this text"
+    )]
     NoTask { session: String, task: String },
     #[error(
-        "nothing recorded{} has an id that begins with `{text}`; `oneact history` lists what there is",
+        "no recorded id{} begins with `{text}`; `oneact history` lists the recorded steps",
         .session.as_ref().map(|id| format!(" in the session `{id}`")).unwrap_or_default()
     )]
     Nothing {
@@ -55,29 +57,29 @@ pub(crate) enum RecordError {
         step: u64,
         last: Option<u64>,
     },
-    #[error("{0} is the number of a step: say of which session, with --session")]
+    #[error("{0} is the number of a step; name its session with --session")]
     StepAlone(String),
-    #[error("`{text}` is the beginning of several ids: {}; give more of it", .candidates.join(", "))]
+    #[error("`{text}` is the beginning of several ids: {}; give more characters", .candidates.join(", "))]
     Several {
         text: String,
         candidates: Vec<String>,
     },
-    #[error("{0} is of before oneact: it is never reused, and no link can be about it")]
+    #[error("{0} was recorded before oneact: it is never reused, and no link can refer to it")]
     History(String),
     #[error(
-        "the row {row} was changed: its link does not seal it. Nothing was decided; see `oneact verify`"
+        "the row {row} was changed: its link does not seal it. No decision was recorded; see `oneact verify`"
     )]
     Unsealed { row: String },
-    #[error("{row} was taken back before, by link {by}")]
+    #[error("{row} was already revoked by link {by}")]
     RevokedBefore { row: String, by: Seq },
-    #[error("operation {operation} is at work: nothing is to be decided before it ends")]
+    #[error("operation {operation} is running: no decision is possible before it ends")]
     AtWork { operation: String },
     #[error(
-        "operation {operation} died before anything happened: the next run of the same does it"
+        "operation {operation} ended before anything happened: the next run of the same request performs it"
     )]
     NothingHappened { operation: String },
     #[error(
-        "what operation {operation} does may be done twice: the next run of the same does it again"
+        "the request of operation {operation} may be performed twice: the next run of the same request performs it again"
     )]
     MayRepeat { operation: String },
     #[error("operation {operation} is not open: it ended as `{state}`")]
@@ -85,19 +87,19 @@ pub(crate) enum RecordError {
         operation: String,
         state: &'static str,
     },
-    #[error("operation {operation} was settled by somebody else meanwhile")]
+    #[error("operation {operation} was settled by someone else in the meantime")]
     Settled { operation: String },
     #[error(
-        "link {link} does not say what operation {operation} was, so that it cannot be known again; only --did-not is possible"
+        "link {link} does not contain the request of operation {operation}, so the request could not be recognized later; only --did-not is possible"
     )]
     Forgotten { operation: String, link: Seq },
 }
 
 fn steps(last: Option<u64>) -> String {
     match last {
-        None => "it has none yet".to_owned(),
-        Some(0) => "its only one is 0".to_owned(),
-        Some(last) => format!("they go from 0 to {last}"),
+        None => "it has no steps yet".to_owned(),
+        Some(0) => "its only step is 0".to_owned(),
+        Some(last) => format!("its steps are 0 to {last}"),
     }
 }
 

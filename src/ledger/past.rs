@@ -183,7 +183,7 @@ pub(super) fn examined(
             return Err(tx.damaged(format!("link {seq} was changed")));
         }
         if before.is_some_and(|before| before != link.prev_hash) {
-            return Err(tx.damaged(format!("link {seq} does not follow the one before")));
+            return Err(tx.damaged(format!("link {seq} does not follow the previous link")));
         }
         before = Some(&link.entry_hash);
     }
@@ -195,7 +195,7 @@ pub(super) fn examined(
     of_session.retain(|link| link.session_id == session_id);
     let begins = |link: &Link| link.is(Event::Genesis) || link.is(Event::Keyed);
     if !of_session.iter().all(begins) && tx.session(session_id)?.is_none() {
-        return Err(tx.damaged(format!("the session `{session_id}` is gone")));
+        return Err(tx.damaged(format!("the session `{session_id}` is missing")));
     }
     let of_it = of_session.iter().filter(|link| link.tells_of(request_hash));
     Ok(of_it.map(|link| link.seq).collect())

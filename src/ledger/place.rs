@@ -93,13 +93,13 @@ impl Place {
     pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::File(path) if wish != Wish::Write && !path.exists() => {
-                let why = "there is none: nothing was recorded here yet";
+                let why = "it does not exist: nothing was recorded here yet";
                 return Err(Trouble::NotYet.with(path.as_str(), why));
             }
             Self::File(path) => Box::new(SqliteStore::open(path, wish)?),
             Self::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
             Self::Nowhere => {
-                let why = "the catalog or $ONEACT_LEDGER says that there is none";
+                let why = "the catalog or $ONEACT_LEDGER switches it off";
                 return Err(Trouble::Unreachable.with("none", why));
             }
         })

@@ -32,14 +32,16 @@ const WIDTH: usize = 70;
 pub(crate) enum KeyError {
     #[error("the key {path} cannot be read: {why}")]
     Unreadable { path: Utf8PathBuf, why: String },
-    #[error("{path} is no OpenSSH private key: `ssh-keygen -t ed25519 -N '' -f {path}` makes one")]
+    #[error(
+        "{path} is not an OpenSSH private key; `ssh-keygen -t ed25519 -N '' -f {path}` creates one"
+    )]
     NoPrivateKey { path: Utf8PathBuf },
-    #[error("the key {path} is encrypted, and nobody is there to be asked for its passphrase")]
+    #[error("the key {path} is encrypted, but oneact cannot ask for its passphrase")]
     Encrypted { path: Utf8PathBuf },
-    #[error("{path} is not an Ed25519 key; others are not used")]
+    #[error("{path} is not an Ed25519 key; oneact uses only Ed25519 keys")]
     OtherKind { path: Utf8PathBuf },
     #[error(
-        "{path} holds no Ed25519 public key that may sign in the namespace {NAMESPACE}; lines with other options are not used"
+        "{path} contains no Ed25519 public key that may sign in the namespace {NAMESPACE}; lines with other options are ignored"
     )]
     NoPublicKey { path: Utf8PathBuf },
 }
@@ -51,9 +53,9 @@ pub(crate) enum SignatureError {
     Unreadable,
     #[error("it is signed for another purpose (`{0}`)")]
     OtherPurpose(String),
-    #[error("it is signed by {0}, which is none of the keys that may")]
+    #[error("it is signed by {0}, which is not one of the accepted keys")]
     Stranger(String),
-    #[error("its signature by {0} does not fit: it was changed after it was signed")]
+    #[error("its signature by {0} does not match: it was changed after it was signed")]
     Wrong(String),
 }
 

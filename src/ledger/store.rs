@@ -77,23 +77,25 @@ impl StoreError {
             }
             Trouble::ReadOnly => format!("the ledger {place} cannot be written: {why}"),
             Trouble::Foreign => {
-                format!("{place} is no ledger: {why}. Name another file, or move it away")
+                format!("{place} is not a ledger: {why}. Name another file, or move this one away")
             }
             Trouble::Newer => {
-                format!("the ledger {place} has {why}: a newer oneact wrote it. Use that one")
+                format!(
+                    "the ledger {place} has {why}: a newer version of oneact wrote it. Use that version"
+                )
             }
             Trouble::HalfMigrated => format!(
-                "the ledger {place} cannot be used by this program: {why}. Use the oneact that wrote it, or restore it from its backup"
+                "the ledger {place} cannot be used by this program: {why}. Use the version of oneact that wrote it, or restore the ledger from its backup"
             ),
             Trouble::Corrupt => format!(
-                "the ledger {place} is damaged: {why}. `oneact verify` says where; restore it from a backup"
+                "the ledger {place} is damaged: {why}. `oneact verify` shows where. Restore the ledger from a backup"
             ),
             Trouble::Full => format!("no space is left for the ledger {place}"),
             Trouble::Lost => format!(
                 "the connection to the ledger {place} was lost: {why}. Nothing was recorded; try again"
             ),
             Trouble::Unconfirmed => format!(
-                "the connection to the ledger {place} was lost while a record was being kept: {why}. Whether it was kept is not known: read it again"
+                "the connection to the ledger {place} was lost while a record was being stored: {why}. It is not known whether the record was stored; read the ledger again"
             ),
             Trouble::Refused => format!("the ledger {place} refused a record: {why}"),
         }
@@ -207,7 +209,7 @@ fn standing(
 ) -> Result<Standing, StoreError> {
     let half = |why: String| Err(Trouble::HalfMigrated.with(place, why));
     let (Some((found, _)), Some(newest)) = (applied.last(), known.last()) else {
-        return half("it does not say which migrations were applied".to_owned());
+        return half("it does not state which migrations were applied".to_owned());
     };
     let (found, newest) = (*found, newest.version);
     for Migration {
@@ -222,7 +224,7 @@ fn standing(
         }
     }
     if found > newest && wish != Wish::Read {
-        let why = format!("schema version {found}, and this program knows {newest}");
+        let why = format!("schema version {found}, but this program knows only version {newest}");
         return Err(Trouble::Newer.with(place, why));
     }
     Ok(if found < newest {

@@ -90,63 +90,67 @@ pub(crate) struct Broken {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Damage {
-    #[error("it is missing: the next one there is has the number {found}")]
+    #[error("the link is missing; the next existing link has the number {found}")]
     Missing { found: Seq },
     #[error("contents do not match its hash")]
     Contents,
     #[error(
-        "it does not hold the hash of the link before: one of the two was changed, and its hash computed anew"
+        "the link does not contain the hash of the previous link: one of the two was changed, and its hash was computed again"
     )]
     Unlinked,
-    #[error("what it says cannot be read by this program")]
+    #[error("this program cannot read the contents of the link")]
     Unreadable,
     #[error(
-        "it is not the link that {whose} names: the chain was computed anew, or is another one"
+        "it is not the link that {whose} names: the chain was computed again, or it is another chain"
     )]
     Other { whose: Whose },
     #[error(
-        "the chain ends here, but {whose} names link {seq}: what came after was removed, or the ledger is an old copy"
+        "the chain ends here, but {whose} names link {seq}: later links were removed, or the ledger is an old copy"
     )]
     Cut { whose: Whose, seq: Seq },
-    #[error("its answer is gone (agent_actions {row})")]
+    #[error("its answer is missing (agent_actions {row})")]
     RowMissing { row: String },
-    #[error("it has an answer that it does not know of (agent_actions {row})")]
+    #[error("an answer names this link, but the link does not seal it (agent_actions {row})")]
     RowUnsealed { row: String },
-    #[error("there is an answer of a link that does not exist (agent_actions {row})")]
+    #[error("an answer names a link that does not exist (agent_actions {row})")]
     RowAstray { row: String },
-    #[error(
-        "there is an answer that names no link and says that it is oneact's (agent_actions {row})"
-    )]
+    #[error("an answer is marked as written by oneact, but names no link (agent_actions {row})")]
     RowUnlinked { row: String },
     #[error("contents do not match its hash (agent_actions {row}, {part} changed)")]
     RowChanged { row: String, part: Part },
-    #[error("{part} of its answer is gone, and nobody pruned it (agent_actions {row})")]
+    #[error("the {part} of its answer is missing, but it was not pruned (agent_actions {row})")]
     PayloadGone { row: String, part: Part },
-    #[error("its answer says it was taken back, and no link says so (agent_actions {row})")]
+    #[error("its answer is marked as revoked, but no link revokes it (agent_actions {row})")]
     RevokedByNobody { row: String },
-    #[error("it takes an answer back, which does not say so any more (agent_actions {row})")]
+    #[error("it revokes an answer that is not marked as revoked (agent_actions {row})")]
     RevocationUndone { row: String },
-    #[error("the session {session} that it opened is gone: anybody could open it anew (sessions)")]
+    #[error(
+        "the session {session} that it opened is missing: anyone could open it again (sessions)"
+    )]
     SessionGone { session: String },
-    #[error("it did not open the session {session} (sessions)")]
+    #[error("the session {session} names this link, but the link did not open it (sessions)")]
     SessionUnsealed { session: String },
-    #[error("the session {session} is not what it was when it was opened (sessions)")]
+    #[error("the session {session} was changed after it was opened (sessions)")]
     SessionChanged { session: String },
     #[error(
-        "the key for secrets is not the one that was made: a request with secrets could be done again (ledger_keys)"
+        "the key for secrets is not the original one: a request with secrets could be performed again (ledger_keys)"
     )]
     KeyChanged,
-    #[error("the claim of operation {operation} names a link that is not its own, or was settled")]
+    #[error(
+        "the claim of operation {operation} names a link of another operation, or a link that was settled"
+    )]
     ClaimAstray { operation: String },
-    #[error("the claim of operation {operation} is not what the links say of it")]
+    #[error("the claim of operation {operation} does not match the links about it")]
     ClaimChanged { operation: String },
-    #[error("operation {operation} is open, and its claim is gone: the same could be done again")]
+    #[error(
+        "operation {operation} is open, but its claim is missing: the same request could be performed again"
+    )]
     ClaimGone { operation: String },
-    #[error("the database holds something that oneact never writes: {why}")]
+    #[error("the database contains something that oneact never writes: {why}")]
     Stored { why: String },
-    #[error("{whose} is not to be believed: {why}")]
+    #[error("{whose} is not valid: {why}")]
     Forged { whose: Whose, why: SignatureError },
-    #[error("{whose} is not signed, and only signed ones are asked for")]
+    #[error("{whose} is not signed, but a signature is required")]
     NotSigned { whose: Whose },
 }
 

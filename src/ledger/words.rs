@@ -145,42 +145,45 @@ impl Miss {
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Disabled => ("disabled", "reuse is switched off"),
-            Self::NotSuccessful => ("not_successful", "the old run did not succeed wholly"),
+            Self::NotSuccessful => ("not_successful", "the old run did not succeed completely"),
             Self::Pruned => ("pruned", "the old answer was pruned"),
             Self::LedgerDamaged => (
                 "ledger_damaged",
-                "the record of the old run does not agree with its link",
+                "the old answer in the ledger does not match its link",
             ),
-            Self::Revoked => ("revoked", "the old answer was taken back"),
-            Self::CatalogChanged => ("catalog_changed", "the catalog's entry is another by now"),
-            Self::ToolChanged => (
-                "tool_changed",
-                "the tool is pinned to another contract by now",
+            Self::Revoked => ("revoked", "the old answer was revoked"),
+            Self::CatalogChanged => (
+                "catalog_changed",
+                "the entry of the catalog has changed since",
             ),
+            Self::ToolChanged => ("tool_changed", "the pin of the tool has changed since"),
             Self::OneactChanged => (
                 "oneact_changed",
-                "this oneact judges results by other rules",
+                "this version of oneact judges results by other rules",
             ),
             Self::Expired => ("expired", "the old answer is older than the entry allows"),
             Self::InputChanged => ("input_changed", "an input has changed since"),
             Self::InputChangedDuringRun => (
                 "input_changed_during_run",
-                "an input changed while the old run was at work",
+                "an input changed during the old run",
             ),
             Self::InputUnknown => (
                 "input_unknown",
-                "whether an input has changed cannot be known",
+                "it cannot be known whether an input has changed",
             ),
-            Self::OutputMissing => ("output_missing", "an output of the old run is gone"),
+            Self::OutputMissing => (
+                "output_missing",
+                "an output of the old run no longer exists",
+            ),
             Self::OutputChanged => ("output_changed", "an output of the old run was changed"),
-            Self::OutputExpiring => (
-                "output_expiring",
-                "the link to an output has nearly expired",
+            Self::OutputExpiring => ("output_expiring", "the link to an output expires soon"),
+            Self::Degraded => (
+                "degraded",
+                "the old run used parameters that a retry had changed",
             ),
-            Self::Degraded => ("degraded", "the old run worked with lower demands"),
             Self::StateMayHaveChanged => (
                 "state_may_have_changed",
-                "something with effects has been done in the session since",
+                "an operation with effects was performed in the session since",
             ),
         }
     }
@@ -189,14 +192,17 @@ impl Miss {
 impl Why {
     const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::New => ("new", "nothing like it had been done in this session"),
-            Self::Retry => ("retry", "the attempt before it had failed"),
+            Self::New => ("new", "no such request had been performed in this session"),
+            Self::Retry => ("retry", "the previous attempt had failed"),
             Self::Repeat => (
                 "repeat",
-                "the catalog has it done as often as it is asked for",
+                "the catalog says that this request is performed each time",
             ),
             Self::Miss(miss) => miss.words(),
-            Self::TakenOver => ("taken_over", "whoever was doing it had died"),
+            Self::TakenOver => (
+                "taken_over",
+                "the run that performed it had ended without an answer",
+            ),
         }
     }
 
@@ -222,11 +228,11 @@ impl Again {
             Self::Replayed => ("replayed", "the same delivery had been answered before"),
             Self::Reused => (
                 "reused",
-                "the same request had been answered, and the answer was still good",
+                "the same request had been answered, and the answer was still valid",
             ),
             Self::Suppressed => (
                 "suppressed",
-                "it had been done already, and must not be done twice",
+                "it had been performed already and must not be performed twice",
             ),
         }
     }
@@ -268,7 +274,7 @@ pub(crate) enum LedgerError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "the session `{session}` was opened in the context {opened} and cannot be used in {now}; use another session"
+        "the session `{session}` was opened in the context {opened} and cannot be used in the context {now}; use another session"
     )]
     ContextChanged {
         session: String,
@@ -276,23 +282,23 @@ pub(crate) enum LedgerError {
         now: String,
     },
     #[error(
-        "the same {what} came before with another content (operation {operation}); nothing was done. Send a changed task under an id of its own"
+        "the same {what} was sent before with other content (operation {operation}); nothing was performed. Give a changed task a new id"
     )]
     Conflict { what: String, operation: String },
     #[error(
-        "the same request is being done by operation {operation}, which has not ended in {waited:?}; send it again later"
+        "{by} is performing the same request and did not end within {waited:?}; send the request again later"
     )]
-    InFlight { operation: String, waited: Duration },
+    InFlight { by: String, waited: Duration },
     #[error(
-        "operation {operation} did the same, or may have: how it ended nobody knows, or it is not good, and it must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
+        "operation {operation} may have performed the same request: its outcome is unknown, or its result failed a check. The request must not be performed twice. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
     #[error(
-        "operation {operation} did the same, as link {link} says, and its answer in the ledger was changed or is gone: it is not done again. `oneact verify` says more; put the ledger back from a backup, or send the request with another `salt` if it is to be done again"
+        "operation {operation} performed the same request, as link {link} says, but its answer in the ledger was changed or removed. The request is not performed again. `oneact verify` describes the damage. Restore the ledger from a backup, or send the request with another `salt` to perform it again"
     )]
     Damaged { operation: String, link: Seq },
     #[error(
-        "the ledger {place} does not hold link {link}, which {head} names: it is an older copy, or its end was cut off. Nothing that has effects is done with it, for it may have been done before. Put the newer ledger back; if this one is meant, remove {head}"
+        "the ledger {place} does not contain link {link}, which {head} names: the ledger is an older copy, or its end was cut off. Requests with effects are refused, because they may have been performed before. Restore the newer ledger; to continue with this one, remove {head}"
     )]
     Older {
         place: String,
@@ -300,7 +306,7 @@ pub(crate) enum LedgerError {
         head: String,
     },
     #[error(
-        "{head} cannot be read ({why}): whether the ledger {place} is an older copy, or its end was cut off, cannot be told. Nothing that has effects is done with it, for it may have been done before. See `oneact verify`; if this ledger is the newest one, remove {head}"
+        "{head} cannot be read ({why}), so it is not known whether the ledger {place} is an older copy or its end was cut off. Requests with effects are refused, because they may have been performed before. See `oneact verify`; if this ledger is the newest one, remove {head}"
     )]
     HeadUnreadable {
         place: String,

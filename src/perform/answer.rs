@@ -63,7 +63,7 @@ impl Answer {
 
 /// The answer after a defect of oneact. How far the run came is unknown.
 pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
-    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+    let message = "internal error: oneact failed while it performed the task; the work may be unfinished (see stderr)";
     let failure = Failure::new(Fault::Internal, message);
     let executed = Executed::from(Outcome {
         effect: Effect::Unknown,
@@ -86,33 +86,33 @@ pub fn overdue(
         (Some(interrupt), _) => (
             State::Cancelled,
             Fault::Cancelled,
-            format!("cancelled by {}", interrupt.name()),
+            format!("the run was cancelled by {}", interrupt.name()),
         ),
         (None, budget) => (
             State::Failed,
             Fault::ToolTimeout,
             format!(
-                "the run took longer than the {:?} it was given (--timeout)",
+                "the run took longer than the {:?} of --timeout",
                 budget.unwrap_or_default()
             ),
         ),
     };
-    let why = format!("{why}, did not end by itself and was ended");
+    let why = format!("{why}; it did not end by itself and was ended");
     let (effect, end) = match reach {
-        Reach::Nothing => (Effect::None, "; nothing was begun"),
-        Reach::Begun => (Effect::Unknown, " while its tool was at work"),
+        Reach::Nothing => (Effect::None, " before anything was started"),
+        Reach::Begun => (Effect::Unknown, " while its tool was running"),
         Reach::BegunOnce => (
             Effect::Unknown,
-            " while its tool was at work. Whether that took effect is unknown, and it must not happen twice: a person \
-             has to look.",
+            " while its tool was running. The outcome of the call is unknown, and the call must not be \
+             performed twice: a person has to find out whether it happened.",
         ),
         Reach::Changing => (
             Effect::Unknown,
-            " while the files of a plan were changed. Its journal is kept: the next run, or `oneact recover`, settles it.",
+            " while the files of a plan were being changed. The journal of the plan is kept: the next run, or `oneact recover`, settles the plan.",
         ),
         Reach::Changed => (
             Effect::Done,
-            " after the plan was carried out; its report says how",
+            " after the plan was applied; the report of the plan contains the result",
         ),
     };
     let (state, fault) = match reach {

@@ -186,7 +186,7 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
             let order = read_plan(&inputs::plan(&input, root, MAX_BYTES)?)?;
             if order.system_config.is_some() && system_config.is_some() {
                 let message = format!(
-                    "both the task and the file of `{}` give a `system_config`; leave one out",
+                    "the task and the file of `{}` both contain a `system_config`; remove one of the two",
                     input.ref_id
                 );
                 return Err(Failure::new(Fault::InvalidShape, message));
@@ -214,7 +214,7 @@ fn no_plan(settings: &Settings, order: FileOrder) -> Result<Work, Rejection> {
     let problem = match (&order, settings.mode) {
         (FileOrder::Status(_), _) | (_, Mode::Run) => None,
         (_, Mode::DryRun) => {
-            Some("--dry-run shows what a plan or a tool would do; this task is neither")
+            Some("--dry-run previews a plan or a tool call, but this task is neither")
         }
     };
     let problem = problem.or(settings.expect.as_ref().map(|_| EXPECT));
@@ -227,13 +227,13 @@ fn no_plan(settings: &Settings, order: FileOrder) -> Result<Work, Rejection> {
     }
 }
 
-const EXPECT: &str = "--expect binds the run of a file plan to its preview, and this task is none";
+const EXPECT: &str = "--expect binds a file plan to its preview, but this task is not a file plan";
 
 fn only_of_plans(settings: &Settings) -> Result<(), Rejection> {
     match (&settings.expect, settings.reply) {
         (Some(_), _) => Err(usage(EXPECT)),
         (None, Reply::Report) => Err(usage(
-            "--reply report prints the report of a file plan, and this task is none",
+            "--reply report prints the report of a file plan, but this task is not a file plan",
         )),
         (None, Reply::Adl | Reply::Mcp) => Ok(()),
     }

@@ -65,8 +65,7 @@ impl<'h> Book<'h> {
             (None, _) => CallContext::AgentAutonomous,
             (Some(name), Some(tables)) => profile(tables, name)?,
             (Some(name), None) => {
-                let message =
-                    format!("--profile names `{name}`, and there is no catalog to have it");
+                let message = format!("--profile names `{name}`, but there is no catalog");
                 return Err(Failure::new(Fault::InvalidUsage, message));
             }
         };
@@ -106,7 +105,9 @@ impl<'h> Book<'h> {
             return Ok(None);
         }
         if contact == Contact::Nobody && matches!(self.place, Place::Postgres(_)) {
-            tracing::warn!("A dry run does not ask the shared ledger why the last attempt failed.");
+            tracing::warn!(
+                "A dry run does not query the shared ledger for the failure of the last attempt."
+            );
             return Ok(None);
         }
         // `begin` decides whether the task may be performed without the ledger.
@@ -175,7 +176,7 @@ impl<'h> Book<'h> {
             Err(error) => return book.without(&ask, error),
         };
         tracing::info!(
-            "The request is {}; it is done: {}.",
+            "The request {} is performed; the reason is {}.",
             running.hashes.request_hash,
             running.why.name()
         );
@@ -220,8 +221,9 @@ impl<'h> Book<'h> {
             LedgerError::Store(error)
                 if ask.effects == Effects::None && self.rule.need == Need::NotForReading =>
             {
-                let note =
-                    format!("Not recorded, as the catalog allows for what only reads: {error}.");
+                let note = format!(
+                    "The answer is not recorded, which the catalog allows for read-only calls: {error}."
+                );
                 tracing::warn!("{note}");
                 Begun::Unrecorded(Some(note))
             }
@@ -306,7 +308,7 @@ fn left_behind(
     let status = Work::Files(Box::new(FileWork {
         order: FileOrder::Status(PlanName::Path(directory)),
         reasoning: vec![decided(format!(
-            "{operation} had carried the plan out when it died; its journal says so."
+            "{operation} had applied the plan before it ended without an answer, as the journal of the plan shows."
         ))],
     }));
     let mut executed = executor::perform(status, context);

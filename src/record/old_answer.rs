@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// The note of an answer whose links were cut.
-const CUT_LINKS: &str = "Signed links and credentials of the result were cut (`***`): no record keeps them. To have them anew, send the task \
-     again with `salt`.";
+const CUT_LINKS: &str = "Signed links and credentials of the result were redacted (`***`), because the ledger \
+     does not keep them. To get new ones, send the task again with `salt`.";
 
 /// The outcome that repeats a recorded answer, with the link of the repetition (R-004-39, C-38).
 pub(super) fn old_answer(answered: Answered) -> Outcome {
@@ -37,10 +37,10 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
             format!("Reusing result for {action} from session {session} with matching hash")
         }
         Again::Replayed => format!(
-            "This delivery of {action} was answered at {at}; the same answer is given again"
+            "This delivery of {action} was answered at {at}; the same answer is returned again"
         ),
         Again::Suppressed => format!(
-            "{action} was already done at {at} in {} ({}); it was not done again. Send `salt` to repeat it",
+            "{action} was already performed at {at} in {} ({}) and was not performed again. Send `salt` to repeat it",
             original.task_id.as_deref().unwrap_or("a task"),
             original.operation_id
         ),
@@ -67,8 +67,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
         ..Outcome::nothing_done(state, Phase::Complete, None)
     };
     let Some(stored) = stored else {
-        let pruned =
-            "the answer was pruned: that it was given is still known, and what it said is not";
+        let pruned = "the answer was pruned, so the ledger no longer contains its content";
         match (&original.response, how, original.outcome) {
             (None, Again::Suppressed, RowOutcome::Success) => {
                 outcome.notes.push(decided(format!("pruned: {pruned}.")));
@@ -76,7 +75,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
             (None, ..) => give_up(&mut outcome, pruned),
             (Some(_), ..) => give_up(
                 &mut outcome,
-                "the stored answer cannot be read; `oneact verify` says whether it was changed",
+                "the stored answer cannot be read; `oneact verify` checks whether it was changed",
             ),
         }
         return outcome;

@@ -64,7 +64,10 @@ pub(crate) fn repeat(
         Ok(again) => again,
         Err(why) => return Repeated::Refused(why),
     };
-    tracing::info!("It is done again in the session {}.", again.session_id);
+    tracing::info!(
+        "The step is performed again in the session {}.",
+        again.session_id
+    );
     let Ran { operation, outcome } = run(again.task.to_string().into_bytes());
     if outcome.state == State::Cancelled {
         let interrupt = host.interrupts().caught();
@@ -78,7 +81,10 @@ pub(crate) fn repeat(
             )
     };
     if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
-        return Repeated::Refused(format!("it cannot be done again: {}", failure.message));
+        return Repeated::Refused(format!(
+            "the step cannot be performed again: {}",
+            failure.message
+        ));
     }
     let names = Names {
         new: [&again.session_id, operation.as_str()],
@@ -105,11 +111,15 @@ struct Replay {
 fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let action = row.action_type.as_deref().unwrap_or_default();
     if row.state.is_none() {
-        return Err("it was recorded before oneact, and how it was done is not known".to_owned());
+        return Err(
+            "the step was recorded before oneact, so it is not known how it was performed"
+                .to_owned(),
+        );
     }
     let text = row.request.as_deref();
-    let text = text.ok_or("its request was pruned; only the hash is left")?;
-    let unreadable = |_| "its request cannot be read; `oneact verify` says whether it was changed";
+    let text = text.ok_or("the request was pruned; only its hash remains")?;
+    let unreadable =
+        |_| "the request cannot be read; `oneact verify` checks whether it was changed";
     let request: Value = serde_json::from_str(text).map_err(unreadable)?;
     let each = match action {
         // A rollback is no capability, and must not happen twice.
@@ -120,7 +130,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let effects = worst(known.map(|(_, nature)| (nature.effects, nature.repeatable)));
     if each.is_empty() || effects == Effects::Once {
         return Err(format!(
-            "{action} happens in the world; replay never repeats it."
+            "{action} has effects and is not idempotent, so replay never performs it again."
         ));
     }
     let around = |name: &str| request.pointer(&format!("/context/{name}")).cloned();
@@ -129,8 +139,8 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
     let context = request.get("context").unwrap_or(&Value::Null);
     if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
-        let what = "a secret, a signed link or a long value, which the record does not keep";
-        return Err(format!("it was done with {what}"));
+        let what = "a secret, a signed link or a long value, which the ledger does not keep";
+        return Err(format!("the request contained {what}"));
     }
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
     let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
@@ -171,7 +181,7 @@ fn parameters(
 ) -> Result<Map<String, Value>, String> {
     let own = |args: Option<&Value>, nature: &Nature| {
         let args = args.and_then(Value::as_object);
-        let mut args = args.ok_or("its request holds no parameters")?.clone();
+        let mut args = args.ok_or("the request contains no parameters")?.clone();
         args.retain(|name, _| !nature.bound.contains(name));
         Ok::<_, String>(args)
     };
@@ -235,8 +245,8 @@ impl Names<'_> {
 fn sight(sight: &Sight) -> String {
     match sight {
         Sight::Content(Content { bytes, blake3, .. }) => format!("blake3 {blake3}, {bytes} bytes"),
-        Sight::Absent => "not there".to_owned(),
-        Sight::Unknown => "not known".to_owned(),
+        Sight::Absent => "missing".to_owned(),
+        Sight::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -247,7 +257,7 @@ impl Comparison {
             None => "succeeded".to_owned(),
         };
         let now = outcome.failure.as_ref().map(|failure| failure.fault.name());
-        self.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
+        self.add("outcome", &ended(row.fault.as_deref()), &ended(now));
         let made = row.made();
         // A large result in a file is compared as the result, not as a file.
         for made in made.iter().filter(|made| made.is_asset()) {

@@ -69,13 +69,13 @@ impl Guarantees {
     pub(crate) fn level(&self) -> &'static str {
         match (self.exchange, self.landlock) {
             (Can::Yes, Can::Yes) => {
-                "full: all or nothing, nothing of others lost, nothing outside the root"
+                "full: a plan is applied completely or not at all, changes by other programs are kept, and nothing outside the root is changed"
             }
             (Can::Yes, Can::No) => {
-                "all or nothing, nothing of others lost; the kernel puts no second wall around the root"
+                "a plan is applied completely or not at all, and changes by other programs are kept; the kernel does not restrict the plan to the root (no Landlock)"
             }
             (Can::No, _) => {
-                "all or nothing; what others save in the very moment of a change may be lost"
+                "a plan is applied completely or not at all; a file that another program saves at the moment of a change may be lost"
             }
         }
     }

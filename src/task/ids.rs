@@ -76,12 +76,12 @@ impl RefId {
             return Err("a ref id must not be empty");
         }
         if text.len() > 128 {
-            return Err("a ref id has at most 128 bytes");
+            return Err("a ref id must have at most 128 bytes");
         }
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if !text.chars().all(fits) || text.starts_with('.') {
             return Err(
-                "a ref id has letters, digits, `_`, `-` and `.` only, and does not start with `.`",
+                "a ref id must consist of letters, digits, `_`, `-` and `.`, and must not start with `.`",
             );
         }
         Ok(Self(text.to_owned()))

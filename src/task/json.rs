@@ -73,7 +73,7 @@ fn write_number(number: &Number, text: &mut Vec<u8>) -> Result<()> {
     let double: f64 = written.parse().map_err(serde_json::Error::custom)?;
     if !double.is_finite() {
         return Err(serde_json::Error::custom(format!(
-            "no double holds {written}"
+            "the number {written} is too large for a double"
         )));
     }
     text.extend(ryu_js::Buffer::new().format_finite(double).bytes());

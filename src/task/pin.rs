@@ -149,11 +149,11 @@ pub enum Differs {
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.differs {
-            Differs::Gone => "the tool is gone",
+            Differs::Gone => "the tool no longer exists",
             Differs::Input => "its input schema differs",
             Differs::Output => "its output schema differs",
             Differs::Both => "its input schema and its output schema differ",
-            Differs::Tool => "the pin is that of another tool",
+            Differs::Tool => "the pin belongs to another tool",
         };
         write!(f, "{what} (pinned {}", self.pinned)?;
         match &self.now {

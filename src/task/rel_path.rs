@@ -80,7 +80,7 @@ impl TryFrom<String> for RelPath {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text).map_err(|why| format!("`{text}` is no path below the root: {why}"))
+        Self::parse(&text).map_err(|why| format!("`{text}` is not a path below the root: {why}"))
     }
 }
 

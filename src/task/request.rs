@@ -89,10 +89,10 @@ impl RefStatus {
             "created" => Ok(Self::Created),
             "reference" if ref_id.as_str().starts_with("src_") => Ok(Self::Reference),
             "reference" => Err(format!(
-                "`{ref_id}` has status `reference`, which only sources (src_N) may have"
+                "`{ref_id}` has the status `reference`, which only sources (src_N) may have"
             )),
             other => Err(format!(
-                "`{ref_id}` has status `{other}`; it must be `stored`, `created` or, for sources, `reference`"
+                "`{ref_id}` has the status `{other}`; it must be `stored`, `created` or, for sources, `reference`"
             )),
         }
     }
@@ -112,7 +112,7 @@ pub const MAX_ACTIONS: usize = 1000;
 /// The failure of a plan with more than [`MAX_ACTIONS`] actions.
 pub fn too_many_actions(actions: usize) -> Failure {
     let message = format!(
-        "`action_plan` has {actions} actions, and a plan can have {MAX_ACTIONS}; split the plan"
+        "`action_plan` has {actions} actions, but a plan can have at most {MAX_ACTIONS}; split the plan"
     );
     Failure::new(Fault::LimitExceeded, message)
 }

@@ -141,7 +141,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     duration
         .filter(|duration| !duration.is_zero() && *duration <= DAY)
         .ok_or_else(|| {
-            format!("{text:?} is no duration between 0 and 24 hours, e.g. \"90s\" or \"2m\"")
+            format!("{text:?} is not a duration between 0 and 24 hours, e.g. \"90s\" or \"2m\"")
         })
 }
 
@@ -153,7 +153,7 @@ pub fn duration_or_seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero() && *duration <= DAY)
-        .ok_or_else(|| format!("{text:?} is no number of seconds between 0 and 86400"))
+        .ok_or_else(|| format!("{text:?} is not a number of seconds between 0 and 86400"))
 }
 
 const MIB: u64 = 1 << 20;

@@ -145,7 +145,7 @@ fn people_get_marks_and_remedies_on_eighty_columns_and_no_colour_in_a_pipe() {
     );
     assert!(
         said.ends_with(
-            "\nSomething is wrong. Problems: 1, warnings: 1.\nReady: 0 of 1 capabilities. Not ready: C. Tasks that name one of these fail\nuntil it is set up; all others run.\n"
+            "\nProblems: 1, warnings: 1.\nReady: 0 of 1 capabilities. Not ready: C. Tasks that name one of these\ncapabilities fail until it is set up; all other tasks can be performed.\n"
         ),
         "{said}"
     );

@@ -96,7 +96,7 @@ fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     assert_eq!(lines[0], "4 links, chain unbroken, 1 payloads match");
     assert!(lines[1].contains("it is not signed"), "{stdout}");
     assert!(
-        lines[2].starts_with("nothing outside vouches for it"),
+        lines[2].starts_with("no anchor confirms the ledger"),
         "{stdout}"
     );
     let verdict = document(&root, &["verify", "--json"]);
@@ -198,7 +198,7 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
-        stdout.contains("an anchor names link 3: what came after was removed"),
+        stdout.contains("an anchor names link 3: later links were removed"),
         "{stdout}"
     );
 }
@@ -283,7 +283,7 @@ fn died() -> (Root, String) {
 fn a_person_says_that_it_happened_and_it_is_not_done_again() {
     let (root, operation) = died();
     let (_, stdout, _) = oneact(&root, &["verify"]);
-    assert!(stdout.contains("may or may not have happened"), "{stdout}");
+    assert!(stdout.contains("unknown outcome"), "{stdout}");
     let said = document(
         &root,
         &[
@@ -319,7 +319,7 @@ fn a_person_says_that_it_did_not_happen_and_it_is_done() {
     let (root, operation) = died();
     let (exit, stdout, _) = oneact(&root, &["resolve", &operation, "--did-not"]);
     assert!(
-        exit == 0 && stdout.contains("did not happen. The next run of the same request does it."),
+        exit == 0 && stdout.contains("did not happen. The next run of the same request performs it."),
         "{stdout}"
     );
     let next = root.run(&request("once", "t3"));
@@ -371,7 +371,7 @@ fn what_was_taken_back_is_done_anew_and_what_came_of_it_is_listed() {
     assert_eq!(exit, 0);
     assert!(stdout.starts_with("again, step 0 of s (op_"), "{stdout}");
     assert!(
-        stdout.contains("One answer was given from it, and not taken back"),
+        stdout.contains("One answer that repeated it is not revoked"),
         "{stdout}"
     );
     assert_eq!(state(&root, "t3"), "done");
@@ -432,7 +432,7 @@ fn what_is_old_is_pruned_and_every_command_says_so() {
     assert_eq!((exit, stdout.as_str()), (1, ""));
     assert!(stderr.contains("the answer of #0 was pruned"), "{stderr}");
     let shown = oneact(&root, &["show", "1"]).1;
-    assert!(shown.contains("their hashes stay"), "{shown}");
+    assert!(shown.contains("their hashes remain"), "{shown}");
     let session = document(&root, &["replay"]);
     assert_eq!(session["steps"][0]["response"], Value::Null);
     // What could have been given again is done; what must not happen twice still is not.

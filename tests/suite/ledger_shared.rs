@@ -244,7 +244,7 @@ fn a_server_that_is_gone_when_the_tool_has_answered_loses_nothing() {
     let answer = crate::program::Answer::of(child.wait_with_output().unwrap());
     assert_eq!(answer.exit, 0, "{}", answer.envelope);
     let notes = answer.at("/audit/compliance_notes").as_str().unwrap();
-    assert!(notes.contains("The answer waits in the outbox"), "{notes}");
+    assert!(notes.contains("The answer is in the outbox"), "{notes}");
     let outbox = Utf8Path::new(&root.path).join(".oneact/outbox");
     assert_eq!(outbox.read_dir_utf8().unwrap().count(), 1);
     // While there is no ledger, nothing else is done.

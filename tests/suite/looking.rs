@@ -155,7 +155,7 @@ session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
         .collect();
     assert_eq!(steps, [5, 6]);
     let none = root.look(&["history", "--grep", "nowhere"]);
-    assert!(none.out.contains("no step holds `nowhere`"), "{}", none.out);
+    assert!(none.out.contains("no step contains `nowhere`"), "{}", none.out);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn why_a_step_ran_or_did_not_is_told_with_the_file_that_changed() {
     };
     assert_eq!(
         first,
-        "task_8 CAP-PRE-001 (#7) ran, although #2 has the same request, because"
+        "task_8 CAP-PRE-001 (#7) was performed although #2 has the same request, because"
     );
     assert!(
         reason.contains("input_changed") && reason.ends_with("an input has changed since"),
@@ -179,11 +179,11 @@ fn why_a_step_ran_or_did_not_is_told_with_the_file_that_changed() {
         "{facts}"
     );
     let answered = root.look(&["history", "--why", "3"]).out;
-    assert!(answered.contains("its answer is that of #2"), "{answered}");
+    assert!(answered.contains("repeated the answer of #2"), "{answered}");
     let once = root.look(&["history", "--why", "task_7"]).out;
-    assert!(once.contains("must not be done twice"), "{once}");
+    assert!(once.contains("must not be performed twice"), "{once}");
     let retried = root.look(&["history", "--why", "task_1"]).out;
-    assert!(retried.contains("ran again after #0"), "{retried}");
+    assert!(retried.contains("performed again after #0"), "{retried}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn an_answer_is_shown_with_where_its_parameters_came_from_and_its_links() {
     for part in [
         "CAP-PRE-001 format_converter @ media-processing done in 0.0 s",
         "default, task_3, attempt 1, 2026-02-24 10:00:40",
-        "nothing like it had been done in this session",
+        "no such request had been performed in this session",
         "store_1.mp4 from store_1",
         "target_format wav",
         "derived_1 audio_track file://",
@@ -304,13 +304,13 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
     assert_eq!(same.exit, 0, "{}{}", same.out, same.err);
     assert!(
         same.out
-            .contains("CAP-AUD-001 is idempotent; done again in the session\n  replay-"),
+            .contains("CAP-AUD-001 is idempotent; it was performed again in the session\n  replay-"),
         "{}",
         same.out
     );
     assert!(same.out.ends_with("differs: nothing\n"), "{}", same.out);
     let refused = root.look(&["replay", "5", "--execute"]);
-    let sentence = "refused: CAP-DAT-002 happens in the world; replay never repeats it.\n";
+    let sentence = "refused: CAP-DAT-002 has effects and is not idempotent, so replay never performs it\n  again.\n";
     assert_eq!((refused.exit, refused.out.as_str()), (2, sentence));
     // What it makes now is another file.
     let catalog = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
@@ -395,7 +395,7 @@ fn a_session_that_is_not_there_names_the_last_one() {
     );
     let seen = root.look(&["show", "7"]);
     assert!(
-        seen.err.contains("has no step 7; its only one is 0"),
+        seen.err.contains("has no step 7; its only step is 0"),
         "{}",
         seen.err
     );
@@ -420,7 +420,7 @@ fn what_was_pruned_is_said_to_be() {
         answer.err
     );
     assert!(root.look(&["history"]).out.contains("→ store_1; pruned"));
-    assert!(root.look(&["show", "0"]).out.contains("their hashes stay"));
+    assert!(root.look(&["show", "0"]).out.contains("their hashes remain"));
     assert_eq!(
         root.look(&["replay"]).json()["steps"][0]["response"],
         Value::Null
@@ -428,7 +428,7 @@ fn what_was_pruned_is_said_to_be() {
     let refused = root.look(&["replay", "0", "--execute"]);
     assert_eq!(refused.exit, 2);
     assert!(
-        refused.out.starts_with("refused: its request was pruned"),
+        refused.out.starts_with("refused: the request was pruned"),
         "{}",
         refused.out
     );

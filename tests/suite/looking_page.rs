@@ -64,9 +64,9 @@ fn a_session_is_a_page_that_a_browser_shows_without_a_complaint() {
     for part in [
         "<h1>sess-1</h1>",
         "1 failed",
-        "2 answered from the record",
+        "2 answered from the ledger",
         "音声認識タスク_5²",
-        "It did not run: the same request had been answered",
+        "Not performed: the same request had been answered",
         "Connection timeout after 30s",
         "src=\"data:audio/x-wav;base64,UklGR",
         "<video controls",

@@ -102,7 +102,7 @@ fn recover_has_nothing_to_do_where_nothing_broke() {
     let told = root.command().arg("recover").output().unwrap();
     assert_eq!(
         (told.status.code(), told.stdout.as_slice()),
-        (Some(0), b"Nothing was left unfinished.\n".as_slice())
+        (Some(0), b"No plan is unfinished.\n".as_slice())
     );
     let told = root.command().args(["recover", "--json"]).output().unwrap();
     assert_eq!(told.stdout, b"{\"settled\":[]}\n");

@@ -123,7 +123,7 @@ fn a_rollback_puts_back_bytes_permissions_and_times_r_001_109_to_119() {
     let again = told(&root, &["rollback", &directory]);
     assert_eq!(again.exit, 2);
     assert!(
-        again.text.starts_with("Not undone; nothing was changed."),
+        again.text.starts_with("The plan was not undone, and nothing was changed."),
         "{}",
         again.text
     );
@@ -338,7 +338,7 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
         if tree(&root) != before {
             // The plan was committed before it was killed.
             let last = told(&root, &["recover"]);
-            assert_eq!(last.text, "Nothing was left unfinished.\n");
+            assert_eq!(last.text, "No plan is unfinished.\n");
             break;
         }
     }

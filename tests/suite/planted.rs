@@ -98,8 +98,8 @@ const FAULTS: [[&str; 4]; 16] = [
     [
         "ledger",
         "ledger_unusable",
-        "is no ledger: ",
-        "name another with `[ledger] uri`",
+        "is not a ledger: ",
+        "name another ledger with `[ledger] uri`",
     ],
     [
         "gone",
@@ -110,13 +110,13 @@ const FAULTS: [[&str; 4]; 16] = [
     [
         "plain",
         "command_not_executable",
-        "no program that this user may execute",
+        "not a program that this user may execute",
         "chmod +x",
     ],
     [
         "npm",
         "cold_start",
-        "fetch it, at every start",
+        "download it, at every start",
         "install the package",
     ],
     [
@@ -135,7 +135,7 @@ const FAULTS: [[&str; 4]; 16] = [
     [
         "deaf",
         "end_ignored",
-        "the end of its stdin",
+        "after its stdin was closed",
         "`shutdown_grace`",
     ],
     [
@@ -148,13 +148,13 @@ const FAULTS: [[&str; 4]; 16] = [
         "dumb",
         "server_failed",
         "not ready after 1 s",
-        "started by hand: cd ",
+        "start it by hand to see the error: cd ",
     ],
     [
         "new",
         "protocol_wrong",
-        "but it speaks 2026-07-28",
-        "take `protocol` out of [server.new]",
+        "but the server speaks 2026-07-28",
+        "remove `protocol` from [server.new]",
     ],
     [
         "UNKNOWN",
@@ -165,26 +165,26 @@ const FAULTS: [[&str; 4]; 16] = [
     [
         "DRIFT",
         "tool_changed",
-        "not as it was pinned",
-        "put the new pin into [capability.DRIFT]",
+        "does not match its pin",
+        "write the new pin into [capability.DRIFT]",
     ],
     [
         "TYPO",
         "entry_unusable",
         "unknown key `timout`; did you mean `timeout`?",
-        "correct it there",
+        "correct the entry",
     ],
     [
         "LOST",
         "entry_unusable",
         "the catalog has no [server.nosy]; did you mean `noisy`?",
-        "correct it there",
+        "correct the entry",
     ],
     [
         "SCHEMA",
         "entry_unusable",
         "correct it at `/type`: \"objekt\"",
-        "correct it there",
+        "correct the entry",
     ],
 ];
 

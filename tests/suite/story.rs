@@ -48,7 +48,7 @@ fn a_chain_is_told_from_its_root_to_its_end() {
             "The catalog is ",
             "The state directory is ",
             "Read task \"task_1\", attempt 2",
-            "The message names no session; one was made",
+            "The message names no session; oneact created one",
             "Resolved input_ref store_1.",
             "CAP-PRE-001 is the tool format_converter of server media-processing (",
             "catalog.toml:",
@@ -57,8 +57,8 @@ fn a_chain_is_told_from_its_root_to_its_end() {
             "CAP-AUD-001 takes from its defaults: timestamps.",
             "Raised the timeout from 60s to 90s for attempt 2.",
             "Set beam_size to 1 for attempt 2.",
-            "CAP-PRE-001 makes task_1_step_1.wav, for the steps after it.",
-            "CAP-AUD-001 makes derived_3.json, to be stored.",
+            "CAP-PRE-001 makes task_1_step_1.wav, which later capabilities use.",
+            "CAP-AUD-001 makes derived_3.json, which is stored.",
             "CAP-PRE-001 gets input_uri from input.uri.",
             "The parameters of CAP-PRE-001 fit its schema (",
             "CAP-DAT-003 has no parameter schema",
@@ -113,7 +113,7 @@ fn a_failure_is_told_with_the_rule_that_knew_it_and_who_says_whether_to_try_agai
             "is spoken to in the modern era, as `protocol` says",
             "The answer breaks the success rule on `/success`: a failure.",
             "The failure is tool_error, recoverable: false, by `on_failure`: no rule knows its words.",
-            "Stopped by tool_error; trying again does not help: object_detector failed",
+            "Stopped by tool_error; a retry does not help: object_detector failed",
             "effect \"done\"",
         ],
     );
@@ -121,7 +121,7 @@ fn a_failure_is_told_with_the_rule_that_knew_it_and_who_says_whether_to_try_agai
         &told(&root, &on("CAP-VIS-003", "prose")),
         &[
             "The answer matches the failure rule \"(?i)^sorry",
-            "Stopped by rate_limited; trying again does not help",
+            "Stopped by rate_limited; a retry does not help",
         ],
     );
     tells(
@@ -153,7 +153,7 @@ fn a_task_that_is_refused_is_told_too_and_so_is_who_named_the_root() {
             "as --catalog says",
             "as ONEACT_STATE_DIR says",
             "Read task \"t\"",
-            "Stopped by unknown_capability; trying again does not help",
+            "Stopped by unknown_capability; a retry does not help",
             "The run ends: state \"rejected\", phase \"catalog\", effect \"none\".",
         ],
     );

@@ -117,7 +117,7 @@ fn a_task_of_several_capabilities_cannot_be_asked() {
     let failure = resolved(BEGINNING, &several).unwrap_err();
     assert_eq!(failure.fault, Fault::ParamsInvalid);
     assert!(
-        failure.message.contains("a task of its own"),
+        failure.message.contains("a separate task"),
         "{}",
         failure.message
     );

@@ -128,7 +128,7 @@ fn what_says_something_of_a_tool_is_refused_beside_a_plan() {
             &format!("[capability.apply_file_plan]\n{key}\n"),
         );
         let message = entry(&text).unwrap_err().message;
-        assert!(message.contains("says something of a tool"), "{message}");
+        assert!(message.contains("is a setting of a tool"), "{message}");
     }
 }
 

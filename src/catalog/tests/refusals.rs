@@ -111,7 +111,7 @@ fn a_capability_without_a_tool_is_refused() {
 #[test]
 fn a_duration_is_more_than_nothing_and_at_most_a_day() {
     for bad in ["soon", "0s", "-5s", "25h", "60"] {
-        says(&format!("\ntimeout = {bad:?}"), 7, &["is no duration", bad]);
+        says(&format!("\ntimeout = {bad:?}"), 7, &["is not a duration", bad]);
     }
     says(
         "timeout = \"9s\"\ntimeout_max = \"8s\"",
@@ -166,12 +166,12 @@ fn an_asset_says_type_and_format_and_where_it_is() {
     says(
         &asset("format = \"wave\""),
         7,
-        &["`wave` is no format", "wav"],
+        &["`wave` is not a format", "wav"],
     );
     says(
         &asset("format = \"{kind}\""),
         7,
-        &["`kind` is no parameter"],
+        &["`kind` is not a parameter"],
     );
     says(
         &asset("format = \"wav\", take = [\"file\"]"),

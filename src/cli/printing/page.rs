@@ -41,7 +41,7 @@ pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String 
          http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<main>\n{}{}</main>\n<footer><p>oneact {} \
-         · from the ledger; nothing ran to write this page</p></footer>\n</body>\n</html>\n",
+         · written from the ledger; no tool was called for this page</p></footer>\n</body>\n</html>\n",
         header(page, desk),
         timeline(page, desk),
         sections.concat(),
@@ -69,7 +69,7 @@ fn header(page: &Page, desk: &Desk) -> String {
         (
             count(words::is_old_answer),
             "again",
-            "answered from the record",
+            "answered from the ledger",
         ),
         (page.waiting(), "wait", "waiting"),
     ];
@@ -132,7 +132,7 @@ fn about(row: &Row, answer: Option<&OldAnswer>, desk: &Desk) -> String {
 
 fn asked(row: &Row) -> String {
     let Some(text) = &row.request else {
-        return "<p class=\"soft\">The request is not in the record any more.</p>\n".to_owned();
+        return "<p class=\"soft\">The request is no longer in the ledger.</p>\n".to_owned();
     };
     let Ok(request) = serde_json::from_str::<Value>(text) else {
         return block(text);
@@ -141,7 +141,7 @@ fn asked(row: &Row) -> String {
     let mut facts: Vec<(String, String)> = Vec::new();
     let action = request.pointer("/context/action").and_then(Value::as_str);
     if let Some(action) = action.filter(|action| !action.is_empty()) {
-        facts.push(("in words".to_owned(), escaped(action)));
+        facts.push(("action text".to_owned(), escaped(action)));
     }
     let inputs = request.pointer("/context/inputs").and_then(Value::as_array);
     let inputs: Vec<(&str, &str)> = inputs
@@ -183,9 +183,9 @@ fn asked(row: &Row) -> String {
 fn decided(whole: &Whole) -> String {
     let row = &whole.step.row;
     let ran = match &whole.decision {
-        Decision::Ran { .. } | Decision::Other(_) => "It ran",
-        Decision::Answered { .. } => "It did not run",
-        Decision::History => "Not known",
+        Decision::Ran { .. } | Decision::Other(_) => "Performed",
+        Decision::Answered { .. } => "Not performed",
+        Decision::History => "Unknown",
     };
     let about = words::about(&whole.decision).map(|row| {
         let n = row.step_index;
@@ -210,7 +210,7 @@ fn decided(whole: &Whole) -> String {
     let facts = [
         ("request hash", hash),
         ("ledger", links.collect::<Vec<_>>().join(" → ")),
-        ("given again to", again.collect::<Vec<_>>().join(", ")),
+        ("returned again to", again.collect::<Vec<_>>().join(", ")),
         ("revoked", revoked.unwrap_or_default()),
     ];
     let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
@@ -228,9 +228,9 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
     let mut parts = Vec::new();
     if let Some(failure) = answer.and_then(|answer| answer.failure.as_ref()) {
         let again = if failure.recoverable {
-            "may be sent again"
+            "can be sent again"
         } else {
-            "not to be sent again"
+            "do not send it again"
         };
         parts.push(format!(
             "<div class=\"failure\"><p><strong>{}</strong> <span class=\"soft\">· {again}</span></p><p>{}</p></div>\n",
@@ -257,7 +257,7 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
         format!("<details><summary>The whole answer</summary>{shown}</details>\n")
     });
     parts.push(whole.unwrap_or_else(|| {
-        "<p class=\"soft\">The answer is not in the record any more.</p>\n".to_owned()
+        "<p class=\"soft\">The answer is no longer in the ledger.</p>\n".to_owned()
     }));
     parts.concat()
 }
@@ -295,7 +295,7 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
     let since = match still {
         Still::Same | Still::Unknown => "",
         Still::Other => " · <span class=\"bad\">changed since</span>",
-        Still::Gone => " · <span class=\"bad\">gone since</span>",
+        Still::Gone => " · <span class=\"bad\">missing now</span>",
     };
     let kind = escaped(&made.asset_type);
     format!(
@@ -306,7 +306,7 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
 /// All steps with their times and durations as bars.
 fn timeline(page: &Page, desk: &Desk) -> String {
     if page.steps.is_empty() {
-        return "<p>Nothing was done in this session yet.</p>\n".to_owned();
+        return "<p>This session has no steps yet.</p>\n".to_owned();
     }
     let span = Span::of(page);
     let items = page.steps.iter().map(|step| {

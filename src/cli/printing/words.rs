@@ -107,8 +107,13 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
     match decision {
         Decision::Ran { why, .. } => why.sentence().to_owned(),
         Decision::Answered { how, .. } => how.sentence().to_owned(),
-        Decision::History => "it was recorded before oneact, and why is not known".to_owned(),
-        Decision::Other(name) => format!("`{}`, which this oneact does not know", line(name)),
+        Decision::History => {
+            "the step was recorded before oneact, and its reason is not known".to_owned()
+        }
+        Decision::Other(name) => format!(
+            "the ledger gives the reason `{}`, which this version of oneact does not know",
+            line(name)
+        ),
     }
 }
 
@@ -155,7 +160,7 @@ pub(in crate::cli) fn took(row: &Row) -> Option<String> {
     }
 }
 
-/// One difference: `file:///… 1.4 MB 9b2c… then, not there now`.
+/// One difference: `file:///… 1.4 MB 9b2c… then, missing now`.
 pub(in crate::cli) fn difference(difference: &Difference) -> String {
     let then = fact(&difference.then);
     match &difference.now {
@@ -177,8 +182,8 @@ fn short(text: &str) -> String {
 fn fact(fact: &Fact) -> String {
     match fact {
         Fact::Said(text) => line(&short(text)),
-        Fact::Seen(Sight::Absent) => "not there".to_owned(),
-        Fact::Seen(Sight::Unknown) => "not looked at".to_owned(),
+        Fact::Seen(Sight::Absent) => "missing".to_owned(),
+        Fact::Seen(Sight::Unknown) => "not checked".to_owned(),
         Fact::Seen(Sight::Content(content)) => {
             let begin: String = content.blake3.chars().take(8).collect();
             format!("{} {begin}…", size(content.bytes))

@@ -235,7 +235,7 @@ fn every_end_of_a_plan_has_its_words_and_fits_the_schema_c_11() {
             Some(Fault::FileNotFound),
             "PARTIAL",
             "partial",
-            "Task 5 was done in part: file not found",
+            "Task 5 was performed in part: file not found",
         ),
         (
             State::Failed,
@@ -350,5 +350,5 @@ fn a_request_in_flight_is_to_be_sent_again_and_not_to_be_answered_r_004_12() {
     let failure = Failure::new(Fault::RequestInFlight, "it is being done");
     let next = &response(&outcome(State::Pending, Some(failure)))["nextActions"][0];
     assert_eq!(next["type"], "retry");
-    assert_eq!(next["description"], "Send the same task again, later.");
+    assert_eq!(next["description"], "Send the same task again later.");
 }

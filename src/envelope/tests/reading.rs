@@ -284,9 +284,9 @@ fn what_belongs_around_a_task_is_refused_inside_it() {
         task[key] = json!({"session_id": "sess-1"});
         let failure = failure(&json!({"dispatch": task}));
         assert_eq!(failure.fault, Fault::InvalidShape, "{key}");
-        let told = format!("`{key}` stands inside `dispatch`");
+        let told = format!("`{key}` is inside `dispatch`");
         assert!(failure.message.starts_with(&told), "{}", failure.message);
-        assert!(failure.message.contains("top of the message"));
+        assert!(failure.message.contains("top level of the message"));
     }
 }
 

@@ -154,20 +154,29 @@ impl Record for Row {
     /// The payloads of rows from before oneact are not checked.
     fn rule(&self) -> Rule {
         let linked = self.state.is_some() == self.seq.is_some();
-        must(linked, "a row has a state and a link, or neither")?;
+        must(
+            linked,
+            "a row must have both a state and a link, or neither",
+        )?;
         let lists = [&self.input_ids, &self.output_ids, &self.adjusted];
         let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
-        must(lists, "what went in or came out is no JSON")?;
+        must(
+            lists,
+            "the inputs, the outputs or the changed parameters of a row are not JSON",
+        )?;
         if self.state.is_none() {
             return Ok(());
         }
         let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
-        must(payloads, "a request or a response is no JSON")?;
-        must(self.request_hash.len() == 71, "a request has no such hash")?;
+        must(payloads, "a request or a response is not JSON")?;
+        must(
+            self.request_hash.len() == 71,
+            "the hash of a request has the wrong length",
+        )?;
         let confidence = self
             .confidence_score
             .is_none_or(|score| (0.0..=1.0).contains(&score));
-        must(confidence, "a confidence lies between 0 and 1")
+        must(confidence, "a confidence must be between 0 and 1")
     }
 }
 
@@ -190,10 +199,16 @@ impl Record for Link {
 
     fn rule(&self) -> Rule {
         let known: Option<Event> = word(&self.event);
-        must(known.is_some(), "there is no such event")?;
-        must(self.entry_hash.len() == 64, "a link has no such hash")?;
-        must(self.body.len() <= MOST_BODY, "what a link says is too long")?;
-        must(is_json(Some(&self.body)), "what a link says is no JSON")
+        must(known.is_some(), "the event of a link is unknown")?;
+        must(
+            self.entry_hash.len() == 64,
+            "the hash of a link has the wrong length",
+        )?;
+        must(
+            self.body.len() <= MOST_BODY,
+            "the body of a link is too long",
+        )?;
+        must(is_json(Some(&self.body)), "the body of a link is not JSON")
     }
 }
 
@@ -224,7 +239,7 @@ impl Record for Session {
 
     fn rule(&self) -> Rule {
         let context: Option<CallContext> = word(&self.context);
-        must(context.is_some(), "a session has no such context")
+        must(context.is_some(), "the context of a session is unknown")
     }
 }
 

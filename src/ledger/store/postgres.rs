@@ -100,7 +100,7 @@ impl Store for PostgresStore {
             .first()
             .is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or_default());
         if !ours {
-            let why = format!("somebody else has the lock of claim {claim}");
+            let why = format!("another process holds the lock of claim {claim}");
             return Err(Trouble::Busy.with(&self.target.place, why));
         }
         self.holds.push(claim);
@@ -173,7 +173,7 @@ impl Sql for Inside<'_> {
     /// After a failed step, PostgreSQL would answer `COMMIT` with a silent rollback.
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         if let Some(why) = &self.failed {
-            let why = format!("a step of it failed: {why}");
+            let why = format!("a statement of the transaction failed: {why}");
             return Err(Trouble::Refused.with(self.place, why));
         }
         self.is_open = false;

@@ -259,7 +259,7 @@ impl Tx<'_> {
             // A trigger checks this.
             (Some(_), Engine::Postgres) => true,
         };
-        let why = "a row is of a session, or of before the first link";
+        let why = "a row must belong to a session, or come before the first link";
         self.keeps(must(at_home, why))?;
         self.insert_record(row)
     }
@@ -402,7 +402,7 @@ impl Tx<'_> {
         if changed {
             return Ok(());
         }
-        let why = format!("there is no row {row_id} that can be changed so");
+        let why = format!("there is no row {row_id} that can be changed in this way");
         Err(Trouble::Refused.with(self.place, why))
     }
 }

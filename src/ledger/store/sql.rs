@@ -177,7 +177,7 @@ impl Field for Option<f64> {
         };
         *self = number.filter(|number| number.is_finite());
         match (&self, writer) {
-            (None, Writer::Oneact) => Err("is no number of JSON".to_owned()),
+            (None, Writer::Oneact) => Err("is not a JSON number".to_owned()),
             _ => Ok(()),
         }
     }
@@ -239,7 +239,7 @@ fn text(value: Value) -> Result<Option<String>, String> {
     match value {
         Value::Null => Ok(None),
         Value::Text(text) => Ok(Some(text)),
-        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is no text".to_owned()),
+        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is not text".to_owned()),
     }
 }
 
@@ -248,12 +248,12 @@ fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
     match (value, writer) {
         (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
         (Value::Null, _) | (_, Writer::Another) => Ok(None),
-        (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
+        (_, Writer::Oneact) => Err("is not a whole number of 0 or more".to_owned()),
     }
 }
 
 /// A word of one of the lists in [`record`](crate::ledger::record).
 fn word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     let name = text(value)?.unwrap_or_default();
-    record::word(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
+    record::word(&name).ok_or_else(|| format!("is `{name}`, which is not an allowed value"))
 }

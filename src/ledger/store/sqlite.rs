@@ -173,7 +173,7 @@ impl Store for SqliteStore {
                 Ok(())
             }
             Locked::Theirs => {
-                let why = format!("the claim {claim} is another's");
+                let why = format!("another process holds the claim {claim}");
                 Err(Trouble::Busy.with(self.files.place(), why))
             }
         }
@@ -185,7 +185,7 @@ impl Store for SqliteStore {
             && let Err(error) = lock.give_back(claim)
         {
             // The lock ends with the process.
-            tracing::debug!(claim, %error, "a lock stays");
+            tracing::debug!(claim, %error, "a lock was not released");
         }
     }
 

@@ -60,7 +60,7 @@ impl<'a> Tx<'a> {
                 Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
                 None => link.seq == 0 && link.prev_hash == NOTHING,
             };
-            self.keeps(must(next, "it is not the next link"))?;
+            self.keeps(must(next, "the link is not the next one"))?;
         }
         self.insert_record(link)?;
         self.head = OnceCell::from(Some(Head {
@@ -222,7 +222,7 @@ impl<'a> Tx<'a> {
 
     /// The error that an index led to a wrong record.
     pub(super) fn misled(&self, to: &str) -> StoreError {
-        self.damaged(format!("an index leads to {to}, which is another one"))
+        self.damaged(format!("an index leads to {to}, which is the wrong record"))
     }
 
     /// The error that something in the ledger is not what was recorded.
@@ -286,7 +286,7 @@ impl<'a> Tx<'a> {
         match found {
             None => Ok(None),
             Some(Value::Bytes(key)) if key.len() == 32 => Ok(key.try_into().ok()),
-            Some(_) => Err(self.damaged("its key for secrets has not 32 bytes".to_owned())),
+            Some(_) => Err(self.damaged("its key for secrets does not have 32 bytes".to_owned())),
         }
     }
 

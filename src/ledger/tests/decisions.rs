@@ -185,7 +185,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     let error = place.open().resolve("op_", Happened::No, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`op_` is the beginning of several ids: op_1, op_12; give more of it"
+        "`op_` is the beginning of several ids: op_1, op_12; give more characters"
     );
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
@@ -304,11 +304,11 @@ fn an_answer_is_named_by_operation_row_or_step() {
     };
     assert_eq!(
         error(name("op_")),
-        "`op_` is the beginning of several ids: op_1, op_2; give more of it"
+        "`op_` is the beginning of several ids: op_1, op_2; give more characters"
     );
     // A number alone is a step of some session, also where a row's id begins so.
-    assert!(error(name("7")).contains("say of which session"));
-    assert!(error(name("op_7")).contains("nothing recorded"));
+    assert!(error(name("7")).contains("name its session"));
+    assert!(error(name("op_7")).contains("no recorded id"));
     let beyond = Name {
         text: "7",
         session: Some("s"),
@@ -316,7 +316,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
     };
     assert_eq!(
         error(beyond),
-        "the session `s` has no step 7; they go from 0 to 1"
+        "the session `s` has no step 7; its steps are 0 to 1"
     );
     let step = Name { text: "#1", ..step };
     let reviewed = place.open().review(step, Review::Accept, None).unwrap();
@@ -326,7 +326,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
         session: Some("t"),
         alone: Alone::Refused,
     };
-    assert!(error(elsewhere).contains("nothing recorded"));
+    assert!(error(elsewhere).contains("no recorded id"));
 }
 
 #[test]

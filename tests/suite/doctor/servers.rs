@@ -225,7 +225,7 @@ fn a_tool_that_is_as_pinned_is_told_so_and_runs_and_one_that_is_not_is_a_problem
     };
     let same = examine(&pinned("good", ""), &[]);
     assert_eq!(same.exit, 0);
-    same.says("tool_pin", "good", &["as it was pinned", &pin]);
+    same.says("tool_pin", "good", &["matches its pin", &pin]);
 
     // Its input schema is another.
     let words = [

@@ -196,5 +196,5 @@ fn a_ledger_that_runs_cannot_record_in_is_found_and_none_is_made() {
     );
     assert_eq!((newer.exit, &newer.report["not_ready"]), (1, &json!(["C"])));
     fs::write(&path, "no database ".repeat(1000)).unwrap();
-    examine(&root, &[]).says("ledger_unusable", "problem", &["is no ledger"]);
+    examine(&root, &[]).says("ledger_unusable", "problem", &["is not a ledger"]);
 }

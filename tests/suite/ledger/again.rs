@@ -56,7 +56,7 @@ fn what_must_not_happen_twice_is_suppressed_and_a_salt_repeats_it() {
     assert!(
         second
             .stderr
-            .contains("it was not done again. Send `salt` to repeat it"),
+            .contains("was not performed again. Send `salt` to repeat it"),
         "{}",
         second.stderr
     );

@@ -52,7 +52,7 @@ pub(super) fn block(text: &str) -> String {
         length => (
             text.get(..end).unwrap_or_default(),
             format!(
-                "<p class=\"soft\">{} more, not shown here.</p>",
+                "<p class=\"soft\">{} more are not shown here.</p>",
                 size((length - end) as u64)
             ),
         ),

@@ -287,7 +287,7 @@ impl Stage<'_> {
             // insufficient_privilege
             ("42501", _, _) => (
                 Trouble::ReadOnly,
-                ". Its owner grants it: GRANT oneact_writer TO the user",
+                ". The owner of the database can grant this right: GRANT oneact_writer TO the user",
             ),
             // invalid_authorization_specification, invalid_password
             ("28000" | "28P01", _, Self::Opening(_)) => (
@@ -297,7 +297,7 @@ impl Stage<'_> {
             // invalid_catalog_name
             ("3D000", _, Self::Opening(_)) => (
                 Trouble::Unreachable,
-                ". Make it with `createdb`, or name another one",
+                ". Create it with `createdb`, or name another one",
             ),
             (_, _, Self::Opening(_)) => (Trouble::Unreachable, ""),
             (_, _, Self::Working | Self::Keeping) => (Trouble::Refused, ""),
@@ -315,17 +315,17 @@ fn is_loss(code: &str) -> bool {
 /// The reason why no server was reached, with a remedy.
 fn remedy(failure: &Failure, why: String) -> String {
     let Failure::Told(error) = failure else {
-        return format!("{why}. Check host and port, and whether the server runs");
+        return format!("{why}. Check the host and the port, and whether the server is running");
     };
     let mut cause = error.source();
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             return match error.kind() {
                 io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                    format!("{why}. Check host and port, and whether the server runs")
+                    format!("{why}. Check the host and the port, and whether the server is running")
                 }
                 _ if why.contains("lookup address") => {
-                    format!("{why}. Check the name of the host")
+                    format!("{why}. Check the host name")
                 }
                 _ => why,
             };

@@ -57,10 +57,10 @@ pub(super) fn ensure(
     match (checked(place, versions, wish)?, wish) {
         (Some(Standing::Current), _) | (Some(Standing::Older(_)), Wish::Read) => Ok(()),
         (None, Wish::Read | Wish::Decide) => {
-            not_yet("there is no ledger in it yet: the first run makes it")
+            not_yet("the database contains no ledger yet; the first run creates it")
         }
         (Some(Standing::Older(_)), Wish::Decide) => {
-            not_yet("it is of an earlier version. The next run migrates it")
+            not_yet("it has an earlier version; the next run migrates it")
         }
         (_, Wish::Write) => {
             let done = migrate(line, place);
@@ -87,7 +87,7 @@ fn checked(
         .iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
     let applied: Result<Vec<_>, tokio_postgres::Error> = applied.collect();
-    let foreign = "its table oneact_migrations is another program's";
+    let foreign = "its table oneact_migrations belongs to another program";
     let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
     standing(place, &applied, &MIGRATIONS, wish).map(Some)
 }
@@ -141,7 +141,7 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
     let why = failure.words();
     if failure.is(INSUFFICIENT_PRIVILEGE) {
         let why = format!(
-            "its tables are not there yet, and this user may not make them ({why}). Run oneact once as the \
+            "its tables do not exist yet, and this user may not create them ({why}). Run oneact once as the \
              owner of the database, or of the table agent_actions"
         );
         return Trouble::ReadOnly.with(place, why);
@@ -182,7 +182,7 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
     let foreign = |why: String| {
         Err(Trouble::Foreign.with(
             place,
-            format!("it has a table agent_actions that is not specification 004's: {why}"),
+            format!("its table agent_actions is not the one of specification 004: {why}"),
         ))
     };
     let known = known();
@@ -191,15 +191,15 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
         let text = |at: usize| row.try_get::<_, String>(at).unwrap_or_default();
         let (name, kind) = (text(0), text(1));
         if text(3) != "r" && text(3) != "p" {
-            return foreign("it is no table".to_owned());
+            return foreign("it is not a table".to_owned());
         }
         let wanted = known.iter().find(|(known, _)| *known == name);
         match wanted {
             Some((_, wanted)) if *wanted != kind => {
-                return foreign(format!("{name} is {kind} and not {wanted}"));
+                return foreign(format!("the type of {name} is {kind}, not {wanted}"));
             }
             None if row.try_get(2).unwrap_or(true) => {
-                return foreign(format!("{name} must be filled in, and nobody would"));
+                return foreign(format!("{name} is required, but oneact does not write it"));
             }
             _ => found.push(name),
         }
@@ -208,7 +208,7 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
         .iter()
         .find(|name| !found.iter().any(|found| found == *name))
     {
-        Some(missing) => foreign(format!("it has no {missing}")),
+        Some(missing) => foreign(format!("it has no column {missing}")),
         None => Ok(()),
     }
 }

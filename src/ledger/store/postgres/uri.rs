@@ -73,7 +73,7 @@ impl Target {
             .any(|scheme| uri.starts_with(scheme))
         {
             return Err(wrong(
-                "it is no URI. Write postgres://user@host/name".to_owned(),
+                "it is not a URI. Write postgres://user@host/name".to_owned(),
             ));
         }
         let (rest, ours) = split(uri);
@@ -177,7 +177,7 @@ fn tls(ours: &Ours, negotiation: SslNegotiation) -> Result<(SslMode, Trust), &'s
     let (mode, check) = match ours.mode.as_deref() {
         None if system => (SslMode::Require, Check::SignerAndName),
         Some(mode) if system && mode != "verify-full" => {
-            return Err("`sslrootcert=system` wants `sslmode=verify-full`");
+            return Err("`sslrootcert=system` requires `sslmode=verify-full`");
         }
         Some("disable") => (SslMode::Disable, Check::Nothing),
         None | Some("allow" | "prefer") => (SslMode::Prefer, Check::Nothing),
@@ -187,7 +187,7 @@ fn tls(ours: &Ours, negotiation: SslNegotiation) -> Result<(SslMode, Trust), &'s
         Some("verify-full") => (SslMode::Require, Check::SignerAndName),
         Some(_) => {
             return Err(
-                "its `sslmode` is none of disable, allow, prefer, require, verify-ca and verify-full",
+                "its `sslmode` is not one of disable, allow, prefer, require, verify-ca and verify-full",
             );
         }
     };
@@ -246,8 +246,9 @@ pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
     let (inner, roots) = match (trust.check, &trust.roots) {
         (Check::Nothing, _) => (None, Vec::new()),
         (_, Roots::System) => {
-            let system = Verifier::new(Arc::clone(&provider))
-                .map_err(|error| format!("whom this machine believes is not known: {error}"))?;
+            let system = Verifier::new(Arc::clone(&provider)).map_err(|error| {
+                format!("the certificates that this machine trusts cannot be read: {error}")
+            })?;
             (
                 Some(Arc::new(system) as Arc<dyn ServerCertVerifier>),
                 Vec::new(),

@@ -97,7 +97,7 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standi
     let applied: Vec<(i64, String)> = applied.map_err(|error| files.told(&error))?;
     if applied.last().map(|(last, _)| *last) != Some(version) {
         return half(&format!(
-            "it says version {version}, and other migrations were applied"
+            "it states version {version}, but other migrations were applied"
         ));
     }
     standing(files.place(), &applied, &STEPS, wish).map(Some)
@@ -120,7 +120,7 @@ pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result
         }
         (None, Wish::Read | Wish::Decide) => not_yet("it is empty: nothing was recorded yet"),
         (Some(Standing::Older(_)), Wish::Read | Wish::Decide) => {
-            not_yet("it is of an earlier version. The next run migrates it")
+            not_yet("it has an earlier version; the next run migrates it")
         }
     }
 }
@@ -175,7 +175,7 @@ fn alone(files: &Files) -> Result<RangeLock, StoreError> {
         }
         thread::sleep(PAUSE);
     }
-    Err(Trouble::Busy.with(files.place(), "another process migrates it"))
+    Err(Trouble::Busy.with(files.place(), "another process is migrating it"))
 }
 
 /// Writes a backup beside the database, atomically.
@@ -206,17 +206,17 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
         return Ok(Some(format!(
-            "it has schema version {version}, and this program knows the tables of {VERSION}: run `verify` of the \
-             program that migrated it"
+            "it has schema version {version}, but this program knows only the tables of version {VERSION}: \
+             run `verify` of the program that migrated it"
         )));
     }
     let (there, made) = (parts(conn)?, parts(&fresh()?)?);
     let added = there
         .difference(&made)
-        .map(|part| (part, "is not what oneact makes"));
+        .map(|part| (part, "is not the one that oneact creates"));
     let gone = made
         .difference(&there)
-        .map(|part| (part, "is not what it was, or is gone"));
+        .map(|part| (part, "was changed or is missing"));
     if let Some(((kind, name, _), what)) = added.chain(gone).next() {
         return Ok(Some(format!("the {kind} `{name}` {what}")));
     }
@@ -225,7 +225,8 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let applied: Vec<(i64, String, String)> = all(conn, text, read)?;
     let known = STEPS.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
     let same = applied == known;
-    Ok((!same).then(|| "schema_migrations does not hold what was applied".to_owned()))
+    Ok((!same)
+        .then(|| "schema_migrations does not list the migrations that were applied".to_owned()))
 }
 
 /// An empty ledger in memory.

@@ -34,7 +34,7 @@ pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), S
     let mut conn = conn.map_err(told)?;
     // If SQLite may not write a file, it opens the file for reading.
     if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
-        return Err(Trouble::ReadOnly.with(files.place(), "the file may only be read"));
+        return Err(Trouble::ReadOnly.with(files.place(), "the file is read-only"));
     }
     migrate::ensure(&mut conn, files, wish)?;
     let journal = write_ahead(&conn, files).map_err(told)?;

@@ -107,7 +107,7 @@ fn a_server_that_was_stopped_is_told_in_every_state() {
     assert_eq!(gone.trouble, Trouble::Unreachable, "{gone}");
     let gone = PostgresStore::open(&uri, Wish::Write).err().unwrap();
     assert!(
-        gone.to_string().contains("whether the server runs"),
+        gone.to_string().contains("whether the server is running"),
         "{gone}"
     );
 }

@@ -157,7 +157,7 @@ fn a_table_of_another_program_is_left_alone() {
         ("CREATE TABLE agent_actions (name text)", "it has no id"),
         (
             "CREATE VIEW agent_actions AS SELECT 1 AS id",
-            "it is no table",
+            "it is not a table",
         ),
         ("CREATE TABLE ledger_events (id integer)", "ledger_events"),
         ("CREATE TABLE oneact_claims (id integer)", "oneact_claims"),
@@ -172,7 +172,7 @@ fn a_table_of_another_program_is_left_alone() {
     }
     let demanding = format!("{UPDATED} ALTER TABLE agent_actions ADD tenant text NOT NULL");
     let refused = refusal(&database(&demanding)).to_string();
-    assert!(refused.contains("tenant must be filled in"), "{refused}");
+    assert!(refused.contains("tenant is required"), "{refused}");
     let crowded = format!("{UPDATED} ALTER TABLE agent_actions ADD state integer");
     let refused = refusal(&database(&crowded)).to_string();
     assert!(
@@ -197,7 +197,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     Cluster::shared().sql(&name, newer);
     let refused = refusal(&name);
     assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
-    let versions = "has schema version 7, and this program knows 3:";
+    let versions = "has schema version 7, but this program knows only version 3:";
     assert!(refused.to_string().contains(versions), "{refused}");
     let uri = Cluster::shared().uri(&name);
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
@@ -226,7 +226,7 @@ fn whoever_looks_or_decides_makes_nothing() {
     for wish in [Wish::Read, Wish::Decide] {
         let refused = PostgresStore::open(&uri, wish).err().unwrap();
         assert!(
-            refused.to_string().contains("there is no ledger in it yet"),
+            refused.to_string().contains("the database contains no ledger yet"),
             "{refused}"
         );
     }

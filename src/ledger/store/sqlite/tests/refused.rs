@@ -65,7 +65,7 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
         .unwrap();
     let error = refused(&path, Wish::Write);
     assert_eq!(error.trouble, Trouble::Newer, "{error}");
-    let versions = "has schema version 3, and this program knows 2:";
+    let versions = "has schema version 3, but this program knows only version 2:";
     assert!(error.to_string().contains(versions), "{error}");
     assert_eq!(count(&path), 3);
     let flaw = migrate::flaw(&by_hand(&path)).unwrap();
