@@ -56,6 +56,28 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
     class.failure(format!("{}: {}{causes}", entry.tool, sentence(detail)))
 }
 
+/// The code by which the SDKs of MCP say that a request timed out.
+const REQUEST_TIMEOUT: i64 = -32001;
+
+/// Everything that the error of an answer says, for a search.
+pub(super) fn all_words(error: &CallError) -> String {
+    let CallError::Rpc {
+        code,
+        message,
+        data,
+        ..
+    } = error
+    else {
+        return String::new();
+    };
+    let data = data.as_ref().map(ToString::to_string);
+    let code = match *code {
+        REQUEST_TIMEOUT => "timed out",
+        _ => "",
+    };
+    [code, message, &data.unwrap_or_default()].join("\n")
+}
+
 /// With an end, if it has none.
 pub(super) fn sentence(text: &str) -> Cow<'_, str> {
     if text.ends_with(['.', '?', '!']) {

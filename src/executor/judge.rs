@@ -82,6 +82,22 @@ fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     }
 }
 
+/// Everything that a failed tool said, for a search.
+pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> String {
+    let structured = document.filter(|_| answer.structured.is_some());
+    let structured = structured.map(ToString::to_string).unwrap_or_default();
+    format!("{}\n{structured}", texts(answer).join("\n"))
+}
+
+/// Whether a failure text names a time-out, in whatever place, and no failure rule of the entry knows it as something
+/// else.
+pub(super) fn tells_of_time_out(entry: &Entry, text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let named = TIME_OUT.iter().any(|phrase| lower.contains(phrase))
+        || ["408", "504"].iter().any(|code| names(&lower, code));
+    named && by_rule(entry, text).is_none_or(|class| class.fault == Fault::ToolTimeout)
+}
+
 /// What kind of failure it is, and whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
@@ -222,16 +238,24 @@ const PHRASES: [(Fault, &[&str]); 4] = [
             "invalid data found when processing input",
         ],
     ),
-    (
-        Fault::ToolTimeout,
-        &["timed out", "timeout", "time-out", "deadline exceeded"],
-    ),
+    (Fault::ToolTimeout, TIME_OUT),
+];
+
+/// Phrases of a time-out, in lower case; `ETIMEDOUT` is the error of POSIX and Node.js.
+const TIME_OUT: &[&str] = &[
+    "timed out",
+    "timed-out",
+    "timedout",
+    "timeout",
+    "time-out",
+    "time out",
+    "deadline exceeded",
 ];
 
 /// The class a text names, if it names one.
 fn by_text(text: &str) -> Option<Fault> {
     let text = text.to_lowercase();
-    if names_429(&text) {
+    if names(&text, "429") {
         return Some(Fault::RateLimited);
     }
     PHRASES
@@ -240,9 +264,9 @@ fn by_text(text: &str) -> Option<Fault> {
         .map(|(fault, _)| *fault)
 }
 
-/// `429` as a number of its own, not as a part of another.
-fn names_429(text: &str) -> bool {
-    text.match_indices("429").any(|(at, found)| {
+/// Whether a number stands in a text by itself, not as a part of another.
+fn names(text: &str, number: &str) -> bool {
+    text.match_indices(number).any(|(at, found)| {
         let before = text.get(..at).and_then(|head| head.chars().next_back());
         let after = text
             .get(at + found.len()..)
@@ -280,5 +304,6 @@ mod tests {
     fn a_429_inside_another_number_is_no_rate_limit() {
         assert_eq!(by_text("wrote 14290 bytes, 0.429 s"), None);
         assert_eq!(by_text("status=429"), Some(Fault::RateLimited));
+        assert!(names("http 504 from the gateway", "504") && !names("15040 bytes", "504"));
     }
 }

@@ -39,7 +39,8 @@ impl Taker<'_> {
     pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Document>) -> Result<(), Failure> {
         let tool = &self.step.entry.tool;
         if !self.staging.is_in_place() {
-            let message = format!("{tool} replaced its TMPDIR: nothing was taken from there");
+            let message =
+                format!("{tool} removed or replaced its TMPDIR: nothing was taken from there");
             return Err(Failure::new(Fault::OutputMissing, message));
         }
         let places = &self.step.entry.result.take;

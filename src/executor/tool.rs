@@ -8,8 +8,8 @@ use crate::{
         ToolCall,
     },
     task::{
-        Effect, Failure, Fault, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
-        Response, ServerReport, Stat, State, Waiting, WaitingFor, decided,
+        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
+        ServerReport, Stat, State, Waiting, WaitingFor, decided,
     },
 };
 
@@ -90,12 +90,18 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let verdict = match result {
+    let (verdict, told) = match result {
         Ok(answer) => {
             let document = Document::of(&answer);
-            judge::judge(entry, &answer, document.as_ref(), hidden).map(|()| (answer, document))
+            match judge::judge(entry, &answer, document.as_ref(), hidden) {
+                Ok(()) => (Ok((answer, document)), String::new()),
+                Err(judged) => (Err(judged), judge::all_words(&answer, document.as_ref())),
+            }
         }
-        Err(error) => Err(failed_call(entry, &error, hidden, context)),
+        Err(error) => {
+            let told = failure::all_words(&error);
+            (Err(failed_call(entry, &error, hidden, context)), told)
+        }
     };
     if sent {
         outcome.invocations.push(Invocation {
@@ -131,9 +137,10 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            // Somebody behind the server gave no answer: as good as none from the server itself.
-            if (outcome.effect, judged.failure.fault) == (Effect::Done, Fault::ToolTimeout)
+            // A service behind the server gave no answer, so what it did is unknown. A failure rule may say otherwise.
+            if outcome.effect == Effect::Done
                 && entry.repeatable == Repeatable::Once
+                && judge::tells_of_time_out(entry, &told)
             {
                 outcome.effect = Effect::Unknown;
             }

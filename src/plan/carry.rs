@@ -116,9 +116,8 @@ impl<'a> Carrier<'a> {
         let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
-            .mark(&teller.mark())
-            .and_then(|()| folder.again())
-            .and_then(|folder| Stage::open(folder, self.desk.operation_id));
+            .again()
+            .and_then(|folder| Stage::open(folder, &teller.mark()));
         let stage = match stage {
             Ok(stage) => stage,
             Err(error) => return ControlFlow::Break(refused(error.into())),

@@ -78,8 +78,8 @@ fn undo(
     let mut teller = Teller::new(desk, jail, run, notes);
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
-    own.mark(&teller.mark())?;
-    let mut staging = Staging::new(Stage::open(own, desk.operation_id)?, desk.host);
+    let stage = Stage::open(own, &teller.mark())?;
+    let mut staging = Staging::new(stage, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
         teller.story.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)

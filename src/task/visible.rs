@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// The text in one line: control characters as `^X`, other replaced characters as `<U+XXXX>`.
+/// The text in one line: control characters as `^X`, other replaced characters as `<U+202E>`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen, name)
 }

@@ -34,8 +34,16 @@ def answer(request):
         time.sleep(given.get("seconds", 0))
         if given.get("what", "").startswith("fails"):
             return {"content": [{"type": "text", "text": "HTTP 429 Too Many Requests"}], "isError": True}
-        if given.get("what") == "late":
-            return {"content": [{"type": "text", "text": "upstream timed out"}], "isError": True}
+        late = {
+            "late": "upstream timed out",
+            "late, node": "connect ETIMEDOUT 192.0.2.1:443",
+            "late, limited": "rate limited, then the deadline was over: HTTP 504",
+        }
+        if given.get("what") in late:
+            return {"content": [{"type": "text", "text": late[given["what"]]}], "isError": True}
+        if given.get("what") == "late, structured":
+            said = {"cause": "Read timed-out"}
+            return {"content": [{"type": "text", "text": "failed"}], "structuredContent": said, "isError": True}
         if given.get("what") == "mean":
             return {"content": [], "structuredContent": {"mean": float("nan")}}
         return {"content": [], "structuredContent": {"happened": given.get("what", "")}}
@@ -47,8 +55,14 @@ for line in sys.stdin:
     if "id" not in request:
         continue
     result = answer(request)
-    if request["method"] == "tools/call" and request["params"]["arguments"].get("what") == "gateway":
-        error = {"code": -32001, "message": "Request timed out"}
+    errors = {
+        "gateway": {"code": -32001, "message": "Request timed out"},
+        "gateway, elsewhere": {"code": -32001, "message": "Zeitüberschreitung"},
+        "gateway, data": {"code": -32603, "message": "failed", "data": {"cause": "request timeout"}},
+    }
+    what = request["params"]["arguments"].get("what") if request["method"] == "tools/call" else None
+    if what in errors:
+        error = errors[what]
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)
         continue
     reply = {"jsonrpc": "2.0", "id": request["id"]}

@@ -105,6 +105,11 @@ fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
         ("mean", "tool_error"),
         ("late", "timeout"),
         ("gateway", "timeout"),
+        ("late, node", "timeout"),
+        ("late, limited", "rate_limited"),
+        ("late, structured", "tool_error"),
+        ("gateway, elsewhere", "tool_error"),
+        ("gateway, data", "tool_error"),
     ] {
         let root = Root::with_catalog(CATALOG);
         let asked = |task: &str| {

@@ -374,9 +374,9 @@ rows! { MODES:
     makes_a_fifo: bad_asset("output_missing", "no regular file");
     makes_a_device: bad_asset("output_missing", "no regular file");
     makes_another_format: bad_asset("output_format", "is corrupt or incomplete UTF-8 text");
-    removes_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
+    removes_its_directory: bad_asset("output_missing", "replaced its TMPDIR");
     locks_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
-    makes_a_link_of_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
+    makes_a_link_of_its_directory: bad_asset("output_missing", "replaced its TMPDIR");
     names_a_file_that_is_not_there: bad_asset("output_missing", "No such file").on(ANY_FILE);
     names_a_file_of_the_root: not_its_place();
     names_a_file_that_it_may: done().on("files = ['.']").with(ASSET);

@@ -29,7 +29,7 @@ result = { kind = "metadata" }
 
 /// What betrays the secret, or grants access in a link: parts that stand in no other text here.
 const TRACES: [&str; 9] = [
-    "4ss",
+    "4ss/",
     "cCI0c3Mvdzxy",
     "IjRzcy93PHJk",
     "70223473732f773c",

@@ -160,7 +160,8 @@ fn without_a_journal_nothing_outside_the_report_directory_is_removed() {
         fs::write(root.path.join(name), "x").unwrap();
     }
     fs::remove_file(folder.join("journal")).unwrap();
-    assert_eq!(oneact(&root, &["recover"]).0, 0);
+    let (code, told) = oneact(&root, &["recover"]);
+    assert!(code == 1 && told.contains("has no journal"), "{told}");
     for name in [
         "precious".to_owned(),
         ".oneact-other-1".to_owned(),

@@ -173,6 +173,14 @@ impl<'a> Folder<'a> {
         Ok(self.dir.look(STAGED)?.is_some() || self.dir.look(ELSEWHERE)?.is_some())
     }
 
+    /// Whether it is certain that nothing but the journal was ever made here.
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(
+            (self.has_slots(), self.has_checkpoint()),
+            (Ok(false), Ok(false))
+        )
+    }
+
     /// Whether originals are kept, or a list of them.
     pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
         Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())

@@ -8,7 +8,7 @@ use crate::{
 };
 
 use super::{
-    folder::{BackupNames, Folder},
+    folder::{BackupNames, Folder, Mark},
     journal::{Entry, JOURNAL, Journal, Post, Pre, Way},
 };
 
@@ -49,9 +49,10 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 }
 
 impl<'a> Stage<'a> {
-    /// `operation` is the id of the run that carries the plan out.
-    pub(crate) fn open(folder: Folder<'a>, operation: &str) -> Result<Self, FileError> {
-        let journal = Journal::begin(&folder.dir, operation)?;
+    /// `mark` says who carries the plan out. The journal is made first: what happened to a plan without one is unknown.
+    pub(crate) fn open(folder: Folder<'a>, mark: &Mark) -> Result<Self, FileError> {
+        let journal = Journal::begin(&folder.dir, &mark.operation_id)?;
+        folder.mark(mark)?;
         folder.make_slots()?;
         let mount = folder.dir.mount()?;
         Ok(Self {

@@ -79,10 +79,8 @@ impl<'a> Stage<'a> {
         threads: usize,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
         let made = std::mem::take(&mut self.made);
-        // The entries come first: where there are backups or a manifest, a journal without entries was cut.
-        let noted = self.journal.ready(&self.folder.dir, &self.entries);
-        let kept = noted.map_err(ApplyError::from);
-        let ready = kept.and_then(|()| self.checkpoint()).and_then(|backups| {
+        let ready = self.noted(threads).and_then(|()| self.checkpoint());
+        let ready = ready.and_then(|backups| {
             self.folder.put(documents)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
             files.push(self.folder.below(JOURNAL)?);
@@ -101,6 +99,14 @@ impl<'a> Stage<'a> {
             }),
             Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
         }
+    }
+
+    /// Writes the entries, and waits until they are on the disk. So where there are backups or a manifest, a journal
+    /// without entries was cut or removed.
+    fn noted(&mut self, threads: usize) -> Result<(), ApplyError> {
+        self.journal.ready(&self.folder.dir, &self.entries)?;
+        let journal = self.folder.below(JOURNAL)?;
+        Ok(sync(&self.folder, &[], &[journal], threads)?)
     }
 
     /// Keeps every original at its backup location: the same inode where it can have a second name and
