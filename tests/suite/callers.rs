@@ -83,19 +83,23 @@ fn whatever_comes_on_stdin_is_answered_by_one_envelope() {
         (
             "a huge number",
             id(&"9".repeat(100_000)),
-            "`task_id` must be a string",
+            "`task_id` must be a non-empty string",
         ),
         (
             "a huge exponent",
             id("1e999999999"),
-            "`task_id` must be a string",
+            "`task_id` must be a non-empty string",
         ),
         ("two documents", b"{}{}".to_vec(), "not valid JSON"),
         ("a number", b"42".to_vec(), "must be an object"),
         ("a text", b"\"task\"".to_vec(), "must be an object"),
         ("null", b"null".to_vec(), "must be an object"),
         ("an object", b"{}".to_vec(), "not a task"),
-        ("no text as id", id("7"), "`task_id` must be a string"),
+        (
+            "no text as id",
+            id("7"),
+            "`task_id` must be a non-empty string",
+        ),
         (
             "no array as ids",
             br#"{"task_id":"a","capability_ids":{}}"#.to_vec(),

@@ -155,7 +155,11 @@ session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
         .collect();
     assert_eq!(steps, [5, 6]);
     let none = root.look(&["history", "--grep", "nowhere"]);
-    assert!(none.out.contains("no step contains `nowhere`"), "{}", none.out);
+    assert!(
+        none.out.contains("no step contains `nowhere`"),
+        "{}",
+        none.out
+    );
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn an_answer_is_shown_with_where_its_parameters_came_from_and_its_links() {
         "reserved ",
         " · dispatched ",
         " · succeeded ",
-        "again to #3",
+        "again returned as #3",
     ] {
         assert!(flat.contains(part), "{part}: {}", shown.out);
     }
@@ -303,8 +307,9 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
     let same = root.look(&["replay", "4", "--execute"]);
     assert_eq!(same.exit, 0, "{}{}", same.out, same.err);
     assert!(
-        same.out
-            .contains("CAP-AUD-001 is idempotent; it was performed again in the session\n  replay-"),
+        same.out.contains(
+            "CAP-AUD-001 is idempotent; it was performed again in the session\n  replay-"
+        ),
         "{}",
         same.out
     );
@@ -420,7 +425,11 @@ fn what_was_pruned_is_said_to_be() {
         answer.err
     );
     assert!(root.look(&["history"]).out.contains("→ store_1; pruned"));
-    assert!(root.look(&["show", "0"]).out.contains("their hashes remain"));
+    assert!(
+        root.look(&["show", "0"])
+            .out
+            .contains("their hashes remain")
+    );
     assert_eq!(
         root.look(&["replay"]).json()["steps"][0]["response"],
         Value::Null

@@ -79,7 +79,7 @@ fn rollback_tells_people_and_prints_the_envelope_for_machines() {
     assert!(
         String::from_utf8(told.stdout)
             .unwrap()
-            .starts_with("Not undone")
+            .starts_with("The plan was not undone")
     );
     let printed = undo(&[
         "rollback",

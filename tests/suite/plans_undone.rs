@@ -123,7 +123,9 @@ fn a_rollback_puts_back_bytes_permissions_and_times_r_001_109_to_119() {
     let again = told(&root, &["rollback", &directory]);
     assert_eq!(again.exit, 2);
     assert!(
-        again.text.starts_with("The plan was not undone, and nothing was changed."),
+        again
+            .text
+            .starts_with("The plan was not undone, and nothing was changed."),
         "{}",
         again.text
     );

@@ -62,7 +62,11 @@ fn answers_fit_their_questions() {
         (Question::Url, accepted(&Value::Null), None),
         (Question::Url, accepted(&json!({})), Some("at its URL")),
         (Question::Sampling, ResponseKind::Sampled, None),
-        (Question::Sampling, declined(), Some("a model's answer")),
+        (
+            Question::Sampling,
+            declined(),
+            Some("the answer of a model"),
+        ),
         (Question::Roots, ResponseKind::Roots, None),
         (Question::Roots, ResponseKind::Sampled, Some("`roots`")),
     ] {
@@ -104,7 +108,7 @@ fn every_question_has_an_answer_and_every_answer_a_question() {
     let both = vec![("q", ResponseKind::Roots), ("r", ResponseKind::Roots)];
     let stranger = problem(asked(), both).unwrap();
     assert!(
-        stranger.contains("`input_responses.r` answers nothing"),
+        stranger.contains("`input_responses.r` answers no question"),
         "{stranger}"
     );
 }

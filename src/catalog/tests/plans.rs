@@ -188,7 +188,7 @@ fn a_plan_takes_an_hour_at_most_r_001_173() {
         )))
     };
     assert_eq!(long("90s").unwrap().bounds.longest, Duration::from_secs(90));
-    assert!(long("61m").unwrap_err().message.contains("an hour"));
+    assert!(long("61m").unwrap_err().message.contains("one hour"));
 }
 
 #[test]
@@ -258,7 +258,11 @@ fn a_plan_beside_a_tool_is_not_lost_in_silence() {
     let Ok(Job::Tools(said)) = of(carried(None, CarriedIn::Task)) else {
         panic!("a tool");
     };
-    assert!(said.reasoning.join(" ").contains("Left aside"));
+    assert!(
+        said.reasoning
+            .join(" ")
+            .contains("Ignored the plan settings")
+    );
     assert!(of(carried(Some(json!({})), CarriedIn::Parameters)).is_ok());
 }
 

@@ -111,7 +111,11 @@ fn a_capability_without_a_tool_is_refused() {
 #[test]
 fn a_duration_is_more_than_nothing_and_at_most_a_day() {
     for bad in ["soon", "0s", "-5s", "25h", "60"] {
-        says(&format!("\ntimeout = {bad:?}"), 7, &["is not a duration", bad]);
+        says(
+            &format!("\ntimeout = {bad:?}"),
+            7,
+            &["is not a duration", bad],
+        );
     }
     says(
         "timeout = \"9s\"\ntimeout_max = \"8s\"",
@@ -146,7 +150,7 @@ fn a_bind_names_something_there_is() {
     ] {
         says(&format!("bind = {{ x = {bad:?} }}"), 4, &["binds `x`", bad]);
     }
-    says("bind = { x = 1 }", 4, &["no string"]);
+    says("bind = { x = 1 }", 4, &["not a string"]);
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn an_asset_says_type_and_format_and_where_it_is() {
     says(
         &asset("format = \"wav\", take = [\"file\"]"),
         7,
-        &["`take` holds"],
+        &["`take` must contain"],
     );
 }
 

@@ -69,7 +69,7 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
         (
             "result = { kind = 'asset', asset_type = 'a', format = 'wave' }",
             6,
-            "known: ",
+            "known formats: ",
         ),
         (
             "result = { kind = 'asset', asset_type = 'a', format = 'wav', take = ['file'] }",

@@ -226,7 +226,11 @@ fn parameters_of_several_capabilities_are_told_apart_by_id() {
     assert!(task.parameters[0].is_empty());
     assert_eq!(task.parameters[1]["x"], 1);
     document["parameters"] = json!({"x": 1});
-    assert!(failure(&document).message.contains("none of them"));
+    assert!(
+        failure(&document)
+            .message
+            .contains("is not one of these ids")
+    );
 }
 
 #[test]
@@ -325,7 +329,7 @@ fn names_that_the_record_looks_for_are_not_texts_of_any_length() {
         assert!(
             failure
                 .message
-                .contains(&format!("`{key}` must have at most 512 bytes"))
+                .contains(&format!("`{key}` has 513 bytes, but can have at most 512"))
         );
     }
 }

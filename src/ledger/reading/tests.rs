@@ -110,7 +110,7 @@ fn a_session_of_no_steps_is_shown_as_one() {
         ("sess-0", 0, 0)
     );
     let error = reading.find("0", None).unwrap_err();
-    assert!(error.to_string().contains("none yet"), "{error}");
+    assert!(error.to_string().contains("it has no steps yet"), "{error}");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn an_answer_is_found_by_its_step_and_by_the_beginning_of_an_id() {
         assert_eq!(error.to_string(), nothing.to_string());
     }
     let error = found("7").unwrap_err().to_string();
-    assert!(error.contains("from 0 to 1"), "{error}");
+    assert!(error.contains("its steps are 0 to 1"), "{error}");
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
     assert!(matches!(decided(&rows, "3"), Decision::History));
     let mut reading = ledger(&rows);
     let nothing = reading.find("5", Some(SESSION)).unwrap_err().to_string();
-    assert!(nothing.contains("from 0 to 20000000"), "{nothing}");
+    assert!(nothing.contains("its steps are 0 to 20000000"), "{nothing}");
     let page = reading.page(SESSION, Most::Newest(1), &|_| true).unwrap();
     assert_eq!((page.opened, page.count), (None, 2));
     assert_eq!(page.steps[0].row.id, rows[1].id);

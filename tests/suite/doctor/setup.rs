@@ -192,7 +192,7 @@ fn a_ledger_that_runs_cannot_record_in_is_found_and_none_is_made() {
     newer.says(
         "ledger_unusable",
         "problem",
-        &["a newer oneact wrote it", "$ONEACT_LEDGER"],
+        &["a newer version of oneact wrote it", "$ONEACT_LEDGER"],
     );
     assert_eq!((newer.exit, &newer.report["not_ready"]), (1, &json!(["C"])));
     fs::write(&path, "no database ".repeat(1000)).unwrap();

@@ -80,7 +80,7 @@ mod tests {
         let text = "ä".repeat(TEXT);
         let shown = block(&text);
         assert!(
-            shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"),
+            shown.ends_with("</pre><p class=\"soft\">200 kB more are not shown here.</p>"),
             "{}",
             &shown[shown.len() - 90..]
         );

@@ -157,7 +157,7 @@ fn a_plan_of_ten_thousand_actions_is_refused_as_a_whole() {
     says(
         &error,
         Fault::LimitExceeded,
-        "has 10000 actions, and a plan can have 1000",
+        "has 10000 actions, but a plan can have at most 1000",
     );
     assert!(error.problems.len() == 1);
     assert_eq!(error.actions, []);

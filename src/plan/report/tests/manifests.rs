@@ -44,7 +44,7 @@ fn a_manifest_that_is_none_says_why() {
         (
             "\"old.txt\"",
             "\"../old.txt\"",
-            "`../old.txt` is no path below the root",
+            "`../old.txt` is not a path below the root",
         ),
         ("\"DELETE\"", "\"UNLINK\"", "unknown variant `UNLINK`"),
         ("2026-02-24T10:00:01", "yesterday", "is no point in time"),

@@ -125,12 +125,15 @@ fn a_server_that_cannot_be_reached_is_told_with_what_to_look_at() {
         .unwrap()
         .port();
     for (host, why) in [
-        (format!("127.0.0.1:{closed}"), "whether the server is running"),
         (
-            "no-such-host.invalid".to_owned(),
-            "Check the host name",
+            format!("127.0.0.1:{closed}"),
+            "whether the server is running",
         ),
-        ("%2Fno%2Fsuch%2Fdir".to_owned(), "whether the server is running"),
+        ("no-such-host.invalid".to_owned(), "Check the host name"),
+        (
+            "%2Fno%2Fsuch%2Fdir".to_owned(),
+            "whether the server is running",
+        ),
     ] {
         let error = refusal(&format!("postgres://u:hunter22@{host}/db"));
         let said = error.to_string();

@@ -153,8 +153,14 @@ fn input_and_input_hash_become_request_and_request_hash() {
 #[test]
 fn a_table_of_another_program_is_left_alone() {
     let others = [
-        ("CREATE TABLE agent_actions (id integer)", "id is integer"),
-        ("CREATE TABLE agent_actions (name text)", "it has no id"),
+        (
+            "CREATE TABLE agent_actions (id integer)",
+            "the type of id is integer",
+        ),
+        (
+            "CREATE TABLE agent_actions (name text)",
+            "it has no column id",
+        ),
         (
             "CREATE VIEW agent_actions AS SELECT 1 AS id",
             "it is not a table",
@@ -176,7 +182,7 @@ fn a_table_of_another_program_is_left_alone() {
     let crowded = format!("{UPDATED} ALTER TABLE agent_actions ADD state integer");
     let refused = refusal(&database(&crowded)).to_string();
     assert!(
-        refused.contains("state is integer and not text"),
+        refused.contains("the type of state is integer, not text"),
         "{refused}"
     );
 }
@@ -226,7 +232,9 @@ fn whoever_looks_or_decides_makes_nothing() {
     for wish in [Wish::Read, Wish::Decide] {
         let refused = PostgresStore::open(&uri, wish).err().unwrap();
         assert!(
-            refused.to_string().contains("the database contains no ledger yet"),
+            refused
+                .to_string()
+                .contains("the database contains no ledger yet"),
             "{refused}"
         );
     }

@@ -178,7 +178,7 @@ fn whoever_looks_or_decides_migrates_nothing() {
     for wish in [Wish::Read, Wish::Decide] {
         let error = SqliteStore::open(&path, wish).unwrap_err();
         assert!(
-            error.to_string().contains("The next run migrates it"),
+            error.to_string().contains("the next run migrates it"),
             "{error}"
         );
         assert_eq!(fs::read(&path).unwrap(), before);
