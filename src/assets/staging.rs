@@ -148,7 +148,9 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        let removed = if !self.is_in_place() {
+        let removed = if self.dir.is_symlink() {
+            fs::remove_file(&self.dir).map_err(StoreError::io("remove", &self.dir))
+        } else if !self.is_in_place() {
             tracing::warn!(dir = %self.dir, "the scratch directory was replaced; what is there now stays");
             Ok(())
         } else if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
