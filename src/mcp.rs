@@ -46,6 +46,7 @@ use tokio::{
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::wire::overhear;
 pub(crate) use self::{
+    adopted::SCRATCH,
     answer::{Content, Part, ToolAnswer},
     check::OutputCheck,
     closing::Closing,

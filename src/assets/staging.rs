@@ -148,7 +148,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        let removed = if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
+        let removed = if self.dir.is_symlink() {
+            fs::remove_file(&self.dir).map_err(StoreError::io("remove", &self.dir))
+        } else if !self.is_in_place() {
+            tracing::warn!(dir = %self.dir, "the scratch directory was replaced; what is there now stays");
+            Ok(())
+        } else if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
             Ok(())
         } else {
             remove_tree(&self.dir)
@@ -315,6 +320,10 @@ fn private_dir() -> DirBuilder {
 }
 
 fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
+    if has_mount(dir) {
+        let busy = io::Error::from(io::ErrorKind::ResourceBusy);
+        return Err(StoreError::io("remove", dir)(busy));
+    }
     let removed = match gone(fs::remove_dir_all(dir)) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             unlock(dir);
@@ -323,6 +332,19 @@ fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
         removed => removed,
     };
     removed.map_err(StoreError::io("remove", dir))
+}
+
+/// Whether something is mounted in a directory (proc(5), `/proc/self/mountinfo`): its files are not of a run.
+fn has_mount(dir: &Utf8Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let Ok(dir) = dir.canonicalize_utf8() else {
+        return false;
+    };
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    // A space in a path is written as `\040`.
+    let dir = dir.as_str().replace(' ', r"\040");
+    let mut below = points.filter_map(|point| point.strip_prefix(&dir));
+    below.any(|rest| rest.starts_with('/'))
 }
 
 /// Makes directories writable again whose mode a tool has changed. If that fails, the removal reports why.

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     catalog::{PrivateNetwork, Server},
     host,
-    mcp::{Caller, ServerSpec},
+    mcp::{Caller, SCRATCH, ServerSpec},
     task::{Failure, Fault, Secrets},
 };
 
@@ -66,6 +66,8 @@ pub(crate) fn launch(
     for (name, value) in &server.env {
         put(&mut env, name, filled(value));
     }
+    // The entry may set another `TMPDIR`. This variable shows that a process is of this run.
+    put(&mut env, SCRATCH, scratch.to_string());
     Ok(ServerSpec {
         name: server.name.clone(),
         argv,

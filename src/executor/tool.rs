@@ -90,19 +90,7 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let (verdict, told) = match result {
-        Ok(answer) => {
-            let document = Document::of(&answer);
-            match judge::judge(entry, &answer, document.as_ref(), hidden) {
-                Ok(()) => (Ok((answer, document)), String::new()),
-                Err(judged) => (Err(judged), judge::all_words(&answer, document.as_ref())),
-            }
-        }
-        Err(error) => {
-            let told = failure::all_words(&error);
-            (Err(failed_call(entry, &error, hidden, context)), told)
-        }
-    };
+    let (verdict, told) = verdict(entry, result, hidden, context);
     if sent {
         outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
@@ -163,6 +151,30 @@ pub(super) fn run(
         outcome,
         result,
         closing,
+    }
+}
+
+/// A good answer with its document, or why the call failed, with everything that was said about it.
+fn verdict(
+    entry: &Entry,
+    result: Result<ToolAnswer, CallError>,
+    hidden: &Hidden,
+    context: &Context<'_>,
+) -> (
+    Result<(ToolAnswer, Option<Document>), judge::Judged>,
+    String,
+) {
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(error) => {
+            let told = failure::all_words(&error);
+            return (Err(failed_call(entry, &error, hidden, context)), told);
+        }
+    };
+    let document = Document::of(&answer);
+    match judge::judge(entry, &answer, document.as_ref(), hidden) {
+        Ok(()) => (Ok((answer, document)), String::new()),
+        Err(judged) => (Err(judged), judge::all_words(&answer, document.as_ref())),
     }
 }
 

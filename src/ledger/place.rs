@@ -40,6 +40,9 @@ const MARK: &str = "home";
 /// The size limit of a mark, in bytes.
 const LONGEST_MARK: u64 = 1024;
 
+/// Keywords of libpq's connection strings. One of them can stand before a password.
+const KEYWORDS: [&str; 5] = ["host=", "hostaddr=", "user=", "dbname=", "password="];
+
 impl Place {
     /// Parses `[ledger] uri` or `$ONEACT_LEDGER`. A relative path starts at `root`.
     pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
@@ -50,11 +53,14 @@ impl Place {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        // SQLite's own URIs and its databases in memory would become files of that name.
+        // SQLite's own URIs, its databases in memory and other spellings of PostgreSQL's would become files of that name.
         if path.is_empty()
             || path.contains("://")
             || path.starts_with(':')
             || path.starts_with("file:")
+            || path.starts_with("postgres:")
+            || path.starts_with("postgresql:")
+            || KEYWORDS.iter().any(|keyword| path.contains(keyword))
         {
             return Err(
                 "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`"
@@ -242,6 +248,9 @@ mod tests {
             "file:a.db?mode=memory",
             "sqlite:file:a.db",
             "mysql://h/d",
+            "postgres:u:p@h",
+            "postgresql:/u:p@h/d",
+            "host=h user=u password=p",
         ] {
             assert!(parse(none).is_err(), "{none}");
         }

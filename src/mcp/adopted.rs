@@ -5,7 +5,7 @@
 //!
 //! A shell may have started a program in the background before it became this process with `exec`. This program is a
 //! child of oneact as well, and its orphans arrive like those of a server. In this case a process belongs to the server
-//! only if it has the server's `TMPDIR` in its environment.
+//! only if it has the run's [`SCRATCH`] in its environment.
 
 use std::{
     fs, io,
@@ -20,6 +20,9 @@ use rustix::process::{
 
 use super::report::Killed;
 use crate::host::{children, had_children};
+
+/// The variable of a server that names the scratch directory of its run.
+pub(crate) const SCRATCH: &str = "ONEACT_SCRATCH";
 
 /// About two seconds. A process that takes longer to die is stuck in the kernel, and descendants that take
 /// longer make others faster than they can be ended: a person has to look.
@@ -46,7 +49,7 @@ pub(super) fn reaped(pid: Pid) {
 #[derive(Debug)]
 pub(super) struct Adopted {
     before: Vec<Pid>,
-    /// `TMPDIR=…` of the server, which no other run's server has.
+    /// `ONEACT_SCRATCH=…` of the server, which no other run's server has.
     mark: Option<Vec<u8>>,
 }
 
@@ -54,7 +57,7 @@ impl Adopted {
     /// Has orphans become children of ours. `env` is the environment of the server that is started next.
     pub(super) fn from_now_on(env: &[(String, String)]) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
-        let directory = env.iter().find(|(name, _)| name == "TMPDIR");
+        let directory = env.iter().find(|(name, _)| name == SCRATCH);
         Ok(Self {
             before: children(),
             mark: directory.map(|(name, value)| format!("{name}={value}").into_bytes()),
@@ -106,7 +109,7 @@ impl Adopted {
         adopted
     }
 
-    /// Whether a process has the server's `TMPDIR` (proc(5), `/proc/PID/environ`).
+    /// Whether a process has the server's [`SCRATCH`] (proc(5), `/proc/PID/environ`).
     fn marked(&self, pid: Pid) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
         let environment = environment.unwrap_or_default();

@@ -227,6 +227,9 @@ fn classify(head: Head<'_>) -> Inbound<'_> {
 
 fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer<&'a RawValue> {
     match (error, result) {
+        (Some(error), Some(result)) if error.get() != "null" && result.get() != "null" => {
+            Answer::Malformed("it has both `result` and `error`".to_owned())
+        }
         (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Answer::Malformed(
             format!("it has a key that begins with `{RESERVED}`, which is reserved"),
         ),

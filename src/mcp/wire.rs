@@ -181,7 +181,10 @@ impl Wire {
             return Ok(false);
         };
         Ok(match (&response.id, &response.body) {
-            (Some(text), _) if is_number(text, id) => true,
+            // What comes before the call was sent is no answer to it.
+            (Some(text), _) if is_number(text, id) => {
+                method != CALL || self.call != CallLine::Unsent
+            }
             (Some(text), _) if is_greeting(method) => {
                 let problem = format!("its id is {text}, and that of the request {id}");
                 return Err(End::Malformed(problem));

@@ -74,6 +74,10 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
     let is_folder = HAVE_TO_BE_FOLDERS
         .iter()
         .any(|folder| name.ends_with(folder));
+    // Assets lie directly in the folders of their sessions.
+    let mut folders = name.ancestors();
+    let depth = folders.position(|folder| folder.ends_with("agent_outputs/assets"));
+    let is_folder = is_folder || depth.is_some_and(|depth| depth != 2);
     if is_folder || own.iter().any(|own| own != &name && own.starts_with(&name)) {
         return Some("is the name of a folder that oneact needs");
     }
@@ -193,6 +197,8 @@ mod tests {
             "sub/agent_logs/executor",
             "agent_outputs",
             "agent_outputs/assets",
+            "agent_outputs/assets/s",
+            "agent_outputs/assets/s/a.mp4/b",
             "agent_logs",
             "records",
             "sub/Catalog.toml",

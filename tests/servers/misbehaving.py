@@ -95,6 +95,7 @@ ODD = {
     "error_null": lambda i: '{"jsonrpc":"2.0","id":%s,"error":null,"result":{"content":[]}}' % i,
     "result_null": lambda i: '{"jsonrpc":"2.0","id":%s,"result":null}' % i,
     "result_array": lambda i: '{"jsonrpc":"2.0","id":%s,"result":[[]]}' % i,
+    "both": lambda i: '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no"},"result":{"content":[]}}' % i,
     "neither": lambda i: '{"jsonrpc":"2.0","id":%s}' % i,
     "twice": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{},"result":{}}' % i,
     "string_id": lambda i: '{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}' % i,

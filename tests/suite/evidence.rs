@@ -220,6 +220,12 @@ fn a_signed_head_is_checked_against_the_public_key_and_ssh_keygen_agrees() {
     assert_eq!(line["seq"], 3);
     let signature = line["signature"].as_str().unwrap();
     assert!(signature.starts_with("-----BEGIN SSH SIGNATURE-----\n"));
+    // The key itself says which public key it has. Without any key, nothing is verified.
+    fs::remove_file(root.path.join("key.pub")).unwrap();
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+    fs::rename(root.path.join("key"), root.path.join("aside")).unwrap();
+    assert_eq!(oneact(&root, &["verify"]).0, 2);
+    fs::rename(root.path.join("aside"), root.path.join("key")).unwrap();
     let head = root.path.join(".oneact/ledger.head");
     let text = fs::read_to_string(&head).unwrap();
     fs::write(&head, text.replace("\"seq\":3", "\"seq\":2")).unwrap();

@@ -237,6 +237,7 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
         "data/LEDGER.sqlite",
         "way/ledger.sqlite",
         "keys/sign",
+        "keys/sign.pub",
         "var/state/home",
         "var/state/outbox/x.json",
         ".oneact/x",

@@ -54,6 +54,26 @@ fn a_staging_directory_is_private_and_gone_when_dropped() {
     assert_eq!(names(&state.join("staging")), Vec::<String>::new());
 }
 
+#[test]
+fn what_stands_in_the_place_of_a_staging_directory_stays() {
+    let (_keep, state) = state();
+    for left in [false, true] {
+        let staging = Staging::open(&state, &op(1)).unwrap();
+        if left {
+            fs::write(staging.dir().join("left"), "x").unwrap();
+        }
+        let (dir, aside) = (staging.dir().to_owned(), state.join("aside"));
+        fs::rename(&dir, &aside).unwrap();
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("precious"), "x").unwrap();
+        assert!(!staging.is_in_place());
+        drop(staging);
+        assert!(dir.join("precious").exists(), "{left}");
+        fs::remove_dir_all(&dir).unwrap();
+        fs::remove_dir_all(&aside).unwrap();
+    }
+}
+
 /// Root may remove it anyway.
 #[test]
 fn what_a_tool_has_locked_is_gone_too_and_what_a_link_leads_to_is_left_alone() {

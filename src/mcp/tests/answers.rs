@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::*;
+use super::{super::wire::Wire, *};
 
 #[test]
 fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
@@ -145,6 +145,7 @@ fn odd_answers_that_cannot_end_the_call_at_once() {
         "result_null",
         "result_array",
         "neither",
+        "both",
         "twice",
         "task",
         "content_text",
@@ -407,4 +408,16 @@ fn notifications_and_pings_before_an_answer_are_passed_over() {
 #[test]
 fn ten_thousand_notifications_before_an_answer_do_not_matter() {
     assert_eq!(only_text(&Stage::new("chatters").run()), "done");
+}
+
+#[test]
+fn an_answer_that_came_before_its_call_was_sent_does_not_count() {
+    let answer = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+    let mut wire = Wire::new(&Secrets::default());
+    wire.send(1, CALL, Map::new());
+    assert!(wire.hear(answer.to_vec()).is_ok());
+    assert!(wire.answer.is_none());
+    wire.sent(wire.outgoing.len());
+    assert!(wire.hear(answer.to_vec()).is_ok());
+    assert!(wire.answer.is_some());
 }

@@ -275,6 +275,10 @@ fn lock(file: &File, path: &Path) -> Result<(), ToolError> {
         Err(TryLockError::Error(error)) => return Err(ToolError::io("lock", path)(error)),
     }
     match (file.metadata(), path.symlink_metadata()) {
+        (Ok(opened), Ok(_)) if opened.nlink() > 1 => Err(refused(
+            path,
+            "is in the way: it has a second name, so it may be another file; move it away",
+        )),
         (Ok(opened), Ok(named))
             if opened.is_file() && (opened.dev(), opened.ino()) == (named.dev(), named.ino()) =>
         {

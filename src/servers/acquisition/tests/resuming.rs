@@ -36,6 +36,19 @@ fn dropping(drops: usize) -> Server {
 }
 
 #[test]
+fn a_part_with_a_second_name_is_in_the_way() {
+    let server = dropping(0);
+    let (folder, target) = folder();
+    let precious = folder.path().join("precious");
+    fs::write(&precious, "theirs").unwrap();
+    fs::hard_link(&precious, folder.path().join("a b.mp4.part")).unwrap();
+    fs::write(folder.path().join("a b.mp4.part.json"), "{}").unwrap();
+    let told = refused(&server.url("/"), &target);
+    assert!(told.contains("second name"), "{told}");
+    assert_eq!(fs::read(&precious).unwrap(), b"theirs");
+}
+
+#[test]
 fn dropped_connections_are_resumed_within_the_call() {
     let server = dropping(2);
     let (folder, target) = folder();
