@@ -154,7 +154,7 @@ impl Doctor<'_> {
                 &about,
                 Kind::LedgerUnusable,
                 why,
-                "make it writable, or name another ledger with `[ledger] uri` or $ONEACT_LEDGER; until then, requests with effects are refused",
+                "correct this problem, or name another ledger with `[ledger] uri` or $ONEACT_LEDGER; until then, requests with effects are refused",
             ),
         };
         self.note(finding);

@@ -231,10 +231,10 @@ fn the_doctor_finds_the_real_servers_well() {
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(0), "{said}");
         assert!(
-            said.contains("`list_directory` of filesystem is there"),
+            said.contains("`list_directory` of filesystem exists"),
             "{said}"
         );
-        assert!(said.contains("`echo` of everything is there"), "{said}");
+        assert!(said.contains("`echo` of everything exists"), "{said}");
         assert_eq!(root.processes(), Vec::<i32>::new());
     }
 }
