@@ -29,7 +29,7 @@ use super::{
 };
 
 use self::{
-    fields::{Found, Shape, quoted},
+    fields::{Found, LIST, OBJECT, TEXT, quoted},
     findings::{Findings, Subject},
     instructions::{Asked, Config},
     rules::Files,
@@ -162,14 +162,14 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     // The envelope has read it already.
     fields.get("protocol_validation");
     fields.descriptive(&[
-        ("version", Shape::Text),
-        ("created_at", Shape::Text),
-        ("inspector_version", Shape::Text),
-        ("task_summary", Shape::Text),
-        ("context_files_used", Shape::List),
-        ("decisions", Shape::List),
-        ("task_decomposition", Shape::List),
-        ("risk_assessment", Shape::Object),
+        ("version", TEXT),
+        ("created_at", TEXT),
+        ("inspector_version", TEXT),
+        ("task_summary", TEXT),
+        ("context_files_used", LIST),
+        ("decisions", LIST),
+        ("task_decomposition", LIST),
+        ("risk_assessment", OBJECT),
     ]);
     fields.finish();
     document

@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    fields::{Fields, Found, Shape, listed, quoted},
+    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
     findings::Subject,
     instructions::{RISKS, seconds},
     rules::{self, Files},
@@ -65,10 +65,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     };
     let rules = fields.get("validation_rules");
     let rules = rules.map(|list| rules::read(&list, stays_at, files));
-    fields.descriptive(&[
-        ("estimated_duration_ms", Shape::Number),
-        ("description", Shape::Text),
-    ]);
+    fields.descriptive(&[("estimated_duration_ms", NUMBER), ("description", TEXT)]);
     fields.finish();
     let (id, target, operation) = (id?, target?, operation?);
     if let Operation::Rename { to } = &operation

@@ -213,14 +213,8 @@ impl<'a> Fields<'a> {
             let Some(found) = self.get(key) else {
                 continue;
             };
-            let value = found.value;
-            let (fits, expected) = match shape {
-                Shape::Text => (value.is_string(), "a text"),
-                Shape::Number => (value.is_number(), "a number"),
-                Shape::List => (value.is_array(), "an array"),
-                Shape::Object => (value.is_object(), "an object"),
-            };
-            if !fits {
+            let (fits, expected) = shape;
+            if !fits(found.value) {
                 found.wrong::<()>(expected);
             }
         }
@@ -257,13 +251,12 @@ impl<'a> Fields<'a> {
 }
 
 /// The type of a key that has no effect.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
-    Text,
-    Number,
-    List,
-    Object,
-}
+pub(super) type Shape = (fn(&Value) -> bool, &'static str);
+
+pub(super) const TEXT: Shape = (Value::is_string, "a text");
+pub(super) const NUMBER: Shape = (Value::is_number, "a number");
+pub(super) const LIST: Shape = (Value::is_array, "an array");
+pub(super) const OBJECT: Shape = (Value::is_object, "an object");
 
 fn kind(value: &Value) -> String {
     let kind = match value {

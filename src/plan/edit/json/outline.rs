@@ -127,10 +127,8 @@ pub(super) fn check(body: &str) -> Result<(), EditError> {
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
 pub(super) fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
-    let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
-    before
-        .get(blanks..)
-        .is_some_and(|blanks| blanks.contains('\n'))
+    let line = before.rsplit_once('\n').map(|(_, line)| line);
+    line.is_some_and(|line| line.trim_matches([' ', '\t', '\r']).is_empty())
 }
 
 /// The blanks at the start of the line that holds this byte.
@@ -274,8 +272,10 @@ impl<'b, 'p> Pass<'b, 'p> {
         }
         let (body, steps, pick) = (self.body, self.steps, self.pick);
         let Some(open) = self.open.last_mut() else {
-            self.habits.empty =
-                self.values == 1 && body.get(range.clone()).is_some_and(is_collection);
+            self.habits.empty = self.values == 1
+                && body
+                    .get(range.clone())
+                    .is_some_and(|text| text.starts_with(['{', '[']));
             return;
         };
         let key = open.key.take();
@@ -379,10 +379,6 @@ pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
         }
         _ => format!("there is no such key; those of the object are: {told}"),
     })
-}
-
-fn is_collection(text: &str) -> bool {
-    text.starts_with(['{', '['])
 }
 
 impl Habits<'_> {
