@@ -201,9 +201,7 @@ impl Language {
             _ => None,
         }
     }
-}
 
-impl Language {
     /// The text is not of this language, as is seen at that byte.
     fn invalid(
         self,

@@ -202,15 +202,11 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
         return found.invalid(format!("must be {OCTAL}, and is {}", quoted(text)));
     };
     if bits > 0o777 {
-        found.findings.problem(
-            Fault::OperationNotAllowed,
-            format!(
-                "`{}` is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
-                found.place,
-                quoted(text)
-            ),
+        let problem = format!(
+            "is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
+            quoted(text)
         );
-        return None;
+        return found.problem(Fault::OperationNotAllowed, problem);
     }
     Some(bits)
 }
@@ -246,11 +242,8 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
-    let line = fields.need(
-        "line_number",
-        "the number the new line will have, from 1 on",
-    );
-    let line = line.and_then(|line| line.whole());
+    let meaning = "the number the new line will have, from 1 on";
+    let line = fields.need_whole("line_number", meaning);
     let content = fields.need_text("content", "the line or lines to insert");
     Some(Edit::LineInsert {
         line: line?,
@@ -259,8 +252,7 @@ fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn line_delete(fields: &mut Fields<'_>) -> Option<Edit> {
-    let first = fields.need("start_line", "the first line to delete, from 1 on");
-    let first = first.and_then(|first| first.whole());
+    let first = fields.need_whole("start_line", "the first line to delete, from 1 on");
     let end = fields.need("end_line", "the last line to delete");
     let last = end.as_ref().and_then(Found::whole);
     let (first, end, last) = (first?, end?, last?);

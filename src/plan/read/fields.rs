@@ -29,8 +29,12 @@ impl<'a> Found<'a> {
 
     /// The plan does not have its schema's shape here.
     pub(super) fn invalid<T>(&self, problem: impl Display) -> Option<T> {
+        self.problem(Fault::PlanInvalid, problem)
+    }
+
+    pub(super) fn problem<T>(&self, fault: Fault, problem: impl Display) -> Option<T> {
         let message = format!("`{}` {problem}", self.place);
-        self.findings.invalid(message);
+        self.findings.problem(fault, message);
         None
     }
 
@@ -181,6 +185,10 @@ impl<'a> Fields<'a> {
             self.findings.invalid(message);
         }
         found
+    }
+
+    pub(super) fn need_whole(&mut self, key: &'static str, meaning: &str) -> Option<u64> {
+        self.need(key, meaning)?.whole()
     }
 
     pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {

@@ -119,13 +119,10 @@ pub(super) fn seconds(
 fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
     let Some(found) = fields.get(key) else { return };
     if found.flag() == Some(true) {
-        found.findings.problem(
+        found.problem::<()>(
             Fault::NotValidated,
-            format!(
-                "`{}` is true, and oneact cannot record a person's approval of a plan yet; have the plan approved \
-                 where it is made, and send it without this key",
-                found.place
-            ),
+            "is true, and oneact cannot record a person's approval of a plan yet; have the plan approved where it is \
+             made, and send it without this key",
         );
     }
 }
