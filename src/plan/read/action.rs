@@ -51,7 +51,10 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let target = target.and_then(|target| target.path());
     let operation = fields.need("operation", "an object with `type` and its parameters");
     let operation = operation.and_then(|found| read_operation(kind?, &found));
-    let depends_on = fields.texts("depends_on").unwrap_or_default();
+    let mut seen = HashSet::new();
+    let depends_on = fields.texts("depends_on").unwrap_or_default().into_iter();
+    let depends_on = depends_on.filter(|id| seen.insert(*id));
+    let depends_on = depends_on.map(|id| ActionId(id.to_owned())).collect();
     if fields.flag("reversible") == Some(false) {
         findings.note(format!(
             "`{place}.reversible` is false; a checkpoint is made all the same, and the action can be undone"
@@ -77,7 +80,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let what = format!("`{place}.timeout_seconds`");
     Some(Action {
         timeout: seconds(&what, said, default, most, findings),
-        depends_on: unique(&depends_on),
+        depends_on,
         risk: risk.unwrap_or_default(),
         rules: rules.unwrap_or_default(),
         id: ActionId(id),
@@ -123,12 +126,6 @@ pub(super) fn id(fields: &mut Fields<'_>, key: &'static str, meaning: &str) -> O
     found.invalid(format!("{problem}; give {meaning}"))
 }
 
-fn unique(ids: &[&str]) -> Vec<ActionId> {
-    let mut seen = HashSet::new();
-    let first = ids.iter().filter(|id| seen.insert(**id));
-    first.map(|id| ActionId((*id).to_owned())).collect()
-}
-
 /// Reads `operation`. `None` if it is wrong, which was told.
 fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
     let mut fields = found.fields()?.with_inner("details");
@@ -151,8 +148,7 @@ fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
             let place = &found.place;
             let message =
                 format!("`{place}`: {kind} is not built in; take the action out of the plan");
-            let findings = found.findings;
-            findings.problem(Fault::OperationNotBuiltIn, message);
+            found.findings.problem(Fault::OperationNotBuiltIn, message);
             return None;
         }
     };

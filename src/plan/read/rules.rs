@@ -49,10 +49,9 @@ pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>
 
 fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
     if let Value::String(name) = item.value {
-        let condition = named(item, name)?;
         return Some(Rule {
+            condition: named(item, name)?,
             target: about(item, target)?,
-            condition,
             on_failure: Broken::Error,
         });
     }

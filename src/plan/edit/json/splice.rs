@@ -69,7 +69,6 @@ impl<'b> Container<'b> {
     }
 }
 
-/// A new member at the end of an object.
 pub(super) fn add(
     object: &Container<'_>,
     style: &Style<'_>,
@@ -109,7 +108,7 @@ fn open(
     let inside = object.start + 1..object.end - 1;
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
-    if style.opened == Shape::Line && !text.contains('\n') {
+    if !style.opens_lines && !text.contains('\n') {
         let member = style.text(Some(key), value, &Shape::Line)?;
         let gap = if kept > inside.start { " " } else { "" };
         return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
@@ -204,13 +203,12 @@ pub(super) struct Style<'s> {
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
-    /// What an empty object is opened to.
-    opened: Shape,
+    /// Whether an empty object gets a line for each member.
+    opens_lines: bool,
     budget: &'s Budget<'s>,
 }
 
 /// Whether a collection is written on one line, or with a line for each item.
-#[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape {
     Line,
     /// A line end, and the indentation of the line it starts on.
@@ -221,11 +219,7 @@ impl<'s> Style<'s> {
     pub(super) fn of(habits: &Habits<'_>, budget: &'s Budget<'s>) -> Self {
         Self {
             colon: habits.colon.unwrap_or(": ").to_owned(),
-            opened: if habits.unit.is_some() || habits.empty {
-                Shape::Lines(String::new())
-            } else {
-                Shape::Line
-            },
+            opens_lines: habits.unit.is_some() || habits.empty,
             unit: habits.unit.clone().unwrap_or_else(|| "  ".to_owned()),
             budget,
         }
@@ -240,7 +234,6 @@ impl<'s> Style<'s> {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    /// The text of a value, or of a member; its first line starts where it is put.
     fn text(&self, key: Option<&str>, value: &Value, shape: &Shape) -> Result<String, EditError> {
         let mut text = String::new();
         self.write(&mut text, key, value, shape)?;
