@@ -76,7 +76,7 @@ fn add<'c>(
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
         steps: found.path.steps().to_vec(),
-        what: What::Add { key, value },
+        what: What::Add(key, value),
         said: format!("Property '{key}' added successfully"),
     })
 }
@@ -131,7 +131,7 @@ fn update<'c>(
     Ok(Planned {
         splices: vec![splice::update(body, &found, &style, value)?],
         steps: found.path.steps().to_vec(),
-        what: What::Update { value },
+        what: What::Update(value),
         said: format!("Value at {path} updated successfully"),
     })
 }

@@ -71,14 +71,9 @@ pub(super) struct Change<'c> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What<'c> {
     /// A new last member of the object there.
-    Add {
-        key: &'c str,
-        value: &'c Value,
-    },
+    Add(&'c str, &'c Value),
     Remove,
-    Update {
-        value: &'c Value,
-    },
+    Update(&'c Value),
 }
 
 /// What a document says: the hash of its members in their order, numbers by their text.
@@ -243,7 +238,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
         let Some(Change {
             path: [],
-            what: What::Update { value },
+            what: What::Update(value),
         }) = self.change
         else {
             return reader.deserialize_any(self);
@@ -319,7 +314,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         }
         if let Some(Change {
             path: [],
-            what: What::Add { key, value },
+            what: What::Add(key, value),
         }) = self.change
         {
             self.sums.becomes.text(b'k', key);
