@@ -12,7 +12,7 @@ pub(crate) struct Draft {
 }
 
 enum Kind {
-    Json(json::Draft<'static>),
+    Json(json::Draft),
     Yaml(yaml::Draft),
 }
 

@@ -13,8 +13,6 @@ mod outline;
 mod reading;
 mod splice;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::{
@@ -45,11 +43,11 @@ pub(super) fn edit(
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     budget.go_on()?;
-    let mut draft = Draft::begin(text.body)?;
+    let mut draft = Draft::begin(text.body.to_owned())?;
     let said = draft.edit(change, budget)?;
     let settled = draft.settle(budget)?;
     settled.map_err(|problem| EditError::risky(&problem))?;
-    Ok(Edited::whole(text.with(draft.body.into_owned()), said))
+    Ok(Edited::whole(text.with(draft.body), said))
 }
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
@@ -78,7 +76,7 @@ fn add<'c>(
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
         steps: found.path.steps().to_vec(),
-        what: What::Add { key, value },
+        what: What::Add(key, value),
         said: format!("Property '{key}' added successfully"),
     })
 }
@@ -133,7 +131,7 @@ fn update<'c>(
     Ok(Planned {
         splices: vec![splice::update(body, &found, &style, value)?],
         steps: found.path.steps().to_vec(),
-        what: What::Update { value },
+        what: What::Update(value),
         said: format!("Value at {path} updated successfully"),
     })
 }
@@ -164,8 +162,8 @@ fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
 
 /// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
 /// after it. That is checked by the next edit, or when the draft is settled.
-pub(super) struct Draft<'a> {
-    pub(super) body: Cow<'a, str>,
+pub(super) struct Draft {
+    pub(super) body: String,
     grammar: Grammar,
     /// What the text must say; `None` if it was not changed since it was checked.
     expected: Option<Meaning>,
@@ -173,9 +171,8 @@ pub(super) struct Draft<'a> {
     as_meant: bool,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn begin(body: impl Into<Cow<'a, str>>) -> Result<Self, EditError> {
-        let body = body.into();
+impl Draft {
+    pub(super) fn begin(body: String) -> Result<Self, EditError> {
         let (_, grammar) = reading::read(&body)?;
         Ok(Self {
             body,
@@ -204,7 +201,7 @@ impl<'a> Draft<'a> {
         )?;
         let after = apply(body, &planned.splices, budget)?;
         self.as_meant &= self.expected.replace(expected).is_none_or(|it| it == is);
-        self.body = Cow::Owned(after);
+        self.body = after;
         Ok(planned.said)
     }
 

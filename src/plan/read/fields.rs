@@ -29,8 +29,12 @@ impl<'a> Found<'a> {
 
     /// The plan does not have its schema's shape here.
     pub(super) fn invalid<T>(&self, problem: impl Display) -> Option<T> {
+        self.problem(Fault::PlanInvalid, problem)
+    }
+
+    pub(super) fn problem<T>(&self, fault: Fault, problem: impl Display) -> Option<T> {
         let message = format!("`{}` {problem}", self.place);
-        self.findings.invalid(message);
+        self.findings.problem(fault, message);
         None
     }
 
@@ -183,6 +187,10 @@ impl<'a> Fields<'a> {
         found
     }
 
+    pub(super) fn need_whole(&mut self, key: &'static str, meaning: &str) -> Option<u64> {
+        self.need(key, meaning)?.whole()
+    }
+
     pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {
         self.need(key, meaning)?.text()
     }
@@ -213,14 +221,8 @@ impl<'a> Fields<'a> {
             let Some(found) = self.get(key) else {
                 continue;
             };
-            let value = found.value;
-            let (fits, expected) = match shape {
-                Shape::Text => (value.is_string(), "a text"),
-                Shape::Number => (value.is_number(), "a number"),
-                Shape::List => (value.is_array(), "an array"),
-                Shape::Object => (value.is_object(), "an object"),
-            };
-            if !fits {
+            let (fits, expected) = shape;
+            if !fits(found.value) {
                 found.wrong::<()>(expected);
             }
         }
@@ -257,13 +259,12 @@ impl<'a> Fields<'a> {
 }
 
 /// The type of a key that has no effect.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
-    Text,
-    Number,
-    List,
-    Object,
-}
+pub(super) type Shape = (fn(&Value) -> bool, &'static str);
+
+pub(super) const TEXT: Shape = (Value::is_string, "a text");
+pub(super) const NUMBER: Shape = (Value::is_number, "a number");
+pub(super) const LIST: Shape = (Value::is_array, "an array");
+pub(super) const OBJECT: Shape = (Value::is_object, "an object");
 
 fn kind(value: &Value) -> String {
     let kind = match value {
