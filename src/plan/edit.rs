@@ -106,7 +106,7 @@ pub(crate) enum EditError {
     /// An edit that could touch what it should not.
     #[error("{0}")]
     Refused(String),
-    #[error("{} not valid {language}: {problem}{}", when.words(), at.map_or_else(String::new, |at| format!(" at {at}")))]
+    #[error("{} not valid {language}: {problem}{}", when.words(), place(*at))]
     Invalid {
         language: Language,
         problem: String,
@@ -144,6 +144,10 @@ impl When {
             Self::After => "the result would be",
         }
     }
+}
+
+fn place(at: Option<Position>) -> String {
+    at.map_or_else(String::new, |at| format!(" at {at}"))
 }
 
 impl EditError {
@@ -197,7 +201,9 @@ impl Language {
             _ => None,
         }
     }
+}
 
+impl Language {
     /// The text is not of this language, as is seen at that byte.
     fn invalid(
         self,
@@ -260,6 +266,7 @@ pub(crate) fn edit(
             return yaml::update(text, path, *document, value, budget);
         }
     };
+    let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);
     // What has comments or trailing commas already, whatever it is called, may have them afterwards.
     let grammars: &[Grammar] = match (Language::of(name), Grammar::of(name)) {
         (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
@@ -267,10 +274,10 @@ pub(crate) fn edit(
         (_, Grammar::Loose) => &[Grammar::Loose],
     };
     for grammar in grammars {
-        match syntax(name, last_whole, *grammar, budget) {
+        match check(last_whole, *grammar) {
             Ok(()) => {
-                let after = syntax(name, &edited.bytes, *grammar, budget);
-                let broken = unless_given_up(after.map_err(EditError::after))?.err();
+                let broken = check(&edited.bytes, *grammar).map_err(EditError::after);
+                let broken = unless_given_up(broken)?.err();
                 return Ok(Edited { broken, ..edited });
             }
             not_whole => unless_given_up(not_whole)?.unwrap_or_default(),

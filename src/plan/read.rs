@@ -29,7 +29,7 @@ use super::{
 };
 
 use self::{
-    fields::{Found, LIST, OBJECT, TEXT, quoted},
+    fields::{Found, Shape, quoted},
     findings::{Findings, Subject},
     instructions::{Asked, Config},
     rules::Files,
@@ -48,8 +48,9 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     let findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
-    if items(&order.plan).len() > MAX_ACTIONS {
-        findings.failure(too_many_actions(items(&order.plan).len()));
+    let items = order.plan.get("action_plan").and_then(Value::as_array);
+    if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
+        findings.failure(too_many_actions(actions));
         return Err(rejected(plan_id, Vec::new(), findings.ended().0));
     }
     let names = names(&order.plan);
@@ -60,6 +61,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     }
     let files = files(&order.plan);
     let document = document(&order.plan, &files, &findings);
+    findings.about(Subject::default());
     let config = Config::read(order.system_config.as_ref(), &files, &findings);
     let mut notes = Vec::new();
     let limits = Limits::of(bounds, own, config.constraints.as_ref(), &mut notes)
@@ -160,14 +162,14 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     // The envelope has read it already.
     fields.get("protocol_validation");
     fields.descriptive(&[
-        ("version", TEXT),
-        ("created_at", TEXT),
-        ("inspector_version", TEXT),
-        ("task_summary", TEXT),
-        ("context_files_used", LIST),
-        ("decisions", LIST),
-        ("task_decomposition", LIST),
-        ("risk_assessment", OBJECT),
+        ("version", Shape::Text),
+        ("created_at", Shape::Text),
+        ("inspector_version", Shape::Text),
+        ("task_summary", Shape::Text),
+        ("context_files_used", Shape::List),
+        ("decisions", Shape::List),
+        ("task_decomposition", Shape::List),
+        ("risk_assessment", Shape::Object),
     ]);
     fields.finish();
     document
@@ -266,29 +268,29 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     findings.about(Subject::default());
 }
 
-fn items(plan: &Value) -> &[Value] {
-    let items = plan.get("action_plan").and_then(Value::as_array);
-    items.map_or(&[], Vec::as_slice)
-}
-
 /// Every action's id, or its place.
 fn names(plan: &Value) -> Vec<ActionId> {
+    let items = plan.get("action_plan").and_then(Value::as_array);
     let name = |(at, item): (usize, &Value)| {
         let id = item.get("action_id").and_then(action::short_id);
         ActionId(id.map_or_else(|| action::place(at), str::to_owned))
     };
-    items(plan).iter().enumerate().map(name).collect()
+    items.into_iter().flatten().enumerate().map(name).collect()
 }
 
 /// Every path that the plan names as one of its files.
 fn files(plan: &Value) -> Files<'_> {
-    let places = [
-        "/target",
-        "/operation/new_path",
-        "/operation/details/new_path",
-    ];
-    let named = |item| places.map(|place| Value::pointer(item, place)?.as_str());
-    items(plan).iter().flat_map(named).flatten().collect()
+    let items = plan.get("action_plan").and_then(Value::as_array);
+    let named = |item| {
+        [
+            "/target",
+            "/operation/new_path",
+            "/operation/details/new_path",
+        ]
+        .into_iter()
+        .filter_map(move |place| Value::pointer(item, place)?.as_str())
+    };
+    items.into_iter().flatten().flat_map(named).collect()
 }
 
 fn touches(action: &Action, path: &str) -> bool {

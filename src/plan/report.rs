@@ -20,6 +20,7 @@ use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
 pub(crate) use manifest::{Manifest, ManifestStatus, Point, script};
 
+/// Names of the files in a report directory.
 pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
 pub(crate) const CHANGE_LOG: &str = "change_log.json";
 pub(crate) const MANIFEST: &str = "rollback_manifest.json";

@@ -12,7 +12,7 @@ pub(crate) struct Draft {
 }
 
 enum Kind {
-    Json(json::Draft),
+    Json(json::Draft<'static>),
     Yaml(yaml::Draft),
 }
 

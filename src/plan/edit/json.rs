@@ -13,6 +13,8 @@ mod outline;
 mod reading;
 mod splice;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{
@@ -43,11 +45,11 @@ pub(super) fn edit(
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     budget.go_on()?;
-    let mut draft = Draft::begin(text.body.to_owned())?;
+    let mut draft = Draft::begin(text.body)?;
     let said = draft.edit(change, budget)?;
     let settled = draft.settle(budget)?;
     settled.map_err(|problem| EditError::risky(&problem))?;
-    Ok(Edited::whole(text.with(draft.body), said))
+    Ok(Edited::whole(text.with(draft.body.into_owned()), said))
 }
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
@@ -76,7 +78,7 @@ fn add<'c>(
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
         steps: found.path.steps().to_vec(),
-        what: What::Add(key, value),
+        what: What::Add { key, value },
         said: format!("Property '{key}' added successfully"),
     })
 }
@@ -131,7 +133,7 @@ fn update<'c>(
     Ok(Planned {
         splices: vec![splice::update(body, &found, &style, value)?],
         steps: found.path.steps().to_vec(),
-        what: What::Update(value),
+        what: What::Update { value },
         said: format!("Value at {path} updated successfully"),
     })
 }
@@ -162,8 +164,8 @@ fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
 
 /// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
 /// after it. That is checked by the next edit, or when the draft is settled.
-pub(super) struct Draft {
-    pub(super) body: String,
+pub(super) struct Draft<'a> {
+    pub(super) body: Cow<'a, str>,
     grammar: Grammar,
     /// What the text must say; `None` if it was not changed since it was checked.
     expected: Option<Meaning>,
@@ -171,8 +173,9 @@ pub(super) struct Draft {
     as_meant: bool,
 }
 
-impl Draft {
-    pub(super) fn begin(body: String) -> Result<Self, EditError> {
+impl<'a> Draft<'a> {
+    pub(super) fn begin(body: impl Into<Cow<'a, str>>) -> Result<Self, EditError> {
+        let body = body.into();
         let (_, grammar) = reading::read(&body)?;
         Ok(Self {
             body,
@@ -201,7 +204,7 @@ impl Draft {
         )?;
         let after = apply(body, &planned.splices, budget)?;
         self.as_meant &= self.expected.replace(expected).is_none_or(|it| it == is);
-        self.body = after;
+        self.body = Cow::Owned(after);
         Ok(planned.said)
     }
 

@@ -2,8 +2,6 @@
 
 use std::{fmt, str::Chars};
 
-use serde_json::Value;
-
 use super::EditError;
 
 /// A place in a JSON or YAML document: an RFC 9535 singular query (`$`, `.name`, `['name']`,
@@ -89,11 +87,21 @@ impl fmt::Display for Step {
             Self::Index(index) => return write!(f, "[{index}]"),
             Self::Name(name) => name,
         };
-        // The escapes are those of JSON, except for the quotes.
-        let json = Value::from(name.as_str()).to_string();
-        let text = json.get(1..json.len() - 1).unwrap_or_default();
-        let text = text.replace("\\\"", "\"").replace('\'', "\\'");
-        write!(f, "['{text}']")
+        f.write_str("['")?;
+        for c in name.chars() {
+            match c {
+                '\u{8}' => f.write_str("\\b")?,
+                '\t' => f.write_str("\\t")?,
+                '\n' => f.write_str("\\n")?,
+                '\u{c}' => f.write_str("\\f")?,
+                '\r' => f.write_str("\\r")?,
+                '\'' => f.write_str("\\'")?,
+                '\\' => f.write_str("\\\\")?,
+                c if c < ' ' => write!(f, "\\u{:04x}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str("']")
     }
 }
 

@@ -88,10 +88,12 @@ pub(super) fn parts(line: &str) -> (&str, &str) {
 pub(super) fn end_near(body: &str, at: usize) -> &'static str {
     let before = body.get(..at).unwrap_or(body);
     let after = body.get(at..).unwrap_or_default();
-    let newline = after.find('\n').map(|newline| at + newline);
-    let newline = newline.or_else(|| before.rfind('\n'));
-    match newline.and_then(|newline| body.get(..newline)) {
-        Some(line) if line.ends_with('\r') => "\r\n",
+    let end = match after.find('\n') {
+        Some(newline) => body.get(..at + newline + 1),
+        None => before.rfind('\n').and_then(|newline| body.get(..=newline)),
+    };
+    match end {
+        Some(text) if text.ends_with("\r\n") => "\r\n",
         _ => "\n",
     }
 }
@@ -105,8 +107,13 @@ pub(super) fn line_start(body: &str, at: usize) -> usize {
 /// Where the line that holds this byte ends, without its line end.
 pub(super) fn line_end(body: &str, at: usize) -> usize {
     let rest = body.get(at..).unwrap_or_default();
-    let line = rest.split_inclusive('\n').next().unwrap_or_default();
-    at + parts(line).0.len()
+    match rest.find('\n') {
+        Some(newline) if rest.get(..newline).is_some_and(|line| line.ends_with('\r')) => {
+            at + newline - 1
+        }
+        Some(newline) => at + newline,
+        None => body.len(),
+    }
 }
 
 /// How many characters are before this byte in its line.

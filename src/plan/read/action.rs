@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
+    fields::{Fields, Found, Shape, listed, quoted},
     findings::Subject,
     instructions::{RISKS, seconds},
     rules::{self, Files},
@@ -51,10 +51,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let target = target.and_then(|target| target.path());
     let operation = fields.need("operation", "an object with `type` and its parameters");
     let operation = operation.and_then(|found| read_operation(kind?, &found));
-    let mut seen = HashSet::new();
-    let depends_on = fields.texts("depends_on").unwrap_or_default().into_iter();
-    let depends_on = depends_on.filter(|id| seen.insert(*id));
-    let depends_on = depends_on.map(|id| ActionId(id.to_owned())).collect();
+    let depends_on = fields.texts("depends_on").unwrap_or_default();
     if fields.flag("reversible") == Some(false) {
         findings.note(format!(
             "`{place}.reversible` is false; a checkpoint is made all the same, and the action can be undone"
@@ -68,7 +65,10 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     };
     let rules = fields.get("validation_rules");
     let rules = rules.map(|list| rules::read(&list, stays_at, files));
-    fields.descriptive(&[("estimated_duration_ms", NUMBER), ("description", TEXT)]);
+    fields.descriptive(&[
+        ("estimated_duration_ms", Shape::Number),
+        ("description", Shape::Text),
+    ]);
     fields.finish();
     let (id, target, operation) = (id?, target?, operation?);
     if let Operation::Rename { to } = &operation
@@ -80,7 +80,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let what = format!("`{place}.timeout_seconds`");
     Some(Action {
         timeout: seconds(&what, said, default, most, findings),
-        depends_on,
+        depends_on: unique(&depends_on),
         risk: risk.unwrap_or_default(),
         rules: rules.unwrap_or_default(),
         id: ActionId(id),
@@ -126,6 +126,12 @@ pub(super) fn id(fields: &mut Fields<'_>, key: &'static str, meaning: &str) -> O
     found.invalid(format!("{problem}; give {meaning}"))
 }
 
+fn unique(ids: &[&str]) -> Vec<ActionId> {
+    let mut seen = HashSet::new();
+    let first = ids.iter().filter(|id| seen.insert(**id));
+    first.map(|id| ActionId((*id).to_owned())).collect()
+}
+
 /// Reads `operation`. `None` if it is wrong, which was told.
 fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
     let mut fields = found.fields()?.with_inner("details");
@@ -148,7 +154,8 @@ fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
             let place = &found.place;
             let message =
                 format!("`{place}`: {kind} is not built in; take the action out of the plan");
-            found.findings.problem(Fault::OperationNotBuiltIn, message);
+            let findings = found.findings;
+            findings.problem(Fault::OperationNotBuiltIn, message);
             return None;
         }
     };
@@ -198,11 +205,15 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
         return found.invalid(format!("must be {OCTAL}, and is {}", quoted(text)));
     };
     if bits > 0o777 {
-        let problem = format!(
-            "is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
-            quoted(text)
+        found.findings.problem(
+            Fault::OperationNotAllowed,
+            format!(
+                "`{}` is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
+                found.place,
+                quoted(text)
+            ),
         );
-        return found.problem(Fault::OperationNotAllowed, problem);
+        return None;
     }
     Some(bits)
 }
@@ -238,8 +249,11 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
-    let meaning = "the number the new line will have, from 1 on";
-    let line = fields.need_whole("line_number", meaning);
+    let line = fields.need(
+        "line_number",
+        "the number the new line will have, from 1 on",
+    );
+    let line = line.and_then(|line| line.whole());
     let content = fields.need_text("content", "the line or lines to insert");
     Some(Edit::LineInsert {
         line: line?,
@@ -248,7 +262,8 @@ fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn line_delete(fields: &mut Fields<'_>) -> Option<Edit> {
-    let first = fields.need_whole("start_line", "the first line to delete, from 1 on");
+    let first = fields.need("start_line", "the first line to delete, from 1 on");
+    let first = first.and_then(|first| first.whole());
     let end = fields.need("end_line", "the last line to delete");
     let last = end.as_ref().and_then(Found::whole);
     let (first, end, last) = (first?, end?, last?);

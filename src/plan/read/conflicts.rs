@@ -53,14 +53,17 @@ impl<'a> Tree<'a> {
     fn take(&mut self, action: &'a Action) -> Result<(), String> {
         let target = &action.target;
         match &action.operation {
-            Operation::Create { .. } => self.must_be_free("creates", target)?,
+            Operation::Create { .. } => {
+                self.must_be_free("creates", target)?;
+                self.is(State::Present, target, action);
+            }
             Operation::Modify(_) | Operation::SchemaUpdate(_) => {
                 self.must_be_there("changes", target)?;
+                self.is(State::Present, target, action);
             }
             Operation::Delete => {
                 self.must_be_there("deletes", target)?;
                 self.is(State::Absent, target, action);
-                return Ok(());
             }
             Operation::Rename { to } => {
                 self.must_be_there("renames", target)?;
@@ -69,10 +72,8 @@ impl<'a> Tree<'a> {
                 let files = self.files;
                 self.is(State::Present, to, action);
                 self.files = files;
-                return Ok(());
             }
         }
-        self.is(State::Present, target, action);
         Ok(())
     }
 

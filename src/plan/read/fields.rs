@@ -29,12 +29,8 @@ impl<'a> Found<'a> {
 
     /// The plan does not have its schema's shape here.
     pub(super) fn invalid<T>(&self, problem: impl Display) -> Option<T> {
-        self.problem(Fault::PlanInvalid, problem)
-    }
-
-    pub(super) fn problem<T>(&self, fault: Fault, problem: impl Display) -> Option<T> {
         let message = format!("`{}` {problem}", self.place);
-        self.findings.problem(fault, message);
+        self.findings.invalid(message);
         None
     }
 
@@ -187,10 +183,6 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub(super) fn need_whole(&mut self, key: &'static str, meaning: &str) -> Option<u64> {
-        self.need(key, meaning)?.whole()
-    }
-
     pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {
         self.need(key, meaning)?.text()
     }
@@ -221,8 +213,14 @@ impl<'a> Fields<'a> {
             let Some(found) = self.get(key) else {
                 continue;
             };
-            let (fits, expected) = shape;
-            if !fits(found.value) {
+            let value = found.value;
+            let (fits, expected) = match shape {
+                Shape::Text => (value.is_string(), "a text"),
+                Shape::Number => (value.is_number(), "a number"),
+                Shape::List => (value.is_array(), "an array"),
+                Shape::Object => (value.is_object(), "an object"),
+            };
+            if !fits {
                 found.wrong::<()>(expected);
             }
         }
@@ -259,12 +257,13 @@ impl<'a> Fields<'a> {
 }
 
 /// The type of a key that has no effect.
-pub(super) type Shape = (fn(&Value) -> bool, &'static str);
-
-pub(super) const TEXT: Shape = (Value::is_string, "a text");
-pub(super) const NUMBER: Shape = (Value::is_number, "a number");
-pub(super) const LIST: Shape = (Value::is_array, "an array");
-pub(super) const OBJECT: Shape = (Value::is_object, "an object");
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    Text,
+    Number,
+    List,
+    Object,
+}
 
 fn kind(value: &Value) -> String {
     let kind = match value {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
+    fields::{Fields, Found, Shape, listed, quoted},
     findings::Findings,
     rules::{self, Files},
 };
@@ -66,7 +66,7 @@ impl Asked {
         };
         let timeout = fields.whole("timeout_seconds");
         no_approval(&mut fields, "human_approval_required");
-        fields.descriptive(&[("estimated_files_affected", NUMBER)]);
+        fields.descriptive(&[("estimated_files_affected", Shape::Number)]);
         fields.finish();
         Self(asked, timeout)
     }
@@ -119,10 +119,13 @@ pub(super) fn seconds(
 fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
     let Some(found) = fields.get(key) else { return };
     if found.flag() == Some(true) {
-        found.problem::<()>(
+        found.findings.problem(
             Fault::NotValidated,
-            "is true, and oneact cannot record a person's approval of a plan yet; have the plan approved where it is \
-             made, and send it without this key",
+            format!(
+                "`{}` is true, and oneact cannot record a person's approval of a plan yet; have the plan approved \
+                 where it is made, and send it without this key",
+                found.place
+            ),
         );
     }
 }
@@ -155,10 +158,10 @@ impl Config {
             None => {}
         }
         fields.descriptive(&[
-            ("version", TEXT),
-            ("config_id", TEXT),
-            ("plan_id", TEXT),
-            ("created_at", TEXT),
+            ("version", Shape::Text),
+            ("config_id", Shape::Text),
+            ("plan_id", Shape::Text),
+            ("created_at", Shape::Text),
         ]);
         fields.finish();
         Some(())
@@ -167,21 +170,29 @@ impl Config {
     /// The origin's flags. What they ask for is done whether they say so or not, so that they can only
     /// insist.
     fn validation_rules(&mut self, mut fields: Fields<'_>, files: &Files<'_>) {
-        let mut insists = |key, done| {
-            let flag = fields.flag(key);
-            if flag == Some(false) {
+        match fields.flag("verify_file_hashes") {
+            Some(true) => self.hashes = Some(Hashes::Verify),
+            Some(false) => no_effect(
+                &fields,
+                "verify_file_hashes",
+                "only the plan's own `verify_hashes: false` leaves hashes unchecked",
+            ),
+            None => {}
+        }
+        for (key, done) in [
+            (
+                "run_syntax_check",
+                "JSON and YAML are parsed again after every edit",
+            ),
+            (
+                "run_schema_validation",
+                "what SCHEMA_UPDATE leaves must be a valid schema",
+            ),
+        ] {
+            if fields.flag(key) == Some(false) {
                 no_effect(&fields, key, done);
             }
-            flag == Some(true)
-        };
-        let done = "only the plan's own `verify_hashes: false` leaves hashes unchecked";
-        if insists("verify_file_hashes", done) {
-            self.hashes = Some(Hashes::Verify);
         }
-        let done = "JSON and YAML are parsed again after every edit";
-        insists("run_syntax_check", done);
-        let done = "what SCHEMA_UPDATE leaves must be a valid schema";
-        insists("run_schema_validation", done);
         if let Some(list) = fields.get("custom_validators") {
             self.rules = rules::read(&list, None, files);
         }
@@ -219,9 +230,9 @@ fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
     fields.word("execution_mode", &modes);
     if let Some(mut retries) = fields.inner("retry_policy") {
         retries.descriptive(&[
-            ("max_retries", NUMBER),
-            ("backoff_multiplier", NUMBER),
-            ("initial_delay_ms", NUMBER),
+            ("max_retries", Shape::Number),
+            ("backoff_multiplier", Shape::Number),
+            ("initial_delay_ms", Shape::Number),
         ]);
         retries.finish();
         let why = "a plan is tried once, and whoever sent it may send it again";

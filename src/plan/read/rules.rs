@@ -10,7 +10,7 @@ use crate::{
     task::RelPath,
 };
 
-use super::fields::{Fields, Found, TEXT, listed, quoted};
+use super::fields::{Fields, Found, Shape, listed, quoted};
 
 #[derive(Debug, Clone, Copy)]
 enum Reading {
@@ -49,9 +49,10 @@ pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>
 
 fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
     if let Value::String(name) = item.value {
+        let condition = named(item, name)?;
         return Some(Rule {
-            condition: named(item, name)?,
             target: about(item, target)?,
+            condition,
             on_failure: Broken::Error,
         });
     }
@@ -74,7 +75,7 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
         None => about(item, target),
         Some(found) => file(&found, files),
     };
-    fields.descriptive(&[("name", TEXT), ("description", TEXT)]);
+    fields.descriptive(&[("name", Shape::Text), ("description", Shape::Text)]);
     fields.finish();
     Some(Rule {
         target: target?,

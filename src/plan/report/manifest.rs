@@ -82,45 +82,6 @@ pub(crate) struct Point {
 }
 
 impl Manifest {
-    /// The manifest of a plan that is about to be applied.
-    pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
-        let script = run.file(SCRIPT);
-        let mut manifest = Self {
-            id: undo.id,
-            plan_id: run.plan_id.clone(),
-            created_at: At::from(&undo.created),
-            expires_at: undo.expires.as_ref().map(At::from),
-            status: ManifestStatus::Active,
-            checkpoints: points(run, undo),
-            rollback_order: undo
-                .changes
-                .iter()
-                .rev()
-                .map(|change| change.checkpoint)
-                .collect(),
-            // A path with a name added is a path.
-            auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
-            notes: String::new(),
-            task_id: run.task_id.clone(),
-            created_directories: undo.directories.clone(),
-            executed_at: None,
-        };
-        manifest.notes = manual(&manifest);
-        manifest
-    }
-
-    /// The manifest as a plan leaves it: used up if the plan was rolled back.
-    pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
-        let undo = story.undo.as_ref()?;
-        let mut manifest = Self::of(&story.run, undo);
-        if let Rollback::Done { at, left } | Rollback::Stuck { at, left } = &story.rollback {
-            let all = undo.changes.iter().map(|change| change.checkpoint);
-            let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
-            manifest.restored(&done, at);
-        }
-        Some(manifest)
-    }
-
     /// Reads a manifest, and sees that it agrees with itself. `Err`, here and below: why it cannot be used.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let manifest: Self = serde_json::from_slice(bytes)
@@ -246,28 +207,6 @@ impl Manifest {
 }
 
 impl Point {
-    fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
-        let before = change.before.as_ref();
-        let mut point = Self {
-            checkpoint_id: change.checkpoint,
-            file_path: change.target().clone(),
-            backup_location: change.backup.clone(),
-            original_hash: change.hash_before().cloned(),
-            original_size: before.map(|before| before.bytes),
-            operation_to_reverse: change.kind,
-            restore_command: String::new(),
-            new_path: change.new_path().cloned(),
-            result_hash: change.after.as_ref().map(|after| after.hash.clone()),
-            original_mode: before.map(FileState::octal),
-            original_modified: before.map(|before| At::from(before.modified)),
-            actions: change.actions.clone(),
-            depends_on,
-            undone_at: None,
-        };
-        point.restore_command = Step::of(&point).sentence();
-        point
-    }
-
     pub(crate) fn mode(&self) -> Option<u32> {
         let digits = self.original_mode.as_deref()?;
         u32::from_str_radix(digits, 8).ok()
@@ -306,6 +245,74 @@ impl Point {
             return Err("`original_mode` is no octal mode");
         }
         Ok(())
+    }
+}
+
+impl Manifest {
+    /// The manifest of a plan that is about to be applied.
+    pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
+        let script = run.file(SCRIPT);
+        let mut manifest = Self {
+            id: undo.id,
+            plan_id: run.plan_id.clone(),
+            created_at: At::from(&undo.created),
+            expires_at: undo.expires.as_ref().map(At::from),
+            status: ManifestStatus::Active,
+            checkpoints: points(run, undo),
+            rollback_order: undo
+                .changes
+                .iter()
+                .rev()
+                .map(|change| change.checkpoint)
+                .collect(),
+            // A path with a name added is a path.
+            auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
+            notes: String::new(),
+            task_id: run.task_id.clone(),
+            created_directories: undo.directories.clone(),
+            executed_at: None,
+        };
+        manifest.notes = manual(&manifest);
+        manifest
+    }
+
+    /// The manifest as a plan leaves it: used up if the plan was rolled back.
+    pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
+        let undo = story.undo.as_ref()?;
+        let mut manifest = Self::of(&story.run, undo);
+        let all = undo.changes.iter().map(|change| change.checkpoint);
+        match &story.rollback {
+            Rollback::NotDone => {}
+            Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
+                let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
+                manifest.restored(&done, at);
+            }
+        }
+        Some(manifest)
+    }
+}
+
+impl Point {
+    fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
+        let before = change.before.as_ref();
+        let mut point = Self {
+            checkpoint_id: change.checkpoint,
+            file_path: change.target().clone(),
+            backup_location: change.backup.clone(),
+            original_hash: change.hash_before().cloned(),
+            original_size: before.map(|before| before.bytes),
+            operation_to_reverse: change.kind,
+            restore_command: String::new(),
+            new_path: change.new_path().cloned(),
+            result_hash: change.after.as_ref().map(|after| after.hash.clone()),
+            original_mode: before.map(FileState::octal),
+            original_modified: before.map(|before| At::from(before.modified)),
+            actions: change.actions.clone(),
+            depends_on,
+            undone_at: None,
+        };
+        point.restore_command = Step::of(&point).sentence();
+        point
     }
 }
 

@@ -127,8 +127,10 @@ pub(super) fn check(body: &str) -> Result<(), EditError> {
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
 pub(super) fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
-    let line = before.rsplit_once('\n').map(|(_, line)| line);
-    line.is_some_and(|line| line.trim_matches([' ', '\t', '\r']).is_empty())
+    let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
+    before
+        .get(blanks..)
+        .is_some_and(|blanks| blanks.contains('\n'))
 }
 
 /// The blanks at the start of the line that holds this byte.
@@ -155,6 +157,7 @@ struct Pass<'b, 'p> {
     open: Vec<Open<'b>>,
     reached: Vec<Reached<'b>>,
     habits: Habits<'b>,
+    values: usize,
 }
 
 impl<'b, 'p> Pass<'b, 'p> {
@@ -166,6 +169,7 @@ impl<'b, 'p> Pass<'b, 'p> {
             open: Vec::new(),
             reached: Vec::new(),
             habits: Habits::default(),
+            values: 0,
         }
     }
 
@@ -221,6 +225,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     /// A value starts: how many steps of the path lead to it, if they do.
     fn starts(&mut self, kind: Kind, start: usize) -> Option<usize> {
+        self.values += 1;
         let depth = match self.open.last_mut() {
             None => Some(0),
             Some(open) => {
@@ -263,13 +268,14 @@ impl<'b, 'p> Pass<'b, 'p> {
     }
 
     fn ends(&mut self, range: &Range<usize>, depth: Option<usize>, node: Option<Container<'b>>) {
-        let empty = node.as_ref().is_some_and(|node| node.count == 0);
         if let Some(reached) = depth.and_then(|depth| self.reached.get_mut(depth)) {
             reached.range = range.clone();
             reached.node = node;
         }
+        let (body, steps, pick) = (self.body, self.steps, self.pick);
         let Some(open) = self.open.last_mut() else {
-            self.habits.empty = empty;
+            self.habits.empty =
+                self.values == 1 && body.get(range.clone()).is_some_and(is_collection);
             return;
         };
         let key = open.key.take();
@@ -277,8 +283,8 @@ impl<'b, 'p> Pass<'b, 'p> {
         let whole = start..range.end;
         let container = &mut open.container;
         let index = container.count;
-        if open.depth == Some(self.steps.len()) {
-            let is_picked = match (&key, self.pick) {
+        if open.depth == Some(steps.len()) {
+            let is_picked = match (&key, pick) {
                 (_, None) => false,
                 (Some((name, _)), Some(pick)) => name == pick,
                 (None, Some(pick)) => pick.parse() == Ok(index),
@@ -373,6 +379,10 @@ pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
         }
         _ => format!("there is no such key; those of the object are: {told}"),
     })
+}
+
+fn is_collection(text: &str) -> bool {
+    text.starts_with(['{', '['])
 }
 
 impl Habits<'_> {

@@ -71,9 +71,11 @@ pub(super) struct Change<'c> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What<'c> {
     /// A new last member of the object there.
-    Add(&'c str, &'c Value),
+    Add { key: &'c str, value: &'c Value },
+    /// What is there is gone.
     Remove,
-    Update(&'c Value),
+    /// Something else is there.
+    Update { value: &'c Value },
 }
 
 /// What a document says: the hash of its members in their order, numbers by their text.
@@ -85,6 +87,7 @@ pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     Ok((sums.is.0.finalize(), grammar))
 }
 
+/// What the text says, and what it says after a change.
 pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
     let (sums, _) = sums(body, Some(change))?;
     Ok((sums.is.0.finalize(), sums.becomes.0.finalize()))
@@ -167,6 +170,7 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
+    /// What the text of this value says.
     fn value(&mut self, value: &Value) {
         let mut sums = Sums {
             is: std::mem::take(self),
@@ -183,6 +187,7 @@ impl Hash {
     }
 }
 
+/// What the text says, and what it says after the change.
 #[derive(Default)]
 struct Sums {
     is: Hash,
@@ -238,7 +243,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
         let Some(Change {
             path: [],
-            what: What::Update(value),
+            what: What::Update { value },
         }) = self.change
         else {
             return reader.deserialize_any(self);
@@ -314,7 +319,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         }
         if let Some(Change {
             path: [],
-            what: What::Add(key, value),
+            what: What::Add { key, value },
         }) = self.change
         {
             self.sums.becomes.text(b'k', key);

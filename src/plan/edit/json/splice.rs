@@ -69,6 +69,7 @@ impl<'b> Container<'b> {
     }
 }
 
+/// A new member at the end of an object.
 pub(super) fn add(
     object: &Container<'_>,
     style: &Style<'_>,
@@ -86,13 +87,14 @@ pub(super) fn add(
     };
     let (at, lead, member) = if object.on_own_line(last.start) {
         let indent = indent(object.body, last.start);
-        let lead = [end_near(object.body, last.end), indent].concat();
-        let shape = Shape::Lines(lead.clone());
+        let end = end_near(object.body, last.end);
+        let shape = Shape::Lines(indent.to_owned());
         let at = object.end_of_line(after).unwrap_or(after);
-        (at, lead, style.text(Some(key), value, &shape)?)
+        let lead = [end, indent].concat();
+        (at, lead, style.text(Some(key), value, &shape, end)?)
     } else {
         let lead = style.gap().to_owned();
-        (after, lead, style.text(Some(key), value, &Shape::Line)?)
+        (after, lead, style.text(Some(key), value, &Shape::Line, "")?)
     };
     let added = [put(at, [&lead, &member, behind].concat())];
     Ok(before.into_iter().chain(added).collect())
@@ -108,19 +110,20 @@ fn open(
     let inside = object.start + 1..object.end - 1;
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
-    if !style.opens_lines && !text.contains('\n') {
-        let member = style.text(Some(key), value, &Shape::Line)?;
+    if style.opened == Shape::Line && !text.contains('\n') {
+        let member = style.text(Some(key), value, &Shape::Line, "")?;
         let gap = if kept > inside.start { " " } else { "" };
         return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
     }
+    let outer = indent(object.body, object.start);
+    let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
-    let outer = [end, indent(object.body, object.start)].concat();
-    let inner = style.deeper(&outer);
-    let member = style.text(Some(key), value, &Shape::Lines(inner.clone()))?;
+    let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
     if object.text(kept..inside.end).contains('\n') && kept > inside.start {
-        return Ok(vec![put(kept, [inner, member].concat())]);
+        return Ok(vec![put(kept, [end, &inner, &member].concat())]);
     }
-    Ok(vec![(kept..inside.end, [inner, member, outer].concat())])
+    let text = [end, &inner, &member, end, outer].concat();
+    Ok(vec![(kept..inside.end, text)])
 }
 
 /// Takes that item away, with one comma.
@@ -190,11 +193,11 @@ pub(super) fn update(
     let whole = old.or(found.parent.as_ref());
     let shape = if whole.is_none_or(|whole| whole.lines) {
         let indent = whole.map_or("", |_| indent(body, range.start));
-        Shape::Lines([end_near(body, range.start), indent].concat())
+        Shape::Lines(indent.to_owned())
     } else {
         Shape::Line
     };
-    let text = style.text(None, value, &shape)?;
+    let text = style.text(None, value, &shape, end_near(body, range.start))?;
     Ok((range, text))
 }
 
@@ -203,15 +206,16 @@ pub(super) struct Style<'s> {
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
-    /// Whether an empty object gets a line for each member.
-    opens_lines: bool,
+    /// What an empty object is opened to.
+    opened: Shape,
     budget: &'s Budget<'s>,
 }
 
 /// Whether a collection is written on one line, or with a line for each item.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape {
     Line,
-    /// A line end, and the indentation of the line it starts on.
+    /// The indentation of the line it starts on.
     Lines(String),
 }
 
@@ -219,12 +223,17 @@ impl<'s> Style<'s> {
     pub(super) fn of(habits: &Habits<'_>, budget: &'s Budget<'s>) -> Self {
         Self {
             colon: habits.colon.unwrap_or(": ").to_owned(),
-            opens_lines: habits.unit.is_some() || habits.empty,
+            opened: if habits.unit.is_some() || habits.empty {
+                Shape::Lines(String::new())
+            } else {
+                Shape::Line
+            },
             unit: habits.unit.clone().unwrap_or_else(|| "  ".to_owned()),
             budget,
         }
     }
 
+    /// The indentation one level in.
     fn deeper(&self, indent: &str) -> String {
         [indent, &self.unit].concat()
     }
@@ -234,9 +243,16 @@ impl<'s> Style<'s> {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    fn text(&self, key: Option<&str>, value: &Value, shape: &Shape) -> Result<String, EditError> {
+    /// The text of a value, or of a member; its first line starts where it is put.
+    fn text(
+        &self,
+        key: Option<&str>,
+        value: &Value,
+        shape: &Shape,
+        end: &str,
+    ) -> Result<String, EditError> {
         let mut text = String::new();
-        self.write(&mut text, key, value, shape)?;
+        self.write(&mut text, key, value, shape, end)?;
         Ok(text)
     }
 
@@ -254,6 +270,7 @@ impl<'s> Style<'s> {
         key: Option<&str>,
         value: &Value,
         shape: &Shape,
+        end: &str,
     ) -> Result<(), EditError> {
         if let Some(key) = key {
             let key = Value::from(key).to_string();
@@ -275,14 +292,14 @@ impl<'s> Style<'s> {
         for (index, (key, item)) in items.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
             match &inner {
-                Shape::Lines(indent) => self.push(text, &[comma, indent])?,
+                Shape::Lines(indent) => self.push(text, &[comma, end, indent])?,
                 Shape::Line if index > 0 => self.push(text, &[comma, self.gap()])?,
                 Shape::Line => {}
             }
-            self.write(text, *key, item, &inner)?;
+            self.write(text, *key, item, &inner, end)?;
         }
         match shape {
-            Shape::Lines(outer) if !items.is_empty() => self.push(text, &[outer, close]),
+            Shape::Lines(outer) if !items.is_empty() => self.push(text, &[end, outer, close]),
             _ => self.push(text, &[close]),
         }
     }

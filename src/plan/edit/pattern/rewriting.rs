@@ -13,6 +13,8 @@ pub(super) struct Template {
     pub(super) text: Vec<u8>,
     /// Before which byte of the text which group comes, in order.
     groups: Vec<(usize, usize)>,
+    /// How often each group comes, so that a size is known without building anything.
+    times: Vec<u64>,
     ends: Ends,
 }
 
@@ -30,9 +32,17 @@ impl Template {
     }
 
     pub(super) fn new(text: Vec<u8>, groups: Vec<(usize, usize)>) -> Self {
+        let highest = groups.iter().map(|(_, group)| *group).max();
+        let mut times = vec![0; highest.map_or(0, |highest| highest + 1)];
+        for (_, group) in &groups {
+            if let Some(times) = times.get_mut(*group) {
+                *times += 1;
+            }
+        }
         Self {
             text,
             groups,
+            times,
             ends: Ends::AsWritten,
         }
     }
@@ -56,17 +66,15 @@ impl Template {
 
     /// Whether it needs more of a match than where that is.
     pub(super) fn has_groups(&self) -> bool {
-        self.groups.iter().any(|(_, group)| *group > 0)
+        self.times.len() > 1
     }
 
     fn size(&self, groups: &[Range<usize>]) -> u64 {
-        let filled = self
-            .groups
-            .iter()
-            .filter_map(|(_, group)| groups.get(*group));
-        filled.fold(self.text.len() as u64, |sum, group| {
-            sum.saturating_add(group.len() as u64)
-        })
+        let each = self.times.iter().zip(groups);
+        let filled = each.fold(0_u64, |sum, (times, group)| {
+            sum.saturating_add(times.saturating_mul(group.len() as u64))
+        });
+        filled.saturating_add(self.text.len() as u64)
     }
 
     fn write(&self, body: &[u8], groups: &[Range<usize>], after: &mut Vec<u8>) {
