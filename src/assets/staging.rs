@@ -336,7 +336,9 @@ fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
 
 /// Whether something is mounted in a directory (proc(5), `/proc/self/mountinfo`): its files are not of a run.
 fn has_mount(dir: &Utf8Path) -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // A name that is not UTF-8 must not hide the other mounts.
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = String::from_utf8_lossy(&mounts);
     let Ok(dir) = dir.canonicalize_utf8() else {
         return false;
     };

@@ -227,7 +227,7 @@ fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
     signal(helper, Signal::KILL);
 }
 
-/// What a server leaves behind is found by its `TMPDIR` then, and ended.
+/// What a server leaves behind is found by its `ONEACT_SCRATCH` then, and ended.
 #[test]
 fn beside_what_a_shell_started_before_the_descendants_of_a_server_are_ended() {
     let root = Root::with_catalog(LINGERING);

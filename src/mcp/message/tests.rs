@@ -1,3 +1,5 @@
+//! Ids, errors and lines of JSON-RPC, as servers write them.
+
 use super::*;
 
 #[test]

@@ -1,0 +1,57 @@
+//! Links in the tree: followed inside the root, never out of it, and no way round the rules.
+
+use super::*;
+
+#[test]
+fn a_link_is_followed_inside_the_root_and_stays_a_link() {
+    let lab = Lab::new(&[("dir/real.txt", "one\n")]);
+    std::os::unix::fs::symlink("dir/real.txt", lab.root.join("link.txt")).unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "link.txt", "one", "two")])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("dir/real.txt"), "two\n");
+    assert!(
+        fs::symlink_metadata(lab.root.join("link.txt"))
+            .unwrap()
+            .is_symlink()
+    );
+}
+
+#[test]
+fn a_rule_about_a_file_in_a_linked_directory_is_held_against_the_file_itself() {
+    let lab = Lab::new(&[("dir/real.txt", "one\n")]);
+    std::os::unix::fs::symlink("dir", lab.root.join("link")).unwrap();
+    let mut action = replace("a001", "link/real.txt", "one", "two");
+    action["validation_rules"] = json!(["file_exists", {"type": "contains", "text": "two"}]);
+    let finished = lab.run(plan(json!([action])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("dir/real.txt"), "two\n");
+}
+
+#[test]
+fn no_link_leads_out_of_the_root_r_001_157_r_001_158() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("secret.txt");
+    fs::write(&target, "one\n").unwrap();
+    std::os::unix::fs::symlink(&target, lab.root.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), lab.root.join("dir")).unwrap();
+    for name in ["link.txt", "dir/secret.txt"] {
+        let finished = lab.run(plan(json!([replace("a001", name, "one", "two")])));
+        let failure = finished.failure.unwrap();
+        assert_eq!(failure.fault, Fault::PathOutside, "{name}: {failure:?}");
+        assert!(
+            failure.message.contains("Path traversal attempt detected"),
+            "{failure:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(target).unwrap(), "one\n");
+}
+
+#[test]
+fn a_protected_file_is_protected_through_a_link_too_r_001_25() {
+    let lab = Lab::new(&[(".env", "KEY=one\n")]);
+    std::os::unix::fs::symlink(".env", lab.root.join("plain.txt")).unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "plain.txt", "one", "two")])));
+    assert_eq!(finished.failure.unwrap().fault, Fault::ProtectedFile);
+    assert_eq!(lab.read(".env"), "KEY=one\n");
+}

@@ -1,0 +1,232 @@
+//! Only the original is put back, and what stands in its place is kept.
+
+use super::*;
+
+/// A change of `file` that was made, with its original in a slot and in a backup.
+fn made(place: &Place, modify: Change) -> Entry {
+    let at = |name: &str| place.path.join(name);
+    fs::write(at("file"), "old").unwrap();
+    let facts = place.root.look(&path("file")).unwrap().unwrap();
+    let pre = Pre {
+        facts,
+        sha256: super::super::hash(b"old"),
+        backup: path("file.bak"),
+    };
+    fs::hard_link(at("file"), at("file.bak")).unwrap();
+    let entry = match modify {
+        Change::Deleted => Entry::Delete {
+            path: path("file"),
+            slot: path("slot"),
+            pre,
+        },
+        Change::Modified => {
+            fs::write(at("slot"), "new").unwrap();
+            Entry::Modify {
+                path: path("file"),
+                slot: path("slot"),
+                pre,
+                post: Post {
+                    ino: fs::metadata(at("slot")).unwrap().ino(),
+                    bytes: 3,
+                    sha256: super::super::hash(b"new"),
+                    attributes: None,
+                },
+                way: Way::Exchange,
+            }
+        }
+    };
+    make(place, &entry);
+    entry
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    Modified,
+    Deleted,
+}
+
+/// What somebody puts in the place of an original, whose time they can set.
+fn plant(at: &camino::Utf8Path, what: Planted) {
+    match what {
+        Planted::Nothing => {}
+        Planted::Gone => fs::remove_file(at).unwrap(),
+        Planted::Written => {
+            let time = fs::metadata(at).unwrap().modified().unwrap();
+            fs::write(at, "bad").unwrap();
+            let opened = fs::File::open(at).unwrap();
+            opened.set_modified(time).unwrap();
+        }
+        Planted::Exchanged => {
+            fs::remove_file(at).unwrap();
+            fs::write(at, "bad").unwrap();
+        }
+        Planted::Link => {
+            fs::remove_file(at).unwrap();
+            std::os::unix::fs::symlink("/etc/passwd", at).unwrap();
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Planted {
+    Nothing,
+    Gone,
+    Written,
+    Exchanged,
+    Link,
+}
+
+#[test]
+fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
+    use Planted::{Exchanged, Gone, Link, Nothing, Written};
+    for change in [Change::Modified, Change::Deleted] {
+        for (in_slot, in_backup, restored) in [
+            (Nothing, Nothing, true),
+            (Nothing, Gone, true),
+            (Nothing, Link, true),
+            (Gone, Nothing, true),
+            (Exchanged, Nothing, true),
+            (Link, Nothing, true),
+            // The backup is another name of the same file.
+            (Written, Nothing, false),
+            (Exchanged, Exchanged, false),
+            (Gone, Exchanged, false),
+            (Gone, Link, false),
+            (Link, Link, false),
+        ] {
+            let place = place();
+            let entry = made(&place, change);
+            plant(&place.path.join("slot"), in_slot);
+            plant(&place.path.join("file.bak"), in_backup);
+            let undone = undo(&place.root, &entry).unwrap();
+            let told = format!("{in_slot:?}, {in_backup:?}: {undone:?}");
+            let text = |name: &str| {
+                let at = place.path.join(name);
+                let plain = fs::symlink_metadata(&at).is_ok_and(|facts| facts.is_file());
+                plain.then(|| fs::read_to_string(at).unwrap())
+            };
+            let left = match change {
+                Change::Modified => Some("new"),
+                Change::Deleted => None,
+            };
+            let wanted = if restored { Some("old") } else { left };
+            assert_eq!(text("file").as_deref(), wanted, "{told}");
+            // Whatever was found in the slot is kept: the caller removes nothing about which there is a conflict.
+            let silent = restored && matches!(in_slot, Nothing | Gone);
+            assert_eq!(undone.is_none(), silent, "{told}");
+            if in_slot == Exchanged {
+                let kept = [text("slot"), text("file.bak")];
+                assert!(kept.contains(&Some("bad".to_owned())), "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_name_of_the_new_content_in_the_slot_does_not_hide_that_a_file_was_changed() {
+    let place = place();
+    let entry = made(&place, Change::Modified);
+    let at = |name: &str| place.path.join(name);
+    fs::remove_file(at("slot")).unwrap();
+    fs::hard_link(at("file"), at("slot")).unwrap();
+    assert!(undo(&place.root, &entry).unwrap().is_some());
+    assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
+}
+
+#[test]
+fn a_backup_that_somebody_wrote_to_is_not_written_over_a_file() {
+    let place = place();
+    let Entry::Modify {
+        path,
+        slot,
+        mut pre,
+        post,
+        ..
+    } = made(&place, Change::Modified)
+    else {
+        unreachable!()
+    };
+    // As at a mount point: the same file, with the new content.
+    fs::write(place.path.join("file"), "new").unwrap();
+    fs::remove_file(place.path.join("file.bak")).unwrap();
+    fs::write(place.path.join("file.bak"), "bad").unwrap();
+    fs::write(place.path.join("slot"), "new").unwrap();
+    pre.facts.ino = fs::metadata(place.path.join("file")).unwrap().ino();
+    let entry = Entry::Modify {
+        path,
+        slot,
+        pre,
+        post,
+        way: Way::InPlace,
+    };
+    let undone = undo(&place.root, &entry).unwrap();
+    assert!(undone.is_some(), "{undone:?}");
+    let now = fs::read_to_string(place.path.join("file")).unwrap();
+    assert_eq!(now, "new");
+}
+
+#[test]
+fn a_file_that_stands_in_the_place_of_a_renamed_one_is_a_conflict_unless_it_is_the_original() {
+    let place = place();
+    fs::write(place.path.join("a"), "old").unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("a")).unwrap().unwrap(),
+        sha256: super::super::hash(b"old"),
+        backup: path("a.bak"),
+    };
+    let rename = Entry::Rename {
+        path: path("a"),
+        to: path("c"),
+        pre: pre.clone(),
+    };
+    let delete = Entry::Delete {
+        path: path("a"),
+        slot: path("slot"),
+        pre,
+    };
+    // Its inode stays in use.
+    fs::hard_link(place.path.join("a"), place.path.join("kept")).unwrap();
+    for (saved, conflict) in [("old", false), ("new", true)] {
+        fs::write(place.path.join("b"), saved).unwrap();
+        fs::rename(place.path.join("b"), place.path.join("a")).unwrap();
+        for entry in [&rename, &delete] {
+            let undone = undo(&place.root, entry).unwrap();
+            assert_eq!(undone.is_some(), conflict, "{entry:?}: {undone:?}");
+        }
+        assert_eq!(fs::read_to_string(place.path.join("a")).unwrap(), saved);
+    }
+}
+
+#[test]
+fn a_directory_into_which_somebody_put_files_is_not_put_back_with_them() {
+    let place = place();
+    fs::create_dir(place.path.join("slot")).unwrap();
+    fs::write(place.path.join("slot/catalog.toml"), "theirs").unwrap();
+    let entry = Entry::RemoveDir {
+        path: path("dir"),
+        slot: path("slot"),
+    };
+    assert!(undo(&place.root, &entry).unwrap().is_some());
+    assert_eq!(fs::read_dir(place.path.join("dir")).unwrap().count(), 0);
+    assert!(place.path.join("slot/catalog.toml").exists());
+}
+
+#[test]
+fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
+    let place = place();
+    fs::write(place.path.join("slot"), "old").unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("slot")).unwrap().unwrap(),
+        sha256: super::super::hash(b"old"),
+        backup: path("a.bak"),
+    };
+    let more = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+    fs::set_permissions(place.path.join("slot"), more).unwrap();
+    let entry = Entry::Delete {
+        path: path("a"),
+        slot: path("slot"),
+        pre,
+    };
+    assert!(undo(&place.root, &entry).unwrap().is_some());
+    assert!(!place.path.join("a").exists());
+}
