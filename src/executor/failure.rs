@@ -59,23 +59,17 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
 /// The code by which the SDKs of MCP say that a request timed out.
 const REQUEST_TIMEOUT: i64 = -32001;
 
-/// Everything that the error of an answer says, for a search.
-pub(super) fn all_words(error: &CallError) -> String {
-    let CallError::Rpc {
-        code,
-        message,
-        data,
-        ..
-    } = error
-    else {
-        return String::new();
-    };
-    let data = data.as_ref().map(ToString::to_string);
-    let code = match *code {
-        REQUEST_TIMEOUT => "timed out",
-        _ => "",
-    };
-    [code, message, &data.unwrap_or_default()].join("\n")
+/// Everything that the error of an answer says, for a search. None if it was too long to be read whole.
+pub(super) fn all_words(error: &CallError) -> Option<String> {
+    match error {
+        CallError::Rpc {
+            code: REQUEST_TIMEOUT,
+            words,
+            ..
+        } => words.as_ref().map(|words| format!("timed out\n{words}")),
+        CallError::Rpc { words, .. } => words.clone(),
+        _ => Some(String::new()),
+    }
 }
 
 /// With an end, if it has none.

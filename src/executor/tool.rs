@@ -125,10 +125,11 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            // A service behind the server gave no answer, so what it did is unknown. A failure rule may say otherwise.
+            // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise.
+            // An error that was not read whole may tell of that, too.
             if outcome.effect == Effect::Done
                 && entry.repeatable == Repeatable::Once
-                && judge::tells_of_time_out(entry, &told)
+                && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
             {
                 outcome.effect = Effect::Unknown;
             }
@@ -154,7 +155,8 @@ pub(super) fn run(
     }
 }
 
-/// A good answer with its document, or why the call failed, with everything that was said about it.
+/// A good answer with its document; or why the call failed, with everything that was said about it, unless that was
+/// too long to be read.
 fn verdict(
     entry: &Entry,
     result: Result<ToolAnswer, CallError>,
@@ -162,7 +164,7 @@ fn verdict(
     context: &Context<'_>,
 ) -> (
     Result<(ToolAnswer, Option<Document>), judge::Judged>,
-    String,
+    Option<String>,
 ) {
     let answer = match result {
         Ok(answer) => answer,
@@ -173,8 +175,11 @@ fn verdict(
     };
     let document = Document::of(&answer);
     match judge::judge(entry, &answer, document.as_ref(), hidden) {
-        Ok(()) => (Ok((answer, document)), String::new()),
-        Err(judged) => (Err(judged), judge::all_words(&answer, document.as_ref())),
+        Ok(()) => (Ok((answer, document)), None),
+        Err(judged) => {
+            let told = judge::all_words(&answer, document.as_ref());
+            (Err(judged), Some(told))
+        }
     }
 }
 

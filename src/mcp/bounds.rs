@@ -11,7 +11,7 @@ pub(super) const TOOL_BYTES: usize = 512 << 10;
 pub(super) const BLOCKS: usize = 10_000;
 /// Questions and the state that goes with them.
 pub(super) const QUESTION_BYTES: usize = 512 << 10;
-/// The `error` of an answer. Of a longer one the beginning of its message is kept.
+/// The `error` of an answer. Of a longer one, only the code and the beginning of the message are read.
 pub(super) const ERROR_BYTES: usize = 64 << 10;
 /// A request of the server's own, elicitation among them.
 pub(super) const REQUEST_BYTES: usize = 256 << 10;

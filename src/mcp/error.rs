@@ -2,8 +2,6 @@
 
 use std::{io, time::Duration};
 
-use serde_json::Value;
-
 use super::{questions::Questions, report::ExitDescription, stderr::cause, wire::Heard};
 use crate::{
     host::Interrupt,
@@ -195,8 +193,10 @@ pub(crate) enum CallError {
         server: String,
         method: &'static str,
         code: i64,
+        /// The beginning of the message.
         message: String,
-        data: Option<Box<Value>>,
+        /// The whole message and the `data` as JSON; none if the error was too long to be read whole.
+        words: Option<String>,
         asked: Option<String>,
         hint: Hint,
     },

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     error::{CallError, Hint},
     message::{
-        Answer, DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client,
+        Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client,
         members,
     },
     raw::Raw,
@@ -106,6 +106,7 @@ fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
         code: UNSUPPORTED_VERSION,
         message: format!("it supports {}", versions.join(", ")),
         data: None,
+        extent: Extent::Whole,
     };
     session.rpc(DISCOVER, error, Hint::None)
 }

@@ -114,6 +114,17 @@ pub(super) struct RpcError {
     pub(super) message: String,
     #[serde(default)]
     pub(super) data: Option<Value>,
+    #[serde(skip)]
+    pub(super) extent: Extent,
+}
+
+/// How much of an error was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Extent {
+    #[default]
+    Whole,
+    /// The code and the beginning of the message.
+    Beginning,
 }
 
 /// Whether the server was sent a notification.
@@ -265,6 +276,7 @@ fn beginning<R>(error: &str) -> Answer<R> {
                 code,
                 message: written.get(..end).unwrap_or_default().to_owned(),
                 data: None,
+                extent: Extent::Beginning,
             })
         }
         Err(reason) => Answer::Malformed(format!("its `error` is not one: {reason}")),

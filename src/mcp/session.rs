@@ -15,7 +15,7 @@ use super::{
     child::{Started, failed},
     error::{CallError, Hint, Limit},
     link::{Link, Over},
-    message::{Answer, DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
+    message::{Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender},
     raw::Raw,
     report::ServerReport,
     spec::{Progress, ServerSpec},
@@ -288,12 +288,18 @@ impl Session {
 
     pub(super) fn rpc(&self, method: &'static str, error: RpcError, hint: Hint) -> CallError {
         let secrets = &self.spec.secrets;
+        let message = secrets.cut(&error.message);
+        let data = error.data.map(|data| secrets.cut_value(data).to_string());
+        let words = match error.extent {
+            Extent::Whole => Some(format!("{message}\n{}", data.unwrap_or_default())),
+            Extent::Beginning => None,
+        };
         CallError::Rpc {
             server: self.spec.name.clone(),
             method,
             code: error.code,
-            message: bounds::message(&secrets.cut(&error.message)),
-            data: error.data.map(|data| Box::new(secrets.cut_value(data))),
+            message: bounds::message(&message),
+            words,
             asked: self.question(),
             hint,
         }

@@ -58,6 +58,8 @@ for line in sys.stdin:
     errors = {
         "gateway": {"code": -32001, "message": "Request timed out"},
         "gateway, elsewhere": {"code": -32001, "message": "Zeitüberschreitung"},
+        "gateway, late": {"code": -32603, "message": "x" * 5_000 + " timed out"},
+        "gateway, long": {"code": -32603, "message": "x" * 100_000 + " timed out"},
         "gateway, data": {"code": -32603, "message": "failed", "data": {"cause": "request timeout"}},
     }
     what = request["params"]["arguments"].get("what") if request["method"] == "tools/call" else None

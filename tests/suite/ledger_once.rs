@@ -110,6 +110,8 @@ fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
         ("late, structured", "tool_error"),
         ("gateway, elsewhere", "tool_error"),
         ("gateway, data", "tool_error"),
+        ("gateway, late", "tool_error"),
+        ("gateway, long", "tool_error"),
     ] {
         let root = Root::with_catalog(CATALOG);
         let asked = |task: &str| {
