@@ -15,9 +15,14 @@ mod held;
 mod tests;
 
 use std::{
+    ffi::OsString,
     fs::{self, DirBuilder, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::{
+        ffi::OsStringExt,
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::PathBuf,
     thread,
     time::Duration,
 };
@@ -334,19 +339,35 @@ fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     removed.map_err(StoreError::io("remove", dir))
 }
 
-/// Whether something is mounted in a directory (proc(5), `/proc/self/mountinfo`): its files are not of a run.
+/// Whether something is mounted on or in a directory: its files do not belong to a run.
 fn has_mount(dir: &Utf8Path) -> bool {
-    // A name that is not UTF-8 must not hide the other mounts.
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts = String::from_utf8_lossy(&mounts);
-    let Ok(dir) = dir.canonicalize_utf8() else {
-        return false;
-    };
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    // A space in a path is written as `\040`.
-    let dir = dir.as_str().replace(' ', r"\040");
-    let mut below = points.filter_map(|point| point.strip_prefix(&dir));
-    below.any(|rest| rest.starts_with('/'))
+    dir.canonicalize()
+        .is_ok_and(|dir| mount_points(&mounts).any(|point| point.starts_with(&dir)))
+}
+
+/// The mount points of a mountinfo file: the fifth field of each line (proc(5)).
+fn mount_points(mountinfo: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let lines = mountinfo.split(|byte| *byte == b'\n');
+    let fields = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    fields.map(|field| OsString::from_vec(unescaped(field)).into())
+}
+
+/// A field of a mountinfo file, in which the kernel writes spaces, tabs, newlines and backslashes as `\` and three
+/// octal digits.
+fn unescaped(mut field: &[u8]) -> Vec<u8> {
+    let mut path = Vec::new();
+    while let [first, rest @ ..] = field {
+        let digits = rest.split_first_chunk::<3>().filter(|_| *first == b'\\');
+        let escaped = digits.and_then(|(digits, rest)| {
+            let digits = str::from_utf8(digits).ok()?;
+            Some((u8::from_str_radix(digits, 8).ok()?, rest))
+        });
+        let (byte, rest) = escaped.unwrap_or((*first, rest));
+        path.push(byte);
+        field = rest;
+    }
+    path
 }
 
 /// Makes directories writable again whose mode a tool has changed. If that fails, the removal reports why.

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::{
     error::{CallError, Hint},
     message::{
-        Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client,
-        members,
+        Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION,
+        client, members,
     },
     raw::Raw,
     session::{Implementation, Peer, Session, Standing},

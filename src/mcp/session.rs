@@ -15,7 +15,9 @@ use super::{
     child::{Started, failed},
     error::{CallError, Hint, Limit},
     link::{Link, Over},
-    message::{Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender},
+    message::{
+        Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender,
+    },
     raw::Raw,
     report::ServerReport,
     spec::{Progress, ServerSpec},

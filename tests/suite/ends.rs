@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::program::{
     Answer, Root, download, feed, run, signal, signal_child, text, until, until_signals_are_caught,
@@ -179,7 +179,7 @@ fn a_slow_reader_gets_the_whole_envelope_after_a_signal() {
             .unwrap();
     }
     stdout.read_to_end(&mut envelope).unwrap();
-    let envelope: serde_json::Value = serde_json::from_slice(&envelope).unwrap();
+    let envelope: Value = serde_json::from_slice(&envelope).unwrap();
     assert_eq!(
         envelope.pointer("/output/content/oneact/state"),
         Some(&json!("done"))
@@ -227,16 +227,22 @@ fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
     signal(helper, Signal::KILL);
 }
 
-/// What a server leaves behind is found by its `ONEACT_SCRATCH` then, and ended.
+/// What a server leaves behind is then found by its `ONEACT_SCRATCH`, also if it has another `TMPDIR`, and ended.
 #[test]
 fn beside_what_a_shell_started_before_the_descendants_of_a_server_are_ended() {
-    let root = Root::with_catalog(LINGERING);
-    let before = "{ sleep 60 > out 2>&1 < /dev/null & }; echo $! > helper";
-    let helper = beside_a_helper(&root, before);
-    let mut left = root.processes();
-    left.retain(|pid| *pid != helper);
-    assert_eq!(left, Vec::<i32>::new());
-    signal(helper, Signal::KILL);
+    let elsewhere = "[server.lingering]\nenv = { TMPDIR = '{root}' }";
+    for catalog in [
+        LINGERING,
+        &LINGERING.replace("[server.lingering]", elsewhere),
+    ] {
+        let root = Root::with_catalog(catalog);
+        let before = "{ sleep 60 > out 2>&1 < /dev/null & }; echo $! > helper";
+        let helper = beside_a_helper(&root, before);
+        let mut left = root.processes();
+        left.retain(|pid| *pid != helper);
+        assert_eq!(left, Vec::<i32>::new());
+        signal(helper, Signal::KILL);
+    }
 }
 
 #[test]
@@ -271,7 +277,7 @@ fn a_failure_says_one_line_on_stderr_unless_it_is_to_be_quiet() {
     };
     assert_eq!(with(&["--quiet"]), "");
     assert_eq!(with(&["-q"]), "");
-    let json: serde_json::Value = serde_json::from_str(&with(&["--log", "json"])).unwrap();
+    let json: Value = serde_json::from_str(&with(&["--log", "json"])).unwrap();
     assert_eq!(json["fields"]["class"], "unknown_capability");
     let broken = run(root.command(), b"no json");
     assert!(broken.stderr.starts_with("oneact: "), "{}", broken.stderr);
@@ -309,9 +315,9 @@ fn an_answer_that_does_not_fit_on_the_disk_is_a_failure_said_on_stderr() {
     assert!(stderr.contains("cannot write to stdout"), "{stderr}");
 }
 
-/// Runs the download in a mount namespace of its own, after those shell commands; `None`, and why
+/// Runs the task in a mount namespace of its own, after those shell commands; `None`, and why
 /// on stderr, where this machine grants no such namespace.
-fn mounted(root: &Root, mount: &str, what: &str) -> Option<Answer> {
+fn mounted(root: &Root, mount: &str, task: &Value) -> Option<Answer> {
     let script = format!(
         "{mount} && echo mounted >&2 && exec {}",
         crate::program::ONEACT
@@ -329,7 +335,7 @@ fn mounted(root: &Root, mount: &str, what: &str) -> Option<Answer> {
         .unwrap();
         return None;
     }
-    Some(run(command, download(what).to_string().as_bytes()))
+    Some(run(command, task.to_string().as_bytes()))
 }
 
 #[test]
@@ -338,7 +344,7 @@ fn a_root_that_cannot_be_written_is_said_to_be_one() {
     let answer = mounted(
         &root,
         "mount --bind . . && mount -o remount,bind,ro . && cd .",
-        "good",
+        &download("good"),
     );
     let Some(answer) = answer else { return };
     assert_eq!(
@@ -355,7 +361,7 @@ fn a_store_without_space_is_a_full_disk_and_nothing_is_stored() {
     let answer = mounted(
         &root,
         "mount -t tmpfs -o size=16k tmpfs agent_outputs/assets",
-        "good",
+        &download("good"),
     );
     let Some(answer) = answer else { return };
     assert_eq!((answer.exit, answer.fault()), (1, &json!("disk_full")));
@@ -364,6 +370,28 @@ fn a_store_without_space_is_a_full_disk_and_nothing_is_stored() {
         &json!([])
     );
     assert_eq!(root.scratch().next(), None);
+}
+
+/// The root has a space and a backslash in its name, which the kernel escapes in its list of mounts.
+#[test]
+fn what_a_tool_has_mounted_in_its_scratch_directory_is_not_removed() {
+    let mounts = "'sh', '-c', 'mkdir \"$TMPDIR/held\" && mount --bind precious \"$TMPDIR/held\" && exec \"$@\"', '-'";
+    let command = format!("command = [{mounts}, 'python3'");
+    let root = Root::with_catalog(&LINGERING.replace("command = ['python3'", &command));
+    fs::create_dir(root.path.join("precious")).unwrap();
+    fs::write(root.path.join("precious/file"), "x").unwrap();
+    let answer = mounted(
+        &root,
+        "mkdir -p 'a \\b' && mount --bind . 'a \\b' && cd 'a \\b'",
+        &json!({"task_id": "t", "capability_ids": ["act"]}),
+    );
+    let Some(answer) = answer else { return };
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    assert!(root.path.join("precious/file").exists());
+    let [scratch] = &*root.scratch().collect::<Vec<_>>() else {
+        panic!("the scratch directory is gone")
+    };
+    assert!(scratch.join("held").exists());
 }
 
 #[test]
