@@ -46,7 +46,6 @@ use tokio::{
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::wire::overhear;
 pub(crate) use self::{
-    adopted::SCRATCH,
     answer::{Content, Part, ToolAnswer},
     check::OutputCheck,
     closing::Closing,

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Protocol, duration};
+use crate::task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, Protocol, SCRATCH, duration};
 
 use super::{
     document::{CatalogError, Named, Tables, nearest},
@@ -104,6 +104,15 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         return Err(wrong(
             "`files` must name directories; write \".\" for the root itself",
         ));
+    }
+    let own = [SCRATCH, PROTECTED, ALLOW_PRIVATE];
+    let mut set = raw.env.keys().chain(&raw.env_pass);
+    if let Some(name) = set.find(|name| own.contains(&name.as_str())) {
+        let problem = format!("oneact itself sets `{name}`; take it out of `env` or `env_pass`");
+        return Err(wrong(&match name.as_str() {
+            ALLOW_PRIVATE => format!("{problem}, and write `allow_private = true`"),
+            _ => problem,
+        }));
     }
     let text = |(key, value): (&String, &Value)| match value {
         Value::String(text) => Ok((key.clone(), text.clone())),

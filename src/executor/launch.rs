@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::{
     catalog::{PrivateNetwork, Server},
     host,
-    mcp::{Caller, SCRATCH, ServerSpec},
-    task::{Failure, Fault, Secrets},
+    mcp::{Caller, ServerSpec},
+    task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
 
 /// The variables that every server gets. Others are passed on only if the entry names them.
@@ -50,9 +50,11 @@ pub(crate) fn launch(
         .collect();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
     let protected: Vec<&str> = protected.iter().map(|path| path.as_str()).collect();
-    env.push(("ONEACT_PROTECTED".to_owned(), json!(protected).to_string()));
+    env.push((PROTECTED.to_owned(), json!(protected).to_string()));
+    // The entry may set another `TMPDIR`. This variable shows that a process is of this run.
+    env.push((SCRATCH.to_owned(), scratch.to_string()));
     if server.private_network == PrivateNetwork::Allowed {
-        env.push(("ONEACT_ALLOW_PRIVATE".to_owned(), "1".to_owned()));
+        env.push((ALLOW_PRIVATE.to_owned(), "1".to_owned()));
     }
     let mut secrets = Vec::new();
     for name in &server.env_pass {
@@ -66,8 +68,6 @@ pub(crate) fn launch(
     for (name, value) in &server.env {
         put(&mut env, name, filled(value));
     }
-    // The entry may set another `TMPDIR`. This variable shows that a process is of this run.
-    put(&mut env, SCRATCH, scratch.to_string());
     Ok(ServerSpec {
         name: server.name.clone(),
         argv,

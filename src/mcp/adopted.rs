@@ -19,10 +19,10 @@ use rustix::process::{
 };
 
 use super::report::Killed;
-use crate::host::{children, had_children};
-
-/// The variable of a server that names the scratch directory of its run.
-pub(crate) const SCRATCH: &str = "ONEACT_SCRATCH";
+use crate::{
+    host::{children, had_children},
+    task::SCRATCH,
+};
 
 /// About two seconds. A process that takes longer to die is stuck in the kernel, and descendants that take
 /// longer make others faster than they can be ended: a person has to look.

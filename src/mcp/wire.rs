@@ -146,7 +146,11 @@ impl Wire {
                 self.count_request(line.len())?;
                 self.refuse(&request);
             }
-            Inbound::Response(response) if !self.awaits(&response)? => {}
+            Inbound::Response(response) if !self.awaits(&response)? => {
+                if let (None, Answer::Malformed(_)) = (&response.id, &response.body) {
+                    self.note_noise(&line);
+                }
+            }
             Inbound::Response(Response { id, body }) => {
                 if id.is_some() && matches!(self.awaited, Some((_, CALL))) {
                     self.call = CallLine::Answered;
@@ -175,16 +179,14 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether a response answers the awaited request; an error if it breaks a handshake.
+    /// Whether a response answers the awaited request; an error if it breaks a handshake. No response answers a request
+    /// that was not sent yet.
     fn awaits(&self, response: &Response<'_>) -> Result<bool, End> {
-        let Some((id, method)) = self.awaited else {
+        let Some((id, method)) = self.awaited.filter(|_| self.unsent <= 1) else {
             return Ok(false);
         };
         Ok(match (&response.id, &response.body) {
-            // What comes before the call was sent is no answer to it.
-            (Some(text), _) if is_number(text, id) => {
-                method != CALL || self.call != CallLine::Unsent
-            }
+            (Some(text), _) if is_number(text, id) => true,
             (Some(text), _) if is_greeting(method) => {
                 let problem = format!("its id is {text}, and that of the request {id}");
                 return Err(End::Malformed(problem));
@@ -193,9 +195,8 @@ impl Wire {
             // Cut off before its id, and no other request is open.
             (None, Answer::Malformed(_)) => true,
             (None, Answer::Error(error)) => {
-                let delivered = self.call != CallLine::Unsent;
                 is_greeting(method)
-                    || (delivered && error.is_about_an_unread_request(self.notified))
+                    || (method == CALL && error.is_about_an_unread_request(self.notified))
             }
         })
     }
@@ -329,6 +330,23 @@ mod tests {
         assert_eq!(wire.call, CallLine::Unsent);
         wire.sent(1);
         assert_eq!(wire.call, CallLine::Delivered);
+    }
+
+    #[test]
+    fn a_torn_line_without_an_id_is_noise_until_the_request_was_sent_and_then_its_answer() {
+        let torn = b"{\"jsonrpc\":\"2.0\",\"result\":{\n";
+        for method in [message::INITIALIZE, message::LIST, CALL] {
+            let mut wire = Wire::new(&Secrets::default());
+            wire.hear(torn.to_vec()).unwrap();
+            wire.send(1, method, Map::new());
+            wire.hear(torn.to_vec()).unwrap();
+            assert!(wire.answer.is_none(), "{method}: {:?}", wire.answer);
+            assert_eq!(wire.noise().lines, 2);
+            wire.sent(wire.unsent);
+            wire.hear(torn.to_vec()).unwrap();
+            assert!(matches!(wire.answer, Some(Answer::Malformed(_))));
+            assert_eq!(wire.noise().lines, 2);
+        }
     }
 
     #[test]

@@ -9,10 +9,7 @@ use super::{
     files::{absolute, temporary_directory},
     tool::ToolError,
 };
-use crate::host;
-
-/// The variable in which a run names its own files and directories: a JSON array of absolute paths.
-const PROTECTED: &str = "ONEACT_PROTECTED";
+use crate::{host, task::PROTECTED};
 
 /// Folders of oneact and of git, at whatever depth, since every folder can be a root.
 const FOLDERS: [&str; 4] = [
@@ -24,7 +21,7 @@ const FOLDERS: [&str; 4] = [
 
 /// Folders in which files may be stored, but which have to be folders: a file of that name would end what
 /// oneact does there.
-const HAVE_TO_BE_FOLDERS: [&str; 3] = ["agent_outputs", "agent_outputs/assets", "agent_logs"];
+const HAVE_TO_BE_FOLDERS: [&str; 2] = ["agent_outputs", "agent_logs"];
 
 /// A catalog says what may be done at all, and is found from every folder below it.
 const CATALOG: &str = "catalog.toml";
@@ -71,13 +68,11 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
     let own: Vec<PathBuf> = own.iter().map(|own| resolved(own)).collect();
     let places: Vec<_> = own.iter().filter_map(|own| identity(own)).collect();
     let own: Vec<PathBuf> = own.iter().map(|own| folded(own)).collect();
-    let is_folder = HAVE_TO_BE_FOLDERS
-        .iter()
-        .any(|folder| name.ends_with(folder));
-    // Assets lie directly in the folders of their sessions.
-    let mut folders = name.ancestors();
-    let depth = folders.position(|folder| folder.ends_with("agent_outputs/assets"));
-    let is_folder = is_folder || depth.is_some_and(|depth| depth != 2);
+    let mut folders = HAVE_TO_BE_FOLDERS.iter();
+    // Each asset lies directly in the folder of its session. Any of the folders around it can be a root.
+    let mut around = name.ancestors().enumerate();
+    let is_folder = folders.any(|folder| name.ends_with(folder))
+        || around.any(|(depth, at)| depth != 2 && at.ends_with("agent_outputs/assets"));
     if is_folder || own.iter().any(|own| own != &name && own.starts_with(&name)) {
         return Some("is the name of a folder that oneact needs");
     }
@@ -199,6 +194,7 @@ mod tests {
             "agent_outputs/assets",
             "agent_outputs/assets/s",
             "agent_outputs/assets/s/a.mp4/b",
+            "agent_outputs/assets/agent_outputs/assets/s/a.mp4",
             "agent_logs",
             "records",
             "sub/Catalog.toml",

@@ -44,6 +44,13 @@ impl Effects {
     }
 }
 
+/// The variable of a server that names the scratch directory of its run.
+pub const SCRATCH: &str = "ONEACT_SCRATCH";
+/// The variable in which a run names its own files and directories: a JSON array of absolute paths.
+pub const PROTECTED: &str = "ONEACT_PROTECTED";
+/// The variable that is set for a server whose entry says `allow_private = true`.
+pub const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
+
 /// The era of MCP that a server speaks (MCP, Versioning).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -131,6 +131,21 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
             "must be a string",
         ),
         (
+            instead("[\"s\"]", "[\"s\"]\nenv = { ONEACT_PROTECTED = '[]' }"),
+            2,
+            "sets `ONEACT_PROTECTED`; take it out of `env`",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nenv_pass = ['ONEACT_SCRATCH']"),
+            2,
+            "sets `ONEACT_SCRATCH`; take it out of `env` or `env_pass`",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nenv = { ONEACT_ALLOW_PRIVATE = '1' }"),
+            2,
+            "and write `allow_private = true`",
+        ),
+        (
             instead("[\"s\"]", "[\"s\"]\nprotocol = 'old'"),
             4,
             "`legacy`",

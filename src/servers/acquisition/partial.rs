@@ -39,11 +39,15 @@ pub(super) struct Part {
 
 /// What the bytes are the beginning of; the content of `TARGET.part.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Origin {
     /// Without presign parts: a URL signed anew continues the same file.
     pub(super) url: String,
+    #[serde(deserialize_with = "Option::deserialize")] // null, but not missing
     pub(super) etag: Option<String>,
+    #[serde(deserialize_with = "Option::deserialize")]
     pub(super) last_modified: Option<String>,
+    #[serde(deserialize_with = "Option::deserialize")]
     pub(super) length: Option<u64>,
 }
 
@@ -67,6 +71,17 @@ struct Seen {
 }
 
 impl Origin {
+    /// Reads a note. None if there is none.
+    fn read(note: &Path) -> Result<Option<Self>, ToolError> {
+        let text = match read_plain(note, LONGEST_NOTE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text,
+        };
+        let origin = text.and_then(|text| Ok(serde_json::from_slice(&text)?));
+        let problem = "is in the way: it is no note of an unfinished download; move it away";
+        origin.map(Some).map_err(|_| refused(note, problem))
+    }
+
     /// What `If-Range` needs (RFC 9110, 13.1.5): a strong `ETag`, else the date. `None`: the
     /// content cannot be told from a changed one, so nothing is continued.
     pub(super) fn validator(&self) -> Option<&str> {
@@ -83,6 +98,8 @@ impl Part {
         }
         let path = beside(target, ".part");
         let note = beside(target, ".part.json");
+        // Before a part is made: a note of somebody else stays alone.
+        Origin::read(&note)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -92,19 +109,14 @@ impl Part {
             .map_err(ToolError::io("open", &path))?;
         lock(&file, &path)?;
         let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
-        let origin = match read_plain(&note, LONGEST_NOTE) {
-            // An incomplete note still shows that the part is a download, which then begins anew.
-            Ok(text) => serde_json::from_slice(&text)
-                .ok()
-                .filter(|origin: &Origin| origin.url == url),
-            Err(_) if bytes > 0 => {
-                return Err(refused(
-                    &path,
-                    "is in the way: it has no .json note beside it, so it is no unfinished download; move it away",
-                ));
-            }
-            Err(_) => None,
-        };
+        let origin = Origin::read(&note)?;
+        if origin.is_none() && bytes > 0 {
+            return Err(refused(
+                &path,
+                "is in the way: it has no .json note beside it, so it is no unfinished download; move it away",
+            ));
+        }
+        let origin = origin.filter(|origin| origin.url == url);
         Ok(Self {
             target: target.to_owned(),
             path,
@@ -256,6 +268,8 @@ fn busy(part: &Path) -> ToolError {
 fn write_note(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::with_prefix_in(".oneact-", parent(path))?;
     file.write_all(text)?;
+    // An incomplete note would be in the way of the next download.
+    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }

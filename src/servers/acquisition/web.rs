@@ -24,7 +24,7 @@ use crate::{
     assets::{CheckedResolver, Policy, Refused, client},
     host,
     servers::tool::{Run, ToolError},
-    task::presentable,
+    task::{ALLOW_PRIVATE, presentable},
 };
 
 /// How many redirects a request follows.
@@ -32,9 +32,6 @@ pub(super) const MAX_REDIRECTS: usize = 5;
 
 /// How often a waiting tool looks whether it has been cancelled.
 const HEARTBEAT: Duration = Duration::from_millis(50);
-
-/// The variable by which the catalog's `allow_private = true` reaches a built-in server.
-const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
 
 /// A client under one address policy.
 #[derive(Debug)]

@@ -42,7 +42,8 @@ fn a_part_with_a_second_name_is_in_the_way() {
     let precious = folder.path().join("precious");
     fs::write(&precious, "theirs").unwrap();
     fs::hard_link(&precious, folder.path().join("a b.mp4.part")).unwrap();
-    fs::write(folder.path().join("a b.mp4.part.json"), "{}").unwrap();
+    let note = json!({"url": "", "etag": null, "last_modified": null, "length": null});
+    fs::write(folder.path().join("a b.mp4.part.json"), note.to_string()).unwrap();
     let told = refused(&server.url("/"), &target);
     assert!(told.contains("second name"), "{told}");
     assert_eq!(fs::read(&precious).unwrap(), b"theirs");
@@ -195,7 +196,16 @@ fn a_strangers_part_file_is_left_alone() {
     let stranger = folder.path().join("a b.mp4.part");
     fs::write(&stranger, "mine").unwrap();
     assert!(refused(&server.url("/"), &target).contains("in the way"));
-    assert_eq!(fs::read(&stranger).unwrap(), b"mine");
+    for note in ["{}", "{\"url\":\"x\"}", "", "\u{0}\u{0}"] {
+        let beside = folder.path().join("a b.mp4.part.json");
+        fs::write(&beside, note).unwrap();
+        assert!(refused(&server.url("/"), &target).contains("no note of"));
+        assert_eq!(fs::read(&stranger).unwrap(), b"mine");
+        assert_eq!(fs::read_to_string(&beside).unwrap(), note);
+    }
+    fs::remove_file(&stranger).unwrap();
+    assert!(refused(&server.url("/"), &target).contains("no note of"));
+    assert_eq!(names(&folder), ["a b.mp4.part.json"]);
 }
 
 #[test]
@@ -208,13 +218,13 @@ fn a_note_is_no_way_to_another_file_nor_a_pipe_to_wait_for() {
     );
     fs::write(&precious, "mine").unwrap();
     std::os::unix::fs::symlink(&precious, &note).unwrap();
-    fetch(&server.url("/"), &target).unwrap();
+    assert!(refused(&server.url("/"), &target).contains("no note of"));
     assert_eq!(fs::read(&precious).unwrap(), b"mine");
-    fs::remove_file(&target).unwrap();
+    fs::remove_file(&note).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&note).status();
     assert!(made.unwrap().success());
-    fetch(&server.url("/"), &target).unwrap();
-    assert_eq!(names(&folder), ["a b.mp4", "precious"]);
+    assert!(refused(&server.url("/"), &target).contains("no note of"));
+    assert_eq!(names(&folder), ["a b.mp4.part.json", "precious"]);
 }
 
 #[test]
