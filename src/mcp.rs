@@ -1,11 +1,10 @@
-//! Tool calls on MCP servers over stdio, one at a time; or a look at a server without a call ([`inspect()`]).
+//! Tool calls on MCP servers over stdio, one at a time. [`inspect()`] examines a server without a call.
 //!
-//! Its functions block; inside, a runtime on the calling thread lives as long as the server. The room
-//! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
+//! The functions block. Each server has a runtime on the calling thread. This room uses no catalogs, plans, ledgers or
+//! envelopes.
 //!
-//! A call always ends: by its answer, by the end of the server, by one of its limits or by a signal,
-//! whatever the server does with its pipes. Its result says whether the tool may have done something
-//! ([`Effect`]). No process is left behind.
+//! A call always ends, whatever the server does with its pipes: by its answer, by the end of the server, by a limit or
+//! by a signal. Its result says whether the tool may have changed anything ([`Effect`]). No process is left behind.
 //!
 //! [`session`] is the protocol, over a [`link`]; [`era`] and [`greeting`] are the handshake.
 
@@ -74,24 +73,24 @@ pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
     pub(crate) effect: Effect,
     pub(crate) course: Course,
-    /// The server, told to end unless it stays for another call. One that broke the protocol has ended already.
+    /// The server. It was told to end unless it stays for another call. If it broke the protocol, it has ended already.
     pub(crate) closing: Closing,
 }
 
-/// What was found out before the result.
+/// What is known about a call besides its result.
 #[derive(Debug)]
 pub(crate) struct Course {
-    /// How far it came: a call that was answered ends in [`Phase::Call`].
+    /// The last phase that was reached: [`Phase::Call`] if the call was answered.
     pub(crate) phase: Phase,
     /// Of `tools/call` alone; zero under a fixed clock.
     pub(crate) elapsed: Duration,
-    /// How the tool differs from its pin, if the call was made all the same.
+    /// The difference between the tool and its pin, if the call was made all the same.
     pub(crate) drift: Option<Drift>,
-    /// Whether the answer is what the tool says that its answers are.
+    /// Whether the answer fits the tool's output schema.
     pub(crate) output: OutputCheck,
 }
 
-/// What becomes of a server after a good answer.
+/// What happens to a server after a good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     End,
@@ -99,9 +98,9 @@ pub(crate) enum After {
     Stay,
 }
 
-/// Calls a tool: on the one of `waiting` that was started as `server` says and still runs, else on a new one.
-/// Must not be called from async code, and the calling thread must live until the end of [`Closing`]: the
-/// server dies with it.
+/// Calls a tool. Uses a server of `waiting` that was started in the same way and still runs, otherwise starts one. Must
+/// not be called from async code. The calling thread must live until the end of [`Closing`], because the server is
+/// killed when the thread ends.
 pub(crate) fn call_among(
     waiting: &mut Vec<Closing>,
     after: After,
@@ -132,7 +131,6 @@ pub(crate) fn call_among(
     }
 }
 
-/// What a call is made of.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     server: &'a ServerSpec,
@@ -149,7 +147,7 @@ fn called(
 ) -> CallEnd {
     let mut course = Course::new(Phase::Negotiate);
     let result = runtime.block_on(converse(&mut session, &mut course, asked, progress));
-    // An answer that asks, or that cannot be read, does not tell what the call came to.
+    // An answer that asks for input, or that cannot be read, does not say what the tool did.
     let told = match &result {
         Ok(_) => true,
         Err(error) => error.is_an_answer(),
@@ -211,7 +209,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
     Ok((runtime, session))
 }
 
-/// An error if so few files can still be opened that tokio would panic for want of them.
+/// Fails if so few file descriptors are left that tokio would panic.
 fn room(host: &Host) -> io::Result<()> {
     const NEEDED: usize = 8;
     let wake = host.interrupts().wake()?;
@@ -230,7 +228,7 @@ async fn converse(
     let end = call.budget.map(|budget| Instant::now() + budget);
     let at = Setting::new(server, host, end);
     let found = match session.peer {
-        // It has been greeted, and has answered.
+        // It was greeted for an earlier call.
         Some(_) => None,
         None => era::negotiate(session, Opening::of(call), &at).await?,
     };
@@ -243,7 +241,7 @@ async fn converse(
         Memory::of(server).forget();
         return Err(error);
     }
-    // An error that a modern server may answer too, and that is then the tool's own.
+    // A modern server may answer with the same error. Then the error is the tool's own.
     let at = Setting::new(server, host, end);
     let sent = session.link.wire.call;
     if sent != CallLine::Unsent
@@ -252,12 +250,12 @@ async fn converse(
     {
         return attempt(session, course, call, None, (host, end), progress).await;
     }
-    // The process may be another one by now. What counts is what was sent to the first.
+    // The session may have another process now. The effect depends on what was sent to the first.
     session.link.wire.call = sent;
     Err(error)
 }
 
-/// Check and call, on a server that has been greeted. `end` is the end of the run's time.
+/// Checks and calls on a server that has been greeted. `end` is the end of the run's time.
 async fn attempt(
     session: &mut Session,
     course: &mut Course,
@@ -267,7 +265,7 @@ async fn attempt(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
     let Resumption { responses, state } = match call.resumption.clone() {
-        // Only 2026-07-28 knows calls of several rounds.
+        // Only 2026-07-28 has calls of several rounds.
         Some(_) if !session.is_modern() => {
             return Err(CallError::NotResumable {
                 server: session.spec.name.clone(),
@@ -289,7 +287,7 @@ async fn attempt(
     let until = session.limits.until;
     session.limits.until = end.map_or(until, |end| end.min(until));
     if session.standing != Standing::Agreed {
-        // Without a handshake the first answer tells that the server is up.
+        // Without a handshake, only the first answer shows that the server is ready.
         session.limits.idle = call.idle_timeout.map(|idle| idle.max(startup));
     }
     let mut tool = None;
@@ -313,7 +311,7 @@ async fn attempt(
     let began = host.moment();
     let answer = match call.if_lost {
         Repeatable::Yes => session.exchange(CALL, params, progress).await,
-        // The server may have done what it says it refused.
+        // A server that refuses the call may have performed it nevertheless, so it is not asked again.
         Repeatable::Once => session.ask(CALL, params, progress).await,
     };
     course.elapsed = began.elapsed();
@@ -324,7 +322,7 @@ async fn attempt(
     Ok(answer)
 }
 
-/// Finds the tool, and checks that it is the one that was pinned and takes the arguments.
+/// Finds the tool, and checks it against its pin and the arguments against its schema.
 async fn checked(
     session: &mut Session,
     course: &mut Course,
@@ -362,8 +360,8 @@ async fn checked(
     Ok(tool)
 }
 
-/// An id that the call before did not have: that one was another process's, which counted from 0
-/// as this one does (2026-07-28, Multi Round-Trip Requests: the id of a retry must differ).
+/// An id that the previous call did not have: the id of a retry must differ (2026-07-28, Multi Round-Trip Requests).
+/// The previous call can be one of another process, which also counted from 0.
 fn another_id(host: &Host) -> i64 {
     let [a, b, c, d, ..] = host.random_bytes();
     (1 << 32) + i64::from(u32::from_be_bytes([a, b, c, d]))
@@ -372,14 +370,13 @@ fn another_id(host: &Host) -> i64 {
 #[derive(Debug)]
 pub(crate) struct Inspection {
     pub(crate) result: Result<Vec<ToolListing>, CallError>,
-    /// From its start until requests could be sent; none if that never came. In the modern era
-    /// there is no handshake: its first answer tells.
+    /// The time from the start until requests could be sent, or none. In the modern era, until the first answer.
     pub(crate) ready_after: Option<Duration>,
     pub(crate) report: ServerReport,
 }
 
-/// Starts and greets a server, asks it for its tools and tells it to end; nothing is called. The handshake and the
-/// listing may each take its startup timeout. Must not be called from async code.
+/// Starts a server, greets it, lists its tools and ends it. No tool is called. The handshake and the list may each take
+/// the startup timeout. Must not be called from async code.
 pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
     let (runtime, mut session) = match open(server, host) {
         Ok(opened) => opened,

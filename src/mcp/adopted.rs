@@ -24,12 +24,12 @@ use crate::{
     task::SCRATCH,
 };
 
-/// About two seconds. A process that takes longer to die is stuck in the kernel, and descendants that take
-/// longer make others faster than they can be ended: a person has to look.
+/// About two seconds. A process that takes longer to die is stuck in the kernel. If there are still other processes
+/// after this time, they multiply faster than they can be ended.
 const ROUNDS: u32 = 1900;
 const ROUND: Duration = Duration::from_millis(1);
 
-/// The servers that were started and are not reaped: a sweep after one of them leaves the others alone.
+/// The servers that were started and not reaped. A sweep for one of them does not touch the others.
 static SERVERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn servers() -> MutexGuard<'static, Vec<Pid>> {
@@ -41,7 +41,7 @@ pub(super) fn started(pid: Pid) {
     servers().push(pid);
 }
 
-/// It was reaped: from now on its id may belong to another process.
+/// Call this when the server is reaped, because its id may then belong to another process.
 pub(super) fn reaped(pid: Pid) {
     servers().retain(|server| *server != pid);
 }
@@ -54,7 +54,7 @@ pub(super) struct Adopted {
 }
 
 impl Adopted {
-    /// Has orphans become children of ours. `env` is the environment of the server that is started next.
+    /// Makes oneact the parent of orphans. `env` is the environment of the server that is started next.
     pub(super) fn from_now_on(env: &[(String, String)]) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let directory = env.iter().find(|(name, _)| name == SCRATCH);
@@ -64,13 +64,12 @@ impl Adopted {
         })
     }
 
-    /// The adopted that are alive. Those that have ended already are reaped.
+    /// The adopted processes that are alive. Those that have ended are reaped.
     pub(super) fn note(&self, leader: Pid) -> Vec<Killed> {
         self.living(leader).into_iter().map(described).collect()
     }
 
-    /// Kills the adopted until there are none: each may leave children of its own. Those that are left in
-    /// the end are named.
+    /// Kills adopted processes until there are none, because each may leave children. Logs those that remain.
     pub(super) fn sweep(&self, leader: Pid, killed: &mut Vec<Killed>) {
         for _ in 0..ROUNDS {
             let living = self.living(leader);
@@ -81,7 +80,7 @@ impl Adopted {
                 if !killed.iter().any(|known| known.pid == pid.as_raw_pid()) {
                     killed.push(described(pid));
                 }
-                // It is our child and not reaped, so this id is still its own.
+                // It is a child of oneact and not reaped, so the id is still its own.
                 let _ = kill_process(pid, Signal::KILL);
             }
             thread::sleep(ROUND);
@@ -120,7 +119,7 @@ impl Adopted {
     }
 }
 
-/// Whether a child of ours still runs; if not, it is reaped.
+/// Whether a child still runs. If it has ended, it is reaped.
 fn is_alive(pid: Pid) -> bool {
     matches!(
         waitid(

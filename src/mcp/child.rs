@@ -1,10 +1,9 @@
-//! The server's process: in a process group of its own, without anything inherited, and ended when oneact ends.
+//! The server's process. It has its own process group, inherits nothing, and is ended when oneact ends.
 //!
-//! It is spawned by the calling thread, which must live as long as the call does: Linux ends a
-//! child with `PR_SET_PDEATHSIG` when the *thread* that made it ends. Of what the server starts,
-//! we find everything but its own daemons by the process group, and those because we are their
-//! subreaper: when their parent ends they become children of ours. Only the server itself dies
-//! with us when we are killed; what it has started then sees its pipes close, no more.
+//! The calling thread spawns it and must live as long as the call: with `PR_SET_PDEATHSIG`, Linux ends a child when the
+//! *thread* that made it ends. The processes that the server starts are found by the process group. Daemons leave that
+//! group, but oneact is their subreaper: when their parent ends, they become children of oneact. If oneact itself is
+//! killed, only the server dies with it. Other processes of the server only see that their pipes are closed.
 
 use std::{io, os::fd::OwnedFd, thread, time::Duration};
 
@@ -22,7 +21,7 @@ use super::{
 };
 use crate::host::{Host, Moment, Program, spawn};
 
-/// How often a system without pidfds is asked whether the server has ended.
+/// How often the end of the server is looked for if the system has no pidfds.
 const POLL: Duration = Duration::from_millis(5);
 
 /// How long a killed process may take to die.
@@ -33,16 +32,16 @@ const DEATH_ROUND: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Child {
     pid: Pid,
-    /// Readable once the process has ended; none where the system has no pidfds.
+    /// Readable when the process has ended. None if the system has no pidfds.
     pidfd: Option<AsyncFd<OwnedFd>>,
     adopted: Adopted,
     reaped: Option<Reaped>,
 }
 
-/// A server that is not watched yet: it starts up while the rest is made ready.
+/// A server that was spawned and is not watched yet. It starts while oneact prepares the rest.
 #[derive(Debug)]
 pub(super) struct Started {
-    /// First: dropping it cleans up whatever fails.
+    /// The first field, because it is dropped first: this ends the server if a later step fails.
     pub(super) child: Child,
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
@@ -50,7 +49,7 @@ pub(super) struct Started {
     pub(super) began: Moment,
 }
 
-/// The end of a server and of what it left behind.
+/// How a server ended, and which other processes of it were killed.
 #[derive(Debug)]
 struct Reaped {
     status: Option<ExitDescription>,
@@ -92,15 +91,15 @@ impl Started {
 }
 
 impl Child {
-    /// Has the runtime around it tell when the process ends.
+    /// Registers the process with the current runtime, for [`Child::ended`].
     pub(super) fn watch(&mut self) -> io::Result<()> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::NONBLOCK).ok();
         self.pidfd = pidfd.map(watched).transpose()?;
         Ok(())
     }
 
-    /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so
-    /// that its id, which is also the group's, belongs to nobody else meanwhile.
+    /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so no other process
+    /// gets its id, which is also that of the group.
     pub(super) async fn ended(&self) {
         if let Some(pidfd) = &self.pidfd
             && pidfd.readable().await.is_ok()
@@ -112,8 +111,8 @@ impl Child {
         }
     }
 
-    /// Looks without reaping: `None` while it runs. An error if it is no child of ours any more,
-    /// as when our parent had us ignore SIGCHLD and the kernel reaps by itself.
+    /// The status without reaping; `None` while the process runs. An error if it is no longer a child of oneact: if the
+    /// caller of oneact had SIGCHLD ignored, the kernel reaps children by itself.
     fn peek(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
         waitid(
             WaitId::Pid(self.pid),
@@ -136,14 +135,14 @@ impl Child {
             .or(status.terminating_signal().map(ExitDescription::Signal))
     }
 
-    /// Sends a signal to the server and its group, while it has not been reaped.
+    /// Sends a signal to the server and its group, unless the server was reaped.
     pub(super) fn signal(&self, signal: Signal) {
         // Once it is reaped, its id may belong to another process.
         if self.reaped.is_none() && self.peek().is_ok() {
             // It fails only if no process is left.
             let _ = kill_process_group(self.pid, signal);
-            // One that has gone over to another group is no part of its own any more. Only that one,
-            // for many servers take a second signal for impatience.
+            // A server that has changed its group needs its own signal. Others get only one, because many servers
+            // abort at a second signal.
             if getpgid(Some(self.pid)).is_ok_and(|group| group != self.pid) {
                 let _ = kill_process(self.pid, signal);
             }
@@ -164,7 +163,7 @@ impl Child {
             thread::sleep(DEATH_ROUND);
         }
         let status = self.status();
-        // Does not block: it has ended, or it is stuck in the kernel and cannot be ended.
+        // This does not block if the process is stuck in the kernel.
         let _ = waitid(
             WaitId::Pid(self.pid),
             WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
@@ -174,7 +173,7 @@ impl Child {
         self.reaped = Some(Reaped { status, killed });
     }
 
-    /// What the server left behind, once it is reaped.
+    /// The other processes of the server that were killed when it was reaped.
     pub(super) fn killed(&self) -> &[Killed] {
         self.reaped.as_ref().map_or(&[], |reaped| &reaped.killed)
     }
@@ -206,7 +205,7 @@ pub(super) fn failed(
     }
 }
 
-/// Sorts a failed spawn: what the catalog can correct, and what it cannot.
+/// The error of a failed spawn: `NotFound` if the catalog can be corrected, otherwise `SpawnFailed`.
 fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError {
     let reason = match source.kind() {
         io::ErrorKind::NotFound

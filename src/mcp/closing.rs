@@ -1,16 +1,16 @@
-//! The end of a server in two steps: it is told to end when the last answer is in, and waited for once the envelope is
-//! out. Until it is told, it can be called again. Python servers take 150–240 ms to end, and the answer does not wait
-//! for that.
+//! The end of a server in two steps. The server is told to end after its last answer. oneact waits for the end after it
+//! has printed the envelope, because Python servers take 150–240 ms to end. Until the server is told to end, it can be
+//! called again.
 
 use tokio::runtime::Runtime;
 
 use super::{report::ServerReport, session::Session, spec::ServerSpec};
 
-/// A server after its call. Dropping this has it end, and waits for that, as [`Closing::finish`] does.
+/// A server after its call. Dropping this ends the server, as [`Closing::finish`] does.
 #[derive(Debug)]
 #[must_use = "the server's end is waited for by `finish`"]
 pub(crate) struct Closing {
-    /// The session goes before the runtime that drives its handles.
+    /// The session is dropped before the runtime that drives its handles.
     live: Option<(Session, Runtime)>,
     report: ServerReport,
 }
@@ -30,14 +30,14 @@ impl Closing {
         }
     }
 
-    /// Tells it to end: closes its stdin.
+    /// Tells the server to end: closes its stdin.
     pub(crate) fn tell(&mut self) {
         if let Some((session, _)) = &mut self.live {
             session.link.close();
         }
     }
 
-    /// Whether it was started in the same way, still runs, and has not been told to end.
+    /// Whether the server was started in this way, still runs, and was not told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|(session, _)| session.spec.starts_as(spec) && session.link.is_up())
@@ -57,9 +57,9 @@ impl Closing {
         }
     }
 
-    /// Waits for the server's end, helping after its grace, and kills what it left behind. Takes
-    /// half a second more than the grace at most, unless a process is stuck in the kernel: that
-    /// one is given up after another second.
+    /// Waits for the server's end, sends signals after its grace, and kills the processes that it left behind. Takes at
+    /// most half a second more than the grace. A process that is stuck in the kernel is given up after at most three more
+    /// seconds.
     pub(crate) fn finish(mut self) -> ServerReport {
         self.end();
         std::mem::take(&mut self.report)

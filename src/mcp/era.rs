@@ -1,15 +1,14 @@
-//! Which era of the protocol a server speaks: said by the catalog, found out, or remembered.
+//! Which era of the protocol a server speaks: the catalog says it, oneact remembers it, or oneact determines it.
 //!
-//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first. A modern server
-//! answers `initialize` with an error at once, which costs one round trip. Most servers are legacy, and not all of them
-//! answer an unknown first request: some end, some stay silent, and a silent one cannot be told from one that is slow to
-//! start (`npx`). So a wrong guess of legacy is cheap, and a wrong guess of modern costs a timeout or the process. If
-//! `initialize` ends a server or gets no answer, a fresh process is asked `server/discover`; a silent process goes on
-//! beside it, since it may only be slow.
+//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first. A wrong guess
+//! of legacy is cheap: a modern server answers `initialize` at once with an error. A wrong guess of modern costs a
+//! timeout or the process: some legacy servers end at an unknown first request, and some do not answer. A server that
+//! does not answer cannot be distinguished from one that is slow to start (`npx`). If `initialize` ends a server or
+//! gets no answer, a second process is asked `server/discover`. The first one continues, because it may only be slow.
 //!
-//! The result is remembered ([`Memory`]). A server that is remembered as modern is not asked again: its first request
-//! tells. A list of tools, or a call that may be repeated, is sent at once. A call that must not be lost waits for
-//! `server/discover`: a server that has changed its era may end at the first message, and the call with it.
+//! The result is remembered ([`Memory`]). A server that is remembered as modern needs no handshake: a list of tools, or
+//! a call that may be repeated, is sent at once, and its answer shows whether the era is right. A once-only call waits
+//! for `server/discover`, because a server that has changed its era may end at the first message.
 
 use tokio::time::{Duration, Instant};
 
@@ -29,19 +28,19 @@ use super::{
     wait::{Limits, Raced, race},
 };
 
-/// How long a server that has refused the handshake of its entry is asked for the other one.
+/// How long a server that has refused the declared handshake may take to answer the other one.
 const HINT: Duration = Duration::from_secs(2);
 
-/// When a silent process gets company, in eighths of its time. Late, for it is most likely slow, and
-/// two at once may be in each other's way (`npx` that installs).
+/// When a second process is started beside one that does not answer, in eighths of its time. This is late, because the
+/// first one is most likely slow, and two processes may disturb each other (`npx` that installs).
 const PATIENCE: u32 = 6;
-/// The same for one that has answered before: if it is slow, it is so each time.
+/// The same for a server that has answered in an earlier run. If it is slow, it is slow each time.
 const PATIENCE_KNOWN: u32 = 7;
 
-/// What the first request will be, where no handshake is needed.
+/// The first request of a server that needs no handshake.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Opening<'a> {
-    /// `tools/list`, to find that tool: does no harm.
+    /// `tools/list`, to find that tool. It has no effect.
     List(&'a str),
     /// `tools/call`.
     Call(Repeatable),
@@ -57,7 +56,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// What a search for the tool came to, if the era was found out by it.
+/// The result of the search for the tool, if the search has shown the era.
 pub(super) type Found = Option<Result<ToolListing, CallError>>;
 
 #[derive(Debug, Clone, Copy)]
@@ -76,14 +75,14 @@ impl<'a> Setting<'a> {
         Self { spec, host, limits }
     }
 
-    /// A process that nothing was said to yet.
+    /// A new process.
     fn fresh(&self) -> Result<Session, CallError> {
         let mut fresh = Session::open(self.spec, self.host)?;
         fresh.limits = self.limits;
         Ok(fresh)
     }
 
-    /// When so many eighths of the time are over.
+    /// The moment when so many eighths of the time have passed.
     fn after(&self, eighths: u32) -> Instant {
         let left = self.limits.total / 8 * (8 - eighths);
         self.limits
@@ -93,7 +92,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Brings the session to where requests can be sent. Gives what came of an opening list.
+/// Makes the session ready for requests. Returns the result of an opening list.
 pub(super) async fn negotiate(
     session: &mut Session,
     opening: Opening<'_>,
@@ -102,7 +101,6 @@ pub(super) async fn negotiate(
     let memory = Memory::of(at.spec);
     let name = &at.spec.name;
     session.limits = at.limits;
-    let mut noted = None;
     let listed = match at.spec.protocol {
         Protocol::Modern => {
             tracing::info!("Server {name} is spoken to in the modern era, as `protocol` says.");
@@ -122,7 +120,6 @@ pub(super) async fn negotiate(
                 trust(session, opening, at).await?
             }
             Some(known) => {
-                noted = Some(known);
                 tracing::info!(
                     "Server {name} is greeted in the legacy era: it spoke MCP {known} before."
                 );
@@ -140,15 +137,13 @@ pub(super) async fn negotiate(
     let version = version(session)?;
     if session.standing == Standing::Agreed {
         tracing::info!("Server {name} speaks MCP {version}.");
-        if noted != Some(version) {
-            memory.keep(version);
-        }
+        memory.keep(version);
     }
     Ok(listed)
 }
 
-/// Modern, as remembered. A first request that does no harm shows whether it still is so; if it is
-/// not, the era is found out anew, with a process that has heard nothing yet.
+/// Uses the modern era, as remembered. A first request without effects shows whether that is still right. If it is
+/// not, the era is determined again with a new process.
 async fn trust(
     session: &mut Session,
     opening: Opening<'_>,
@@ -170,7 +165,7 @@ async fn trust(
             assume(session, Standing::Remembered);
             let listed = Box::pin(async {
                 match tools::find(session, tool).await {
-                    // A list without the tool is a list.
+                    // The server has answered, so the era is right.
                     Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
                     found => found.map(Ok),
                 }
@@ -183,7 +178,7 @@ async fn trust(
     }
 }
 
-/// Whether an answer to a first request may come from a server of another era than it was spoken to.
+/// Whether the answer to a first request may come from a server of the other era.
 pub(super) fn shows_another_era(error: &CallError) -> bool {
     match error {
         CallError::Rpc { code, .. } => is_not_understood(*code),
@@ -194,7 +189,7 @@ pub(super) fn shows_another_era(error: &CallError) -> bool {
     }
 }
 
-/// Takes what was good in the end; none if that is a process that has taken the place of the first.
+/// The result of the first, or none if a second process has replaced it.
 async fn settle<T>(
     session: &mut Session,
     raced: Raced<T, Session, CallError>,
@@ -219,8 +214,8 @@ async fn settle<T>(
     }
 }
 
-/// Whether a server that was remembered as modern is none, and is ready for requests again: found
-/// out with a fresh process, since the old one has heard what it may not have expected.
+/// Determines the era of a server that was remembered as modern, with a new process. Whether the server is legacy and
+/// ready for requests.
 pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bool {
     let memory = Memory::of(at.spec);
     memory.forget();
@@ -241,10 +236,8 @@ async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
     Ok(fresh)
 }
 
-/// Legacy first, and modern if that is refused. A server that ends at `initialize` is started once
-/// more and asked in the modern way; so is one that is silent until `then`, beside the first, which
-/// may only be slow. `server/discover` rather than the call itself: a process that is about to end
-/// must not take the call with it.
+/// Tries legacy first, and modern if that is refused. If the server ends at `initialize`, or does not answer until
+/// `then`, a second process is asked `server/discover`. The call is not used for this, because the process may end.
 async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result<(), CallError> {
     let mut legacy = None;
     let greeted = Box::pin(async {
@@ -277,7 +270,7 @@ async fn discovered_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
     Ok(fresh)
 }
 
-/// Why neither era will do. What the first process did says most, unless both eras were refused.
+/// The error if neither era works: that of the first process, unless both eras were refused.
 fn neither(
     session: &Session,
     legacy: Option<&CallError>,
@@ -297,20 +290,19 @@ fn neither(
     }
 }
 
-/// Puts a fresh process in the place of one that is of no use any more.
+/// Replaces the process of the session.
 async fn replace(session: &mut Session, mut fresh: Session) {
     tracing::info!(
         "A second process of server {} takes the place of the first.",
         session.spec.name
     );
     session.stop().await;
-    // The time that the first took counts.
+    // The time of the first process counts.
     fresh.started = session.started;
     *session = fresh;
 }
 
-/// The legacy handshake. If it is refused, the server is asked whether it speaks the other one, so
-/// that the error can say so.
+/// The legacy handshake. If it is refused, the other handshake is tried, so that the error can say whether it works.
 async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
     let Err(error) = initialize(session).await else {
         return Ok(());
@@ -328,7 +320,7 @@ async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
     )))
 }
 
-/// The version that was agreed on, if it is one that is known here.
+/// The version that was agreed on, if oneact supports it.
 fn version(session: &Session) -> Result<&'static str, CallError> {
     let version = session.version().unwrap_or_default();
     let known = VERSIONS.into_iter().find(|known| *known == version);

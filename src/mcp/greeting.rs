@@ -14,7 +14,7 @@ use super::{
     wait::Halt,
 };
 
-/// Modern, unasked: the first request is the first message.
+/// Modern, without a handshake: the first request is the first message.
 pub(super) fn assume(session: &mut Session, standing: Standing) {
     session.peer = Some(Peer {
         version: MODERN.to_owned(),
@@ -35,7 +35,7 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
     }
     let params = [
         ("protocolVersion", LEGACY.into()),
-        // A server of this era would want the answer to a question while the call runs.
+        // A server of this era would expect the answers to its questions during the call.
         ("capabilities", json!({})),
         ("clientInfo", client()),
     ];
@@ -47,7 +47,7 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Modern, asked first.
+/// Modern, with `server/discover` as the first request.
 pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -94,12 +94,12 @@ fn accepted<T: DeserializeOwned>(
     let object = raw.get().starts_with('{');
     let result = object.then(|| serde_json::from_str(raw.get()).ok());
     result.flatten().ok_or_else(|| {
-        let reason = format!("its `result` is not one of a handshake: {}", raw.get());
+        let reason = format!("its `result` is no handshake result: {}", raw.get());
         session.malformed(method, &reason)
     })
 }
 
-/// The error of a server that does not support the version it is spoken to in.
+/// The error of a server that does not support the version of the request.
 fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
     let versions: Vec<&str> = versions.iter().map(AsRef::as_ref).collect();
     let error = RpcError {

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver};
 
-/// What is read from a pipe at once: all it can hold, once a message shows that it is needed.
+/// How much is read from a pipe at once. A full block of few bytes shows that the larger one is needed.
 const PIPE_BYTES: usize = 64 * 1024;
 const FEW_BYTES: usize = 4 * 1024;
 
@@ -13,9 +13,9 @@ pub(super) struct Lines {
     /// None at its end.
     pub(super) pipe: Option<Receiver>,
     block: Vec<u8>,
-    /// How much of the block is in lines already.
+    /// How many bytes of the block were already put into lines.
     taken: usize,
-    /// The beginning of the next line: a wait for the rest of it may be given up.
+    /// The beginning of the next line. It is kept here because a wait for the rest may be cancelled.
     line: Vec<u8>,
 }
 
@@ -28,8 +28,8 @@ impl Lines {
         }
     }
 
-    /// The next line with its newline, or `most` bytes of it. At the end of the pipe a line without a newline, and then
-    /// nothing.
+    /// The next line with its newline, or its first `most` bytes. The last line may have no newline. At the end of the
+    /// pipe, the result is empty.
     pub(super) async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
         loop {
             if self.taken == self.block.len() {

@@ -1,5 +1,5 @@
-//! One server over stdio: its process, and the three pipes to it. Every wait serves all three, so a server never blocks
-//! on one of them while another is waited for. What is said over the pipes is in [`Wire`].
+//! One server over stdio: its process and the three pipes to it. Every wait serves all three pipes, so a server never
+//! blocks on one of them. [`Wire`] holds the messages.
 
 use std::{collections::VecDeque, future::pending, time::Duration};
 
@@ -25,7 +25,7 @@ use super::{
     wire::{End, Wire},
 };
 
-/// After the server's end, its last lines are waited for this long: a grandchild may hold a pipe.
+/// How long the last lines are waited for after the server's end, because a grandchild may hold a pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// From SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);
@@ -38,10 +38,10 @@ pub(super) struct Link {
     parting: Parting,
 }
 
-/// Our ends of the server's pipes.
+/// oneact's ends of the server's pipes.
 #[derive(Debug)]
 struct Pipes {
-    /// None once it is closed.
+    /// None after it was closed.
     stdin: Option<Sender>,
     stdout: Lines,
     stderr: Stderr,
@@ -49,12 +49,12 @@ struct Pipes {
     most: usize,
 }
 
-/// Nothing more can be sent, or nothing more will come: [`Link::end`] says why.
+/// Nothing more can be sent or received. [`Link::end`] says why.
 #[derive(Debug)]
 pub(super) struct Over;
 
 impl Link {
-    /// Takes over a server that was started. Needs a runtime around it.
+    /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn new(server: Started, spec: &ServerSpec) -> Result<Self, CallError> {
         let Started {
             mut child,
@@ -90,13 +90,13 @@ impl Link {
         came.then_some(()).ok_or(Over)
     }
 
-    /// The answer, if it has come in the meantime.
+    /// The answer, if it has arrived in the meantime.
     pub(super) async fn last_answer(&mut self) -> Option<Answer<Raw>> {
         let _ = timeout(Duration::ZERO, self.pipes.news(&mut self.wire)).await;
         self.wire.answer.take()
     }
 
-    /// Waits until all messages are on their way.
+    /// Waits until all messages are written.
     pub(super) async fn written(&mut self) -> Result<(), Over> {
         select! {
             biased;
@@ -106,7 +106,7 @@ impl Link {
         self.is_open().then_some(()).ok_or(Over)
     }
 
-    /// Why the link is over. Of a server that has ended or has closed its pipes, what is left is taken in first.
+    /// Why the link is over. If the server has ended or closed its pipes, the rest of its output is read first.
     pub(super) async fn end(&mut self) -> End {
         if !matches!(self.wire.end, Some(End::TooBig | End::Malformed(_))) {
             let rest = self.pipes.read_out(&mut self.wire);
@@ -119,31 +119,31 @@ impl Link {
         self.pipes.stdin.is_some() && self.wire.end.is_none()
     }
 
-    /// Whether the server still runs, is listened to and was not told to end.
+    /// Whether the server still runs, its stdout is read, and it was not told to end.
     pub(super) fn is_up(&self) -> bool {
         self.child.status().is_none() && self.is_open()
     }
 
-    /// Tells the server to end: closes its stdin at once, whatever is still to be written.
+    /// Tells the server to end: closes its stdin at once, even if there are messages to write.
     pub(super) fn close(&mut self) {
         self.pipes.close_stdin(&mut self.wire);
     }
 
-    /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.
+    /// Ends the server: closes its stdin, waits for the grace, sends SIGTERM to its group, then SIGKILL.
     pub(super) async fn stop(&mut self, grace: Duration) {
         self.close();
         self.parting = Parting::Itself;
         if timeout(grace, self.ended()).await.is_err() {
             self.parting = Parting::Helped;
             self.child.signal(Signal::TERM);
-            // What is still alive after this, `reap` kills.
+            // `reap` kills what is still alive after this.
             let _ = timeout(TERM_GRACE, self.ended()).await;
         }
         self.child.reap();
         let _ = timeout(LAST_WORDS, self.pipes.read_out(&mut self.wire)).await;
     }
 
-    /// Waits until the server has ended. What it still says is read, so that it can end.
+    /// Waits until the server has ended. Its output is read meanwhile, because a full pipe would block it.
     async fn ended(&mut self) {
         let reading = async {
             self.pipes.read_out(&mut self.wire).await;
@@ -155,7 +155,7 @@ impl Link {
         }
     }
 
-    /// How the process ended, if it did.
+    /// How the process ended, if it has ended.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         self.child.status()
     }
@@ -164,7 +164,7 @@ impl Link {
         self.pipes.stderr.tail(&self.wire.secrets)
     }
 
-    /// What the process and its pipes say; nothing of the protocol.
+    /// What is known from the process and its pipes. The session adds the protocol.
     pub(super) fn report(&self) -> ServerReport {
         let killed = self.child.killed().iter().map(|killed| Killed {
             pid: killed.pid,
@@ -183,21 +183,21 @@ impl Link {
 }
 
 impl Pipes {
-    /// Waits for an answer, for progress, or for the end of both.
+    /// Waits for an answer, for progress, or for the end of the link.
     async fn news(&mut self, wire: &mut Wire) {
         while wire.answer.is_none() && wire.progress.is_none() && wire.end.is_none() {
             self.serve(wire).await;
         }
     }
 
-    /// Waits until all is written, or cannot be.
+    /// Waits until everything is written, or for the end of the link.
     async fn written(&mut self, wire: &mut Wire) {
         while !wire.outgoing.is_empty() && wire.end.is_none() {
             self.serve(wire).await;
         }
     }
 
-    /// Takes in what comes, to the end of stdout and stderr.
+    /// Reads to the end of stdout and stderr.
     async fn read_out(&mut self, wire: &mut Wire) {
         while wire.end.is_none() {
             self.serve(wire).await;
@@ -207,7 +207,7 @@ impl Pipes {
         }
     }
 
-    /// Waits for the first of the three pipes that can go on, and serves it.
+    /// Waits until one of the three pipes is ready, and serves it.
     async fn serve(&mut self, wire: &mut Wire) {
         let gone_on = select! {
             count = write(&mut self.stdin, &wire.outgoing), if !wire.outgoing.is_empty() => {
@@ -222,7 +222,7 @@ impl Pipes {
             () = self.stderr.read(), if self.stderr.is_open() => Ok(()),
         };
         if let Err(end) = gone_on {
-            // The first reason counts. A server that still writes finds its stdout closed.
+            // The first reason counts. If the server still writes, it gets EPIPE.
             wire.end.get_or_insert(end);
             self.stdout.pipe = None;
         }
@@ -234,7 +234,7 @@ impl Pipes {
             return Ok(());
         }
         self.close_stdin(wire);
-        // A request that is not sent is not answered.
+        // The awaited request cannot be sent any more, so no answer will come.
         if wire.unsent > 0 {
             return Err(End::Closed);
         }
@@ -247,7 +247,7 @@ impl Pipes {
     }
 }
 
-/// How many bytes were written; none if stdin is closed at the other end.
+/// The number of bytes that were written; 0 if the server has closed its stdin.
 async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> usize {
     let (first, _) = outgoing.as_slices();
     match stdin {

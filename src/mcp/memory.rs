@@ -1,7 +1,7 @@
-//! What was learnt about servers, kept between runs: the version of the protocol that each speaks.
+//! The version of the protocol that each server speaks, remembered between runs.
 //!
-//! One small file per configuration of a server. A note is a hint: one that cannot be read counts as absent, one that
-//! cannot be written is left out, and one that turns out wrong is deleted.
+//! There is a small file, a note, for each configuration of a server. A note is only a hint: a note that cannot be read
+//! is ignored, a note that cannot be written is left out, and a wrong note is deleted.
 
 use std::{
     fs::{self, DirBuilder},
@@ -24,7 +24,7 @@ const LONGEST: u64 = 1024;
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// None where nothing is to be kept.
+    /// None if nothing is remembered.
     note: Option<Utf8PathBuf>,
 }
 
@@ -36,7 +36,7 @@ struct Note {
 }
 
 impl Memory {
-    /// Of the server that is started so.
+    /// The note of the server that is started in this way.
     pub(super) fn of(spec: &ServerSpec) -> Self {
         let dir = spec.memory.as_ref();
         Self {
@@ -44,9 +44,8 @@ impl Memory {
         }
     }
 
-    /// The version it spoke last, if it is one that is known here.
+    /// The version that the server spoke last, if oneact supports it.
     pub(super) fn recall(&self) -> Option<&'static str> {
-        // Whatever lies there: a link is not followed, a pipe not waited for.
         let text = read_plain(self.note.as_ref()?, LONGEST).ok()?;
         let note: Note = serde_json::from_slice(&text).ok()?;
         VERSIONS
@@ -54,7 +53,7 @@ impl Memory {
             .find(|known| note.note == FORMAT && *known == note.protocol)
     }
 
-    /// Notes the version, unless that is what is noted already.
+    /// Writes the version, unless the note already contains it.
     pub(super) fn keep(&self, version: &str) {
         if self.recall() == Some(version) {
             return;
@@ -66,14 +65,14 @@ impl Memory {
         }
     }
 
-    /// The server is not what it was.
+    /// Deletes the note, which is wrong.
     pub(super) fn forget(&self) {
-        // If it stays, the next run finds out again that it is wrong.
+        // If this fails, the next run finds again that the note is wrong.
         let _ = self.note.as_ref().map(fs::remove_file);
     }
 }
 
-/// Whole or not at all: beside the note first, then in its place.
+/// Writes the note under another name and renames it, so that it is always complete.
 fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(path);
     let note = Note {
@@ -91,13 +90,13 @@ fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A name for how a server is started: its argv, its directory, and the names in its environment.
-/// Values are left out, for they are secrets and change.
+/// A name that identifies how a server is started: its argv, its directory, and the names in its environment. The
+/// values are left out, because they are secrets and change.
 fn configuration(spec: &ServerSpec) -> String {
     let mut names: Vec<&str> = spec.env.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     let argv = spec.argv.iter().map(String::as_str);
-    // No word holds a NUL: they cannot run into one another, nor can the three lists.
+    // No word contains a NUL, so different lists never give the same text.
     let words = argv.chain(["", spec.cwd.as_str(), ""]).chain(names);
     let text: Vec<&str> = words.flat_map(|word| [word, "\0"]).collect();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.concat().as_bytes())

@@ -1,5 +1,5 @@
-//! The messages of the protocol, one a line (JSON-RPC 2.0). A line from a server is read no further than its head:
-//! the parts that say what it is. Everything below stays the bytes that came.
+//! The messages of the protocol, one in each line (JSON-RPC 2.0). Only the members that show the kind of a message are
+//! parsed. The rest of a line stays text.
 
 #[cfg(test)]
 mod tests;
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{bounds, spec::Caller};
 use crate::task::{RESERVED, has_reserved_key};
 
-/// The versions of MCP that are known here, the oldest first.
+/// The versions of MCP that oneact supports, the oldest first.
 pub(super) const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY, MODERN];
 /// The last version with a handshake.
 pub(super) const LEGACY: &str = "2025-11-25";
-/// The first version without one: all that a request needs is in its `_meta`.
+/// The first version without one: `_meta` of each request contains what the server needs.
 pub(super) const MODERN: &str = "2026-07-28";
 
 pub(super) const INITIALIZE: &str = "initialize";
@@ -29,7 +29,7 @@ pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 /// The client lacks a capability (2026-07-28, `MissingRequiredClientCapabilityError`).
 pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
-/// A request of ours, or without an id a notification.
+/// A request of oneact, or without an id a notification.
 #[derive(Serialize)]
 pub(super) struct Outbound<'a> {
     pub(super) jsonrpc: &'static str,
@@ -52,8 +52,7 @@ pub(super) fn client() -> Value {
     json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// What the `_meta` of a modern request says of its sender. Questions in both modes go to the caller, who knows
-/// what it can do with them.
+/// The members of `_meta` of a modern request that describe the sender. The caller answers questions of both modes.
 pub(super) fn sender(version: &str, caller: Caller) -> Map<String, Value> {
     let capabilities = match caller {
         Caller::Silent => json!({}),
@@ -70,16 +69,16 @@ pub(super) fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String
     Map::from_iter(members.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// How a line starts if something was printed before it without a newline.
+/// The beginning of a message. Other text without a newline may stand before it in a line.
 const GLUED: &[u8] = br#"{"jsonrpc""#;
 
 #[derive(Debug)]
 pub(super) enum Inbound<'a> {
-    /// No message of the protocol.
+    /// No MCP message.
     Noise,
     Response(Response<'a>),
     Progress(Option<&'a RawValue>),
-    /// Any other notification: nothing a single call waits for.
+    /// Any other notification. It is ignored.
     Notification,
     Request(Request<'a>),
 }
@@ -91,19 +90,19 @@ pub(super) struct Request<'a> {
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// An answer. `id` is its JSON text; none with some errors.
+/// An answer. `id` is JSON text. Some errors have none.
 #[derive(Debug)]
 pub(super) struct Response<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) body: Answer<&'a RawValue>,
 }
 
-/// What a response comes to; `R` is its result.
+/// The content of a response; `R` is its result.
 #[derive(Debug, Clone)]
 pub(super) enum Answer<R> {
     Result(R),
     Error(RpcError),
-    /// Neither, and why.
+    /// Why it is neither.
     Malformed(String),
 }
 
@@ -136,8 +135,8 @@ pub(super) enum Notified {
 }
 
 impl RpcError {
-    /// Whether it can be about the request, which the server could not read and so could not name. An invalid
-    /// request can also be a notification, which some servers answer (-32600: it has no id).
+    /// Whether an error without an id can be the answer to a request that the server could not read. Some servers also
+    /// answer a notification with -32600 (invalid request), because it has no id.
     pub(super) fn is_about_an_unread_request(&self, notified: Notified) -> bool {
         match notified {
             Notified::No => matches!(self.code, -32700 | -32600),
@@ -176,7 +175,7 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The message of a line, and the noise printed before it on the same line.
+/// The noise at the beginning of a line, and the message after it.
 pub(super) fn read(line: &[u8]) -> (&[u8], Inbound<'_>) {
     let whole = match parse(line) {
         Inbound::Noise => torn(line),
@@ -196,7 +195,7 @@ pub(super) fn read(line: &[u8]) -> (&[u8], Inbound<'_>) {
 }
 
 fn parse(line: &[u8]) -> Inbound<'_> {
-    // A struct also reads from an array, and most noise starts with something else.
+    // serde also reads a struct from an array. Most noise does not begin with `{`.
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Inbound::Noise;
     }
@@ -248,7 +247,7 @@ fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer
         (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
             |reason| {
                 Answer::Malformed(format!(
-                    "its `error` is not one ({reason}): {}",
+                    "its `error` is no JSON-RPC error ({reason}): {}",
                     error.get()
                 ))
             },
@@ -260,7 +259,7 @@ fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer
     }
 }
 
-/// An error that is too long to be read: its code, and the beginning of its message as it is written.
+/// Reads the code of an error that is too long to be read whole, and the beginning of its message as JSON text.
 fn beginning<R>(error: &str) -> Answer<R> {
     #[derive(Deserialize)]
     struct Long<'a> {
@@ -279,11 +278,12 @@ fn beginning<R>(error: &str) -> Answer<R> {
                 extent: Extent::Beginning,
             })
         }
-        Err(reason) => Answer::Malformed(format!("its `error` is not one: {reason}")),
+        Err(reason) => Answer::Malformed(format!("its `error` is no JSON-RPC error: {reason}")),
     }
 }
 
-/// A line that is almost JSON. An answer of this kind ends its call, which would otherwise wait until its limit.
+/// A line that is JSON but no head of a message. If it is an answer, it ends its call, which would otherwise wait until
+/// its limit.
 fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     if serde_json::from_str::<&RawValue>(&text).is_err() {
@@ -301,8 +301,8 @@ fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     }
 }
 
-/// A line that is no JSON and begins like an answer. Behind other words on its line it may be a
-/// log's quotation of one, so only a whole line counts.
+/// A line that is no JSON and begins like an answer. Only a whole line counts: after other words, it may be an answer
+/// that a log line quotes.
 fn torn(line: &[u8]) -> Inbound<'_> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_ascii();
@@ -312,7 +312,7 @@ fn torn(line: &[u8]) -> Inbound<'_> {
     let Err(error) = serde_json::from_str::<&RawValue>(text) else {
         return Inbound::Noise;
     };
-    // The server ended while it wrote. Its end is the better error.
+    // The server ended while it wrote the line. Its end is reported instead.
     if error.is_eof() && !line.ends_with(b"\n") {
         return Inbound::Noise;
     }
@@ -330,33 +330,33 @@ fn torn(line: &[u8]) -> Inbound<'_> {
     })
 }
 
-/// Whether the JSON text of an id is the number we sent; `"1"` and `1.0` are taken for `1`.
+/// Whether the JSON text of an id is the number that was sent. `"1"` and `1.0` count as `1`.
 pub(super) fn is_number(json: &str, number: i64) -> bool {
     let digits = json.trim_matches('"');
     digits.strip_suffix(".0").unwrap_or(digits).parse() == Ok(number)
 }
 
-/// Whether a server answers so that did not look at the request: it knows no such method or no such
-/// parameters, or waits for a handshake first (-32002, as some do).
+/// Whether the code says that the server did not process the request: unknown method or parameters, or a handshake is
+/// missing (-32002 of some servers).
 pub(super) fn is_not_understood(code: i64) -> bool {
     matches!(code, -32600 | -32601 | -32602 | -32002)
 }
 
-/// A line that begins like a message and is no JSON (Python's `NaN`, or a line cut short): the
-/// members of its outermost object that say whose answer it was meant to be.
+/// A line that begins like a message and is no JSON (Python's `NaN`, or a truncated line): the members of its outermost
+/// object that show to which request it belongs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Torn<'a> {
     version: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
-    /// The first word that Python's `json` writes for a number and JSON does not know.
+    /// The first word that Python's `json` writes for a number and that is no JSON.
     odd: Option<&'static str>,
 }
 
 const ODD: [&str; 2] = ["NaN", "Infinity"];
 
 impl<'a> Torn<'a> {
-    /// Skims a text that begins with `{`.
+    /// Searches a text that begins with `{`.
     fn skim(text: &'a str) -> Self {
         let mut torn = Self::default();
         let mut depth = 0_usize;
@@ -389,8 +389,8 @@ impl<'a> Torn<'a> {
         torn
     }
 
-    /// Takes in the member whose name, of `width` bytes with its quotes, `rest` begins with. A
-    /// string that is no name has no colon behind it.
+    /// `rest` begins with a string of `width` bytes, quotes included. If a colon follows, the string is the name of a
+    /// member, and its value is kept.
     fn member(&mut self, rest: &'a str, width: usize) {
         let Some((name, value)) = rest.split_at_checked(width) else {
             return;
@@ -415,7 +415,7 @@ impl<'a> Torn<'a> {
     }
 }
 
-/// The bytes of the string `text` begins with, quotes included; all of it if the string has no end.
+/// The length of the string at the beginning of `text`, quotes included; all of `text` if the string has no end.
 fn string(text: &str) -> usize {
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|&(_, letter)| {

@@ -1,5 +1,5 @@
-//! The protocol with a running server, over a [`Link`]: requests, notifications, and what becomes of them. Every wait here
-//! also ends when the server does, when a limit runs out and when a signal asks us to stop.
+//! The protocol with a running server, over a [`Link`]. Every wait also ends when the server ends, when a limit is
+//! reached, and at a signal.
 
 use std::time::Duration;
 
@@ -29,30 +29,30 @@ use crate::{
     task::Timings,
 };
 
-/// A server that does not read must not delay its own end.
+/// How long a notification about a cancelled request may take, because the server may not read.
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 
-/// The reason to speak to the server in the era that is used.
+/// Why the server is spoken to in the era that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nothing was said yet.
+    /// No era is used yet.
     Open,
-    /// It has answered in it.
+    /// The server has answered in this era.
     Agreed,
-    /// The catalog says so.
+    /// The catalog declares the era.
     Declared,
-    /// It did so in another run.
+    /// The server spoke this era in an earlier run.
     Remembered,
 }
 
-/// One server, and what was agreed on with it.
+/// A server, and what was agreed on with it.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) spec: ServerSpec,
     pub(super) link: Link,
     pub(super) peer: Option<Peer>,
     pub(super) standing: Standing,
-    /// How long the next exchange may take.
+    /// The limits of the next exchange.
     pub(super) limits: Limits,
     /// The id of the next request, and its progress token.
     pub(super) next_id: i64,
@@ -68,7 +68,7 @@ pub(super) struct Peer {
     pub(super) info: Option<Implementation>,
 }
 
-/// How a server calls itself.
+/// The name and version that a server gives itself.
 #[derive(Debug, Deserialize)]
 pub(super) struct Implementation {
     name: String,
@@ -80,7 +80,7 @@ impl Session {
         Self::with(Started::new(spec, host)?, spec, host)
     }
 
-    /// Takes over a server that was started. Needs a runtime around it.
+    /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;
         let link = Link::new(server, spec)?;
@@ -101,7 +101,7 @@ impl Session {
         })
     }
 
-    /// Does `work` of our own until it is done, the time is up or a signal stops us.
+    /// Waits for `work`, a limit or a signal.
     pub(super) async fn unless_stopped<T>(
         &self,
         limits: Limits,
@@ -115,8 +115,8 @@ impl Session {
         }
     }
 
-    /// Sends a request that may be repeated, and waits for its answer. A server that refuses the version of the
-    /// request and supports it all the same is asked a second time, and no more (2026-07-28, Versioning).
+    /// Sends a request that may be repeated, and waits for its answer. If the server refuses the version of the request
+    /// but lists it as supported, the request is sent once more (2026-07-28, Versioning).
     pub(super) async fn exchange(
         &mut self,
         method: &'static str,
@@ -140,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    /// Sends a request and waits for its answer.
     pub(super) async fn ask(
         &mut self,
         method: &'static str,
@@ -155,7 +155,7 @@ impl Session {
         let idle = limits.idle.unwrap_or(limits.total);
         let mut idle_until = Instant::now() + idle;
         let halt = loop {
-            // Limits first: a server that never stops talking must not outrun them.
+            // Signals and limits come first, so that a server that prints without end cannot delay them.
             select! {
                 biased;
                 signal = self.alarm.rung() => break Halt::Signal(signal),
@@ -177,7 +177,7 @@ impl Session {
                 return Ok(answer);
             }
         };
-        // It may have come at the same time.
+        // The answer may have arrived at the same time.
         if let Some(answer) = self.link.last_answer().await {
             return Ok(answer);
         }
@@ -196,7 +196,7 @@ impl Session {
         Err(halt)
     }
 
-    /// Sends a notification, and waits until it is on its way.
+    /// Sends a notification, and waits until it is written.
     pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
         let limits = self.limits;
         self.link.wire.write(None, method, Map::new());
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// The parameters with what the era wants beside them.
+    /// Adds the `_meta` that the era requires to the parameters.
     fn with_meta(
         &self,
         method: &str,
@@ -233,12 +233,12 @@ impl Session {
         params
     }
 
-    /// The start of a text from the server, without secrets: for an error.
+    /// The beginning of a text of the server without secrets, for an error.
     pub(super) fn excerpt(&self, text: &str) -> String {
         bounds::excerpt(&self.spec.secrets.cut(text))
     }
 
-    /// The error of a wait that ended too early, in the words of its phase.
+    /// The error of a wait that ended without an answer.
     pub(super) fn error(&self, halt: Halt, method: &'static str) -> CallError {
         let server = self.spec.name.clone();
         let greeting = is_greeting(method);
@@ -307,7 +307,7 @@ impl Session {
         }
     }
 
-    /// The error of a server with which no version is shared, or not the one that the catalog declares.
+    /// The error of a server that supports no version of oneact, or not the one that the catalog declares.
     pub(super) fn mismatch(&self, reason: &str) -> CallError {
         CallError::ProtocolMismatch {
             server: self.spec.name.clone(),
@@ -316,7 +316,7 @@ impl Session {
         }
     }
 
-    /// Makes the session ready for another call. The call before succeeded, so the era is agreed on.
+    /// Prepares the session for another call. The previous call succeeded, so the era is agreed on.
     pub(super) fn turn(&mut self) {
         self.link.wire.turn();
         self.standing = Standing::Agreed;
@@ -327,18 +327,18 @@ impl Session {
         self.peer.as_ref().map(|peer| peer.version.as_str())
     }
 
-    /// Whether that is 2026-07-28 or later.
+    /// Whether the version is 2026-07-28 or later.
     pub(super) fn is_modern(&self) -> bool {
         self.version().is_some_and(is_modern)
     }
 
-    /// What the server asked for while it was called.
+    /// What the server asked for during the call.
     pub(super) fn question(&self) -> Option<String> {
         let question = self.link.wire.asked.as_ref()?;
         Some(bounds::message(&self.spec.secrets.cut(question)))
     }
 
-    /// The first line on stdout that was no message.
+    /// The first line on stdout that was no MCP message.
     fn first_noise(&self) -> String {
         let noise = self.link.wire.noise().sample;
         self.excerpt(noise.lines().next().unwrap_or_default())

@@ -1,5 +1,4 @@
-//! What a call needs to know: the server, the tool, the limits. All of it is resolved by the
-//! caller; nothing here reads a file, an environment or a default.
+//! The parameters of a call: the server, the tool, the limits. The caller resolves all of them.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -8,24 +7,23 @@ use serde_json::{Map, Value};
 
 use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, Secrets};
 
-/// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
+/// How to start a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
 #[derive(Clone)]
 pub(crate) struct ServerSpec {
     /// Its name in the catalog, for error texts.
     pub(crate) name: String,
-    /// Program and arguments. A program without a slash is looked up in the `PATH` of `env`, one
-    /// with a slash is taken relative to `cwd`.
+    /// Program and arguments. A program without a slash is searched in the `PATH` of `env`. A path is relative to `cwd`.
     pub(crate) argv: Vec<String>,
     pub(crate) cwd: Utf8PathBuf,
-    /// The child's whole environment: nothing of ours is inherited.
+    /// The whole environment of the server. It inherits nothing.
     pub(crate) env: Vec<(String, String)>,
-    /// Values that must never leave this room: cut out of stderr, noise samples and error texts.
+    /// Values that are redacted in stderr, noise samples and errors before these leave this room.
     pub(crate) secrets: Secrets,
     pub(crate) protocol: Protocol,
-    /// Where to keep what is learnt about servers, under [`Protocol::Auto`]; none: nowhere.
+    /// Where the eras of servers are remembered under [`Protocol::Auto`], if anywhere.
     pub(crate) memory: Option<Utf8PathBuf>,
     pub(crate) caller: Caller,
-    /// From the spawn to the end of the handshake.
+    /// The longest time from the spawn to the end of the handshake.
     pub(crate) startup_timeout: Duration,
     /// How long a server may take to end by itself once its stdin is closed.
     pub(crate) shutdown_grace: Duration,
@@ -45,11 +43,11 @@ impl fmt::Debug for ServerSpec {
 }
 
 impl ServerSpec {
-    /// Room for an answer with a large base64 asset.
+    /// Enough for an answer with a large base64 asset.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-    /// Whether a server of the one can stand in for one of the other. The secrets count: they are cut from all that it
-    /// says.
+    /// Whether a server that was started with one spec can be used for the other. The secrets must be the same, because
+    /// they are redacted in everything that the server says.
     pub(super) fn starts_as(&self, other: &Self) -> bool {
         self.name == other.name
             && self.argv == other.argv
@@ -62,17 +60,17 @@ impl ServerSpec {
     }
 }
 
-/// Whether the caller can answer what a server asks before it goes on.
+/// Whether the caller can answer questions of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// It cannot: no capability is declared, and a server that keeps the protocol does not ask.
+    /// It cannot. No capability is declared, and a server that follows the protocol does not ask.
     Silent,
-    /// It can, in a later call: `elicitation` is declared (2026-07-28, Elicitation). It is not declared to a server of
-    /// the older era, which would expect the answer while the call runs.
+    /// It can answer in a later call. `elicitation` is declared (2026-07-28, Elicitation), but not to a legacy server,
+    /// which would expect the answer during the call.
     Answers,
 }
 
-/// What takes a call up again that ended with questions (2026-07-28, Multi Round-Trip Requests).
+/// What resumes a call that ended with questions (2026-07-28, Multi Round-Trip Requests).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Resumption {
     /// `inputResponses`, by the names of the questions; none if there was no question.
@@ -85,27 +83,27 @@ pub(crate) struct Resumption {
 pub(crate) struct ToolCall {
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
-    /// Longest silence; progress for this call starts it anew. None: only the total counts.
+    /// The longest time without progress, or none.
     pub(crate) idle_timeout: Option<Duration>,
-    /// From the end of the handshake to the answer, progress or not.
+    /// The longest time from the end of the handshake to the answer.
     pub(crate) total_timeout: Duration,
-    /// From the spawn to the answer, handshake included. None: no such limit.
+    /// The longest time from the spawn to the answer, or none.
     pub(crate) budget: Option<Duration>,
     pub(crate) check_arguments: ArgumentCheck,
-    /// What the tool must be; asks for a list of tools.
+    /// The pin of the tool. It is checked against the list of tools.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
     pub(crate) if_lost: Repeatable,
-    /// None: a call of its own.
+    /// None if the call is new.
     pub(crate) resumption: Option<Resumption>,
 }
 
 /// Who checks the arguments before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentCheck {
-    /// This room: `tools/list` first, then the tool's own `inputSchema`.
+    /// This room, against the `inputSchema` of `tools/list`.
     AgainstServer,
-    /// The caller did, from a schema it pinned: the call is the first request.
+    /// The caller has checked them against a schema of the catalog.
     Done,
 }
 

@@ -1,5 +1,5 @@
-//! A server's stderr: always drained, so that the server never blocks there. Only its end is kept; [`cause`] finds the
-//! line in it that tells why the server ended.
+//! A server's stderr. It is always read, so that the server never blocks. Only its end is kept. [`cause`] finds the line
+//! that says why the server ended.
 
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 16 * 1024;
 pub(super) struct Stderr {
     /// None at its end.
     pipe: Option<Receiver>,
-    /// How many bytes are kept: the tail, and before it one byte and as much as the longest secret is long.
+    /// The number of bytes that are kept: the tail, one byte, and the length of the longest secret.
     window: usize,
     bytes: Vec<u8>,
     pub(super) total: u64,
@@ -45,8 +45,8 @@ impl Stderr {
         self.bytes.drain(..surplus);
     }
 
-    /// The tail without secrets. In a line whose beginning is no longer kept, the end of a long secret could not be told
-    /// from other text.
+    /// The tail without secrets. It is empty if the beginning of its line is not kept: the line could then begin with
+    /// the end of a long secret, which cannot be recognised.
     pub(super) fn tail(&self, secrets: &Secrets) -> String {
         let tail = tail(&self.bytes);
         let before = self.bytes.get(..tail.start).unwrap_or_default();
@@ -59,7 +59,7 @@ impl Stderr {
     }
 }
 
-/// The last bytes, from the beginning of a line, or of a word if they are one line. From the middle of a link on, its
+/// The last bytes from the beginning of a line, or of a word if they are one line. If they began within a URL, its
 /// password or signature could not be recognised.
 fn tail(bytes: &[u8]) -> Range<usize> {
     let end = bytes.len();
@@ -77,8 +77,7 @@ fn tail(bytes: &[u8]) -> Range<usize> {
         .unwrap_or(end)..end
 }
 
-/// How interpreters and programs begin the line that names an error, at the left margin: a name that ends so, or
-/// a word for it.
+/// How interpreters and programs begin a line that names an error: with the name of an error, or with words for it.
 static NAMES_IT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?ix)
@@ -93,7 +92,7 @@ static NAMES_IT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What says where more can be read, or that there is an error: not which.
+/// Words of lines that say that there is an error, or where to read more, but not which error.
 const ELSEWHERE: [&str; 6] = [
     "a complete log of this run",
     "another exception occurred",
@@ -103,12 +102,12 @@ const ELSEWHERE: [&str; 6] = [
     "--help",
 ];
 
-/// The line, and the next one with it where it only announces that.
+/// The line that says why the server ended. If it ends with a colon, the next line is added.
 pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
     let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
     let said = |line: &&str| !line.trim().is_empty();
     let last = lines.iter().rev().find(|line| said(line))?;
-    // npm says first what is wrong, and then much else.
+    // npm prints the error first and much more text after it.
     let npm = |line: &str| line.starts_with("npm error") || line.starts_with("npm ERR!");
     let of_npm = lines.iter().find(|line| {
         npm(line) && !line.contains(" code ") && line.split_whitespace().nth(2).is_some()
@@ -127,7 +126,7 @@ pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a line names an error. What is indented belongs to another line.
+/// Whether a line names an error. An indented line belongs to another one.
 fn tells(line: &str) -> bool {
     let lower = line.to_lowercase();
     !line.starts_with(char::is_whitespace)

@@ -1,4 +1,4 @@
-//! What ends a wait besides its answer: a limit, a signal, the end of the server, or a second try.
+//! What can end a wait for an answer: a limit, a signal, the end of the server, or a second process.
 
 use std::{future::pending, io, pin::pin, time::Duration};
 
@@ -27,7 +27,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// So long from now on.
+    /// A total limit that begins now.
     pub(super) fn within(total: Duration) -> Self {
         Self {
             idle: None,
@@ -37,7 +37,7 @@ impl Limits {
     }
 }
 
-/// Wakes up when a signal asks the run to stop.
+/// Waits for a signal that stops the run.
 #[derive(Debug)]
 pub(super) struct Alarm {
     wake: UnixStream,
@@ -53,11 +53,11 @@ impl Alarm {
 
     pub(super) async fn rung(&self) -> Interrupt {
         loop {
-            // Only a runtime that shuts down fails here.
+            // This fails only when the runtime shuts down.
             if self.wake.readable().await.is_err() {
                 return pending().await;
             }
-            // Readable stays so: the byte is there because a signal is noted.
+            // The byte is never read, so the socket stays readable after a signal.
             match self.interrupts.caught() {
                 Some(interrupt) => return interrupt,
                 None => yield_now().await,
@@ -70,13 +70,13 @@ impl Alarm {
 pub(super) enum Raced<A, B, E> {
     First(A),
     Second(B),
-    /// Why the first failed, and the second, if there was one.
+    /// Why the first failed, and why the second failed, if it was started.
     Neither(E, Option<E>),
 }
 
-/// Waits for `first`; if it is not done by `then`, or fails in a way that `yields`, for `second` too, and the first
-/// goes on beside it: a server that is slow to start is not given up for one that is silent. The other one is dropped
-/// as soon as one is good.
+/// Waits for `first`. If it is not done at `then`, `second` runs beside it, because a server that does not answer may
+/// only be slow to start. If `first` fails and `yields` is true of the error, `second` runs alone. The first success
+/// counts, and the other one is dropped.
 pub(super) async fn race<A, B, E>(
     first: impl Future<Output = Result<A, E>>,
     then: Instant,

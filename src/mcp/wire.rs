@@ -1,8 +1,7 @@
-//! The messages to and from a server: what is still to be sent, and what came. Nothing here reads or writes, so any way
-//! to a server can carry them.
+//! The messages to and from a server: the bytes that are to be sent, and what was received. This file does no I/O.
 //!
-//! One request is awaited at a time. Its answer is kept as the bytes that came: a typed parse drops members and
-//! rounds numbers.
+//! One request is awaited at a time. Its answer is kept as text, because a typed parse drops members and rounds
+//! numbers.
 
 use std::{collections::VecDeque, io::Write as _};
 
@@ -22,19 +21,19 @@ use super::{
 use crate::task::Secrets;
 
 const SAMPLE_BYTES: usize = 2048;
-/// More requests from a server than this within one call are a fault, not a conversation.
+/// The server's own requests during one call. More of them are a fault.
 const MAX_SERVER_REQUESTS: u32 = 10_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     pub(super) outgoing: VecDeque<u8>,
-    /// How many bytes of `outgoing` end with the awaited request.
+    /// The number of bytes of `outgoing` up to the end of the awaited request.
     pub(super) unsent: usize,
     pub(super) secrets: Secrets,
     awaited: Option<(i64, &'static str)>,
     pub(super) answer: Option<Answer<Raw>>,
     pub(super) progress: Option<Progress>,
-    /// Why nothing more will come, if that is so.
+    /// Why nothing more will be received, if the link is over.
     pub(super) end: Option<End>,
     pub(super) call: CallLine,
     notified: Notified,
@@ -47,7 +46,7 @@ pub(super) struct Wire {
     request_bytes: usize,
 }
 
-/// Whether a message of the protocol came.
+/// Whether a message of the protocol was received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Heard {
     #[default]
@@ -55,18 +54,18 @@ pub(crate) enum Heard {
     Protocol,
 }
 
-/// Whether `tools/call` is on its way.
+/// Whether `tools/call` was sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum CallLine {
     #[default]
     Unsent,
-    /// The server may act on it: all of it is in the pipe, but perhaps for its newline.
+    /// The server may act on it: everything except perhaps the newline is in the pipe.
     Delivered,
-    /// And an answer came that names it.
+    /// An answer with its id was received.
     Answered,
 }
 
-/// Why nothing more will come.
+/// Why nothing more will be received.
 #[derive(Debug, Clone)]
 pub(super) enum End {
     /// The pipe is closed at the other end.
@@ -83,14 +82,14 @@ impl Wire {
         }
     }
 
-    /// The call is over, and another one is to come on the same server.
+    /// Prepares for another call on the same server.
     pub(super) fn turn(&mut self) {
         (self.awaited, self.answer, self.progress) = (None, None, None);
         (self.call, self.asked) = (CallLine::Unsent, None);
         (self.requests, self.request_bytes) = (0, 0);
     }
 
-    /// Has a request written, whose answer is awaited from now on.
+    /// Queues a request and awaits its answer.
     pub(super) fn send(&mut self, id: i64, method: &'static str, params: Map<String, Value>) {
         self.awaited = Some((id, method));
         self.answer = None;
@@ -99,7 +98,7 @@ impl Wire {
         self.unsent = self.outgoing.len();
     }
 
-    /// Has a message written; without an id it is a notification.
+    /// Queues a message. Without an id, it is a notification.
     pub(super) fn write(&mut self, id: Option<i64>, method: &str, params: Map<String, Value>) {
         if id.is_none() {
             self.notified = Notified::Yes;
@@ -115,11 +114,11 @@ impl Wire {
         self.outgoing.push_back(b'\n');
     }
 
-    /// So many bytes of what is to be sent were written.
+    /// Notes that so many bytes of `outgoing` were written.
     pub(super) fn sent(&mut self, count: usize) {
         self.outgoing.drain(..count);
         if self.outgoing.is_empty() {
-            // A large request is not kept while its answer is waited for.
+            // Frees the memory of a large request while its answer is awaited.
             self.outgoing = VecDeque::new();
         }
         self.unsent = self.unsent.saturating_sub(count);
@@ -131,7 +130,7 @@ impl Wire {
         }
     }
 
-    /// Takes in a line of the server. An error if nothing that comes after it counts.
+    /// Takes a line of the server. After an error, later lines do not count.
     pub(super) fn hear(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let (noise, message) = message::read(&line);
         let begin = noise.len();
@@ -192,7 +191,7 @@ impl Wire {
                 return Err(End::Malformed(problem));
             }
             (Some(_), _) | (None, Answer::Result(_)) => false,
-            // Cut off before its id, and no other request is open.
+            // It may be truncated before its id, and no other request is open.
             (None, Answer::Malformed(_)) => true,
             (None, Answer::Error(error)) => {
                 is_greeting(method)
@@ -201,7 +200,7 @@ impl Wire {
         })
     }
 
-    /// Keeps progress, if it is about the awaited request.
+    /// Keeps progress that belongs to the awaited request.
     fn note_progress(&mut self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -224,8 +223,8 @@ impl Wire {
         }
     }
 
-    /// An error once there are too many requests of the server's own, or too many bytes of them: every answer repeats
-    /// the id.
+    /// Fails if the server has sent too many requests, or too many bytes of them. The bytes matter because each answer
+    /// repeats the id.
     fn count_request(&mut self, bytes: usize) -> Result<(), End> {
         bounded(bytes, "a request of its own", bounds::REQUEST_BYTES)?;
         self.requests += 1;
@@ -241,9 +240,8 @@ impl Wire {
         Err(End::Malformed(problem))
     }
 
-    /// Answers a request of the server's own: `ping` with a result, and any other with "no such method". A server that keeps
-    /// the protocol never asks anything else here: no capability is declared to one of the older era, and one of
-    /// 2026-07-28 asks in its result.
+    /// Answers a request of the server: `ping` with a result, any other with "no such method". A server that follows the
+    /// protocol sends only `ping`: no capability is declared to a legacy server, and a modern server asks in its result.
     fn refuse(&mut self, request: &Request<'_>) {
         if let Some(question) = questions::asked(&request.method, request.params) {
             self.asked.get_or_insert(question);
@@ -266,7 +264,7 @@ impl Wire {
             return;
         }
         self.noise += 1;
-        // A secret that reaches out of the sample has to be seen whole to be cut.
+        // A secret that begins within the sample is redacted only if all of it is kept.
         let most = SAMPLE_BYTES + self.secrets.longest();
         if !self.sample.is_empty() && self.sample.len() < most {
             self.sample.push(b'\n');
@@ -291,8 +289,8 @@ fn bounded(bytes: usize, what: &str, most: usize) -> Result<(), End> {
     Ok(())
 }
 
-/// Reads these bytes as a server's stdout, in the handshake and in a call: for fuzzing. What is kept of them must
-/// not hold the secret: of letters and digits only, so that no mask makes a new one.
+/// For fuzzing: reads these bytes as a server's stdout, in the handshake and in a call. What is kept must not contain
+/// the secret, which consists of letters and digits only, so that no mask makes a new one.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn overhear(stdout: &[u8], secret: &str) {
     let secrets = Secrets::new([secret.to_owned()]);
