@@ -1,7 +1,7 @@
-//! How it is done: each step's tool is called, its answer judged, its asset taken and checked; and
-//! only when every step is good do assets reach their final places (000 §Step 5 … 7).
+//! Performs a job: calls the tool of each step, judges its answer, takes its asset and checks it. The assets reach their
+//! final places only if every step succeeds (000 §Step 5 … 7).
 //!
-//! Executors have no handle to any record of what was done: they only return what happened.
+//! This room does not use the ledger. It only returns what happened.
 
 mod document;
 mod failure;
@@ -36,32 +36,32 @@ pub(crate) use file_plan::{FileOrder, FileWork};
 pub(crate) use hidden::Hidden;
 pub(crate) use launch::launch;
 
-/// What can be done.
+/// What can be performed.
 pub(crate) enum Work {
     Tools(Ready),
     Files(Box<FileWork>),
 }
 
-/// A job with all that is needed to run it.
+/// A job with everything that is needed to perform it.
 pub(crate) struct Ready {
     pub(crate) job: ToolJob,
     /// One per step.
     pub(crate) launches: Vec<ServerSpec>,
     pub(crate) store: Store,
-    /// Where its inputs are.
+    /// The places of its inputs.
     pub(crate) inputs: Vec<Uri>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,
 }
 
-/// A failure before anything was started, and how far the run had come.
+/// A failure before anything was started, and the phase of the run.
 #[derive(Debug)]
 pub(crate) struct Rejection {
     phase: Phase,
     failure: Failure,
 }
 
-/// What a run works with.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
@@ -72,17 +72,17 @@ pub(crate) struct Context<'a> {
     pub(crate) session_id: &'a str,
     pub(crate) task_id: &'a str,
     pub(crate) operation_id: &'a str,
-    /// When the run began, and how long it may take in all.
+    /// When the run began. `budget` is the longest time that it may take.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
     pub(crate) watch: Watch<'a>,
-    /// Where oneact keeps what is its own, by its settings: no plan may touch it.
+    /// The files and directories of oneact, as the settings place them. No plan may change them.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
-    /// Told of how far it comes.
+    /// Records what may have happened so far.
     pub(crate) course: &'a Course,
 }
 
-/// Shows a person how far a tool is.
+/// Shows the progress of a tool to a person.
 pub type Watch<'a> = &'a dyn Fn(Seen<'_>);
 
 /// Progress of a tool, in the tool's own unit.
@@ -94,27 +94,27 @@ pub struct Seen<'a> {
     pub message: Option<&'a str>,
 }
 
-/// A job's outcome, and what nobody has waited for yet: drop it after the answer is printed.
+/// The outcome of a job, and what still has to end. Drop it after the answer is printed.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
-    /// The asset of each step that was done, as it was when it was checked.
+    /// The state of the asset of each step that succeeded, when it was checked.
     seen: Vec<Option<Stat>>,
-    // First: it is let go while servers end.
+    // This is dropped first, while servers end.
     rest: Option<Box<dyn Any>>,
-    // Servers first: they may still hold files of the scratch directory.
+    // Servers are dropped before the scratch directory, because they may have its files open.
     closing: Vec<Closing>,
     _staging: Option<Staging>,
 }
 
-/// Does it.
 pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
     match work {
-        Work::Files(files) => file_plan::carry_out(*files, context),
+        Work::Files(files) => file_plan::perform(*files, context),
         Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(not_begun),
     }
 }
 
-/// Nothing ran. What may go well the next time has failed: there is nothing to be fixed in the request.
+/// The outcome if nothing was started. If another attempt may succeed, the request is not at fault, so it has failed
+/// instead of being rejected.
 fn not_begun(rejection: Rejection) -> Executed {
     let mut executed = Executed::rejected(rejection);
     let outcome = &mut executed.outcome;
@@ -125,7 +125,7 @@ fn not_begun(rejection: Rejection) -> Executed {
     executed
 }
 
-/// Shows what would be done, with nothing started (`--dry-run`).
+/// Shows what would be performed. Starts nothing (`--dry-run`).
 pub(crate) fn show(work: Work, context: &Context<'_>) -> Executed {
     let ready = match work {
         Work::Files(files) => return file_plan::preview(*files, context),
@@ -170,8 +170,8 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
 }
 
 impl Context<'_> {
-    /// Why the run must stop now, between any two steps and while bytes are moved: a signal, or the
-    /// end of its time.
+    /// Why the run must stop now: a signal, or the end of its time. This is checked between steps and while bytes are
+    /// moved.
     fn stopped(&self) -> Option<Failure> {
         if let Some(interrupt) = self.host.interrupts().caught() {
             let message = format!("cancelled by {}; nothing was stored", interrupt.name());
@@ -188,7 +188,7 @@ impl Context<'_> {
 }
 
 impl Rejection {
-    /// Turns an error of that phase into a rejection.
+    /// A function that makes a rejection of an error of this phase.
     pub(crate) fn at<E: Into<Failure>>(phase: Phase) -> impl FnOnce(E) -> Self {
         move |error| Self {
             phase,
@@ -210,7 +210,7 @@ impl From<Outcome> for Executed {
 }
 
 impl Executed {
-    /// Nothing ran.
+    /// The outcome if nothing was started.
     pub(crate) fn rejected(rejection: Rejection) -> Self {
         let Rejection { phase, failure } = rejection;
         let state = match failure.fault {
@@ -220,7 +220,7 @@ impl Executed {
         Outcome::nothing_done(state, phase, Some(failure)).into()
     }
 
-    /// Keeps something until the answer is printed, for letting go of it takes its time.
+    /// Keeps something until the answer is printed, because dropping it takes time.
     pub(crate) fn keeping(mut self, rest: Box<dyn Any>) -> Self {
         self.rest = Some(rest);
         self

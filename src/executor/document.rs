@@ -1,4 +1,4 @@
-//! The result document of an answer: read, or so large that it is only looked into.
+//! The result document of an answer. A large one stays text.
 
 use std::{borrow::Cow, fmt};
 
@@ -13,14 +13,14 @@ use crate::{
     task::Secrets,
 };
 
-/// A text or a part of more bytes than this is only looked into.
+/// A text of more bytes than this stays text.
 const LARGE: usize = 1 << 20;
 
-/// A result of more bytes than this is no part of the answer. An orchestrator that reads answers
-/// into a model's context has lost long before; one that wants the data reads the file.
+/// A result of more bytes than this is stored as a file instead of being part of the answer. It would not fit into a
+/// model's context.
 pub(super) const INLINE_MAX: usize = 1 << 20;
 
-/// What a tool found out (000 §Step 6).
+/// The result of a tool (000 §Step 6).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Document {
     Read(Value),
@@ -52,7 +52,7 @@ impl Document {
         }
     }
 
-    /// The object that a text is.
+    /// A text as a JSON object.
     fn object(text: &str) -> Option<Self> {
         if text.len() > LARGE {
             let json: &RawValue = serde_json::from_str(text).ok()?;
@@ -62,7 +62,7 @@ impl Document {
         Some(Self::Read(object))
     }
 
-    /// The value at a JSON Pointer (RFC 6901); of a large document, if it is not large itself.
+    /// The value at a JSON Pointer (RFC 6901), unless the value itself is large and unread.
     pub(super) fn pointer(&self, pointer: &str) -> Option<Cow<'_, Value>> {
         match self {
             Self::Read(value) => value.pointer(pointer).map(Cow::Borrowed),
@@ -70,7 +70,7 @@ impl Document {
         }
     }
 
-    /// Whether it says nothing: null, or an empty object, array or string.
+    /// Whether it is null, or an empty object, array or string.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Read(Value::Null) => true,
@@ -78,7 +78,7 @@ impl Document {
             Self::Read(Value::Array(items)) => items.is_empty(),
             Self::Read(Value::String(text)) => text.is_empty(),
             Self::Read(Value::Bool(_) | Value::Number(_)) => false,
-            // A megabyte of blanks between two brackets is nothing too.
+            // There may be a megabyte of blanks between two brackets.
             Self::Large(raw) => matches!(
                 raw.get().trim_start_matches(['{', '[']).trim_start(),
                 "}" | "]"
@@ -86,7 +86,7 @@ impl Document {
         }
     }
 
-    /// All of it as a value, if it does not hold too many.
+    /// The whole document as a value, unless it contains too many values.
     pub(super) fn value(&self) -> Result<Cow<'_, Value>, String> {
         match self {
             Self::Read(value) => Ok(Cow::Borrowed(value)),
@@ -94,7 +94,7 @@ impl Document {
         }
     }
 
-    /// Without these secrets.
+    /// The document without these secrets.
     pub(super) fn without(self, secrets: &Secrets) -> Self {
         match self {
             Self::Read(value) => Self::Read(secrets.cut_value(value)),
@@ -104,8 +104,8 @@ impl Document {
                 if cut == raw.get() {
                     return Self::Large(raw);
                 }
-                // A cut through the text may go through a number or an escape: what is left would be
-                // no JSON. Where the text has no value, it stays a text.
+                // Redaction in the text may change a number or an escape, and the rest would be no JSON. If the text
+                // cannot be read as a value, the redacted text becomes a string.
                 Self::Read(match raw.value() {
                     Ok(value) => secrets.cut_value(value),
                     Err(_) => Value::String(cut),
@@ -140,7 +140,7 @@ pub(super) fn texts(answer: &ToolAnswer) -> Vec<Cow<'_, str>> {
         .collect()
 }
 
-/// The value at a pointer in a JSON text, without building the values beside it.
+/// The value at a pointer in a JSON text. Other values are not built.
 fn find(json: &str, pointer: &str) -> Option<Value> {
     let tokens: Vec<String> = match pointer.strip_prefix('/') {
         Some(rest) => rest
@@ -160,7 +160,7 @@ fn index(token: &str) -> Option<usize> {
     token.parse().ok().filter(|_| !leading)
 }
 
-/// Goes down by these tokens; of members with one name the last counts, as everywhere in serde.
+/// Follows these tokens. Of several members with the same name, the last one counts, as elsewhere in serde.
 struct Find<'t>(&'t [String]);
 
 impl<'de> DeserializeSeed<'de> for Find<'_> {
@@ -172,7 +172,7 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
             let whole = (json.len() <= LARGE).then(|| serde_json::from_str(json));
             return whole.transpose().map_err(D::Error::custom);
         };
-        // Nothing else has parts.
+        // Only objects and arrays have parts.
         if !json.starts_with(['{', '[']) {
             return Ok(None);
         }
@@ -182,7 +182,7 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
     }
 }
 
-/// The part of that name, and the tokens after it.
+/// The name of a part, and the tokens after it.
 struct Inside<'t>(&'t str, &'t [String]);
 
 impl<'de> Visitor<'de> for Inside<'_> {

@@ -1,4 +1,4 @@
-//! The border between the rooms' errors and the one error table.
+//! Failures of the error table, made from the errors of other rooms.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,7 @@ use crate::{
 
 use super::judge::{self, Class};
 
-/// Why a call gave no answer, as a fault (R-000-96, R-000-100, R-000-114, C-05). `detail` is the
-/// error's own text.
+/// The failure of a call that gave no answer (R-000-96, R-000-100, R-000-114, C-05). `detail` is the text of the error.
 pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure {
     let class: Class = match error {
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
@@ -26,7 +25,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
             let class = judge::class(entry, detail);
             match class.fault {
-                // Nothing more is known than that it is gone.
+                // The text does not say why the server ended.
                 Fault::ToolError => Fault::ServerUnreachable.into(),
                 _ => class,
             }
@@ -56,7 +55,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
     class.failure(format!("{}: {}{causes}", entry.tool, sentence(detail)))
 }
 
-/// The code by which the SDKs of MCP say that a request timed out.
+/// The code of the MCP SDKs for a request that timed out.
 const REQUEST_TIMEOUT: i64 = -32001;
 
 /// Everything that the error of an answer says, for a search. None if it was too long to be read whole.
@@ -72,7 +71,7 @@ pub(super) fn all_words(error: &CallError) -> Option<String> {
     }
 }
 
-/// With an end, if it has none.
+/// The text with a full stop, if it has no end.
 pub(super) fn sentence(text: &str) -> Cow<'_, str> {
     if text.ends_with(['.', '?', '!']) {
         Cow::Borrowed(text)
@@ -81,8 +80,8 @@ pub(super) fn sentence(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A tool that asked for input while it was called, was refused, and then failed: if nothing else is
-/// known of why, that is why. Another try would end the same way.
+/// The failure of a tool that asked for input during the call, was refused, and failed. If no other cause is known, the
+/// refusal is the cause, and another attempt would fail in the same way.
 pub(super) fn after_a_question(failure: Failure, asked: &str) -> Failure {
     let unexplained = matches!(
         failure.fault,
@@ -108,7 +107,7 @@ impl From<StoreError> for Failure {
             StoreError::BadUri(_) | StoreError::Unsupported { .. } => Fault::CatalogInvalid,
             StoreError::NotBase64 { .. } | StoreError::Changed { .. } => Fault::OutputFormat,
             StoreError::UnsafeName { .. } => Fault::InvalidShape,
-            // As where the server itself cannot be started for want of them.
+            // The same fault as if the server could not be started for lack of file descriptors.
             StoreError::Io { error, .. } if host::is_out_of_files(error) => {
                 Fault::ServerUnreachable
             }
@@ -126,28 +125,11 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// What happened is not undone by what failed after it, and the caller must not try again.
-pub(super) fn not_good(step: &Step, mut failure: Failure) -> Failure {
-    failure.message = format!(
-        "{}. {} happened before that, is not good, and must not happen twice.",
-        failure.message.trim_end_matches('.'),
-        step.entry.id
-    );
-    failure.recoverable = false;
-    failure
-}
-
-/// Sending the task again would repeat the steps that went well, also one that may not be repeated.
-pub(super) fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
-    let Some(step) = once.filter(|_| failure.recoverable) else {
-        return failure;
-    };
+/// The failure of a job after a step that must not happen twice. It names the step and is not recoverable.
+pub(super) fn not_again(step: &Step, why: &str, failure: Failure) -> Failure {
+    let message = failure.message.trim_end_matches('.');
     Failure {
-        message: format!(
-            "{}. {} was done before that and must not happen twice: a person has to look.",
-            failure.message.trim_end_matches('.'),
-            step.entry.id
-        ),
+        message: format!("{message}. {} {why}", step.entry.id),
         recoverable: false,
         ..failure
     }

@@ -8,19 +8,19 @@ use crate::{
 
 use super::{Context, Executed};
 
-/// What is to be done about plans.
+/// An order about plans, with the reasoning so far.
 pub(crate) struct FileWork {
     pub(crate) order: FileOrder,
     /// Sentences for `audit.reasoning`.
     pub(crate) reasoning: Vec<String>,
 }
 
-/// One thing that can be asked of plans.
+/// What can be requested of plans.
 pub(crate) enum FileOrder {
     Plan {
         plan: PlanOrder,
         entry: Box<FilePlan>,
-        /// The hash of the preview that it has to agree with.
+        /// The hash of the preview that was approved.
         expect: Option<String>,
     },
     Rollback(RollbackOrder),
@@ -28,8 +28,7 @@ pub(crate) enum FileOrder {
     Cancel(PlanName),
 }
 
-/// Does it.
-pub(super) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
+pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
     let desk = context.desk();
     let (capability, outcome) = match work.order {
         FileOrder::Plan {
@@ -51,17 +50,17 @@ pub(super) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
     executed(capability, outcome, work.reasoning)
 }
 
-/// Shows what a plan would do. The only other order of a dry run is a question, which changes nothing.
+/// Shows what a plan would change. The only other order of a dry run is a status query, which changes nothing.
 pub(super) fn preview(work: FileWork, context: &Context<'_>) -> Executed {
     let FileOrder::Plan { plan, entry, .. } = work.order else {
-        return carry_out(work, context);
+        return perform(work, context);
     };
     let desk = within(context.desk(), &entry);
     let outcome = plan::preview(&plan, &entry.bounds, desk);
     executed(None, outcome, work.reasoning)
 }
 
-/// A plan that was reported on was carried out, unless it was rejected or shown only.
+/// Adds the capability if a plan was performed: it has a report, and was neither rejected nor only shown.
 fn executed(capability: Option<String>, mut outcome: Outcome, reasoning: Vec<String>) -> Executed {
     let undone = matches!(outcome.state, State::Rejected | State::Planned);
     if outcome.execution_report.is_some() && !undone {
@@ -72,7 +71,7 @@ fn executed(capability: Option<String>, mut outcome: Outcome, reasoning: Vec<Str
 }
 
 impl<'a> Context<'a> {
-    /// For the room of plans.
+    /// The parameters of the run for the room `plan`.
     pub(crate) fn desk(&self) -> Desk<'a> {
         Desk {
             host: self.host,
@@ -87,7 +86,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The entry may give less time than the run has.
+/// The desk with the time limit of the entry, if that is shorter.
 fn within<'a>(desk: Desk<'a>, entry: &FilePlan) -> Desk<'a> {
     let longest = entry.bounds.longest;
     let budget = Some(desk.budget.map_or(longest, |budget| budget.min(longest)));

@@ -1,6 +1,6 @@
-//! What no record may show: values of the environment, secret parameters, presign parts (invariant 6).
+//! Redacts secrets: values of the environment, secret parameters, and presign parts of URLs (invariant 6).
 //!
-//! The tool sees them all; its answer, in whatever words, is cut before it becomes part of an outcome.
+//! The tool receives all of them, so its answer is redacted before it becomes part of an outcome.
 
 use serde_json::{Map, Value};
 
@@ -19,8 +19,7 @@ use super::{
 pub(crate) struct Hidden(Secrets);
 
 impl Hidden {
-    /// What the server was handed from the environment, and what stands at the entry's `secret`
-    /// pointers.
+    /// The values that the server receives from the environment, and those at the entry's `secret` pointers.
     pub(super) fn new(step: &Step, launch: &ServerSpec) -> Self {
         let handed_on = &launch.secrets;
         if step.entry.secret.is_empty() {
@@ -36,7 +35,7 @@ impl Hidden {
         Self(handed_on.and(values))
     }
 
-    /// The secrets of all calls of what is to be done.
+    /// The secrets of all calls of this work.
     pub(crate) fn of(work: &Work) -> Self {
         match work {
             Work::Tools(ready) => Self::all(&ready.job.steps, &ready.launches),
@@ -44,7 +43,7 @@ impl Hidden {
         }
     }
 
-    /// The secrets of all calls of a job: what one step is given, another may be told.
+    /// The secrets of all calls of a job, because a step may pass on those of another.
     pub(super) fn all(steps: &[Step], launches: &[ServerSpec]) -> Self {
         let each = steps.iter().zip(launches);
         Self(Secrets::all(
@@ -52,17 +51,17 @@ impl Hidden {
         ))
     }
 
-    /// For the room that reads what the server writes.
+    /// The secrets, for the room `mcp`.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.0
     }
 
-    /// A text for people.
+    /// Redacts a text for people.
     pub(super) fn text(&self, text: &str) -> String {
         self.0.shown(text)
     }
 
-    /// A failure whose words may come from a tool.
+    /// Redacts a failure whose message may come from a tool.
     pub(super) fn failure(&self, failure: &Failure) -> Failure {
         Failure {
             message: self.text(&failure.message),
@@ -70,7 +69,7 @@ impl Hidden {
         }
     }
 
-    /// A result. Presign parts stay: a URL may be the very result that was asked for.
+    /// Redacts a result. Presign parts stay, because a URL may be the requested result.
     pub(super) fn document(&self, document: Document) -> Document {
         document.without(&self.0)
     }
@@ -80,8 +79,8 @@ impl Hidden {
         abridged(self.shown(&step.entry, &step.parameters))
     }
 
-    /// Parameters as records may show them: without the values at the entry's `secret` pointers, which may stand in
-    /// others too, and without the signatures of links (invariant 6).
+    /// Parameters for records: without the values at the entry's `secret` pointers, also in other parameters, and without
+    /// signatures of URLs (invariant 6).
     pub(crate) fn shown(
         &self,
         entry: &Entry,
@@ -100,15 +99,15 @@ impl Hidden {
         }
     }
 
-    /// A value in which not even a link is there to be used: an answer that is no result, or what a record holds.
+    /// Redacts a value that is not a result, also the presign parts of its URLs.
     pub(crate) fn value(&self, value: Value) -> Value {
         let mut shown = self.0.cut_value(value);
         redact_value(&mut shown);
         shown
     }
 
-    /// `aiPrompt` and `aiResponse` of a document, where they have the shape that specification 004 gives
-    /// them (R-004-14, R-004-15). Text that is too long for an answer stays in the result alone.
+    /// `aiPrompt` and `aiResponse` of a document, if they have the shape of specification 004 (R-004-14, R-004-15). Text
+    /// that is too long for an answer is only in the result.
     pub(super) fn ai(&self, document: &Document) -> Ai {
         let text = |pointer: &str| {
             let found = document.pointer(pointer)?;
@@ -133,11 +132,11 @@ impl Hidden {
     }
 }
 
-/// Every text and number in a secret value: a server may repeat a part of it.
+/// Every text and number in a secret value, because a server may repeat a part of it.
 fn collect(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
-        // Without its sign, which another spelling leaves out, and without its exponent and its point.
+        // The number without its sign, then also without its exponent, then also without its point.
         Value::Number(number) => {
             let text = number.to_string();
             let text = text.trim_start_matches('-');

@@ -1,24 +1,24 @@
-//! A job of tools: the steps in order, and when all are good, the assets at their places.
+//! A job of tools: performs the steps in order. If all of them succeed, stores the assets.
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Delivery, Once, Process, Step, StepOutput},
     mcp::{Closing, ServerSpec},
     task::{
-        Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
-        Reach, Repeatable, State, decided,
+        Ai, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced, Reach,
+        Repeatable, State, decided,
     },
 };
 
 use super::{
     Context, Executed, Ready, Rejection,
-    failure::{not_again, not_good},
+    failure::not_again,
     hidden::Hidden,
     spill::{ResultData, bound},
     tool::{self, Servers},
 };
 
-/// In a long chain no more servers than this are ending while the next step runs.
+/// In a long chain, at most this many servers are ending while the next step runs.
 const ENDING_AT_ONCE: usize = 4;
 
 /// Runs the steps in order and stores what they made.
@@ -43,7 +43,7 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| done.place(&job.steps, data, (&staging, &store), context));
     tracing::debug!("assets placed");
-    // Some waited for a step that never came.
+    // After a failure, some still wait for a later step.
     done.closing.iter_mut().for_each(Closing::tell);
     done.settle(&job.steps, result);
     bound(&mut done.outcome);
@@ -54,8 +54,8 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
 }
 
 impl Executed {
-    /// Moves every asset that was asked for to its final place, once all of them are safe on the
-    /// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
+    /// Moves the requested assets, and a result that is too large for the answer, to their final places. Before that,
+    /// all of them are on the store's disk (R-000-71 … R-000-73).
     fn place(
         &mut self,
         steps: &[Step],
@@ -133,11 +133,18 @@ impl Executed {
             let found = context
                 .go_on()
                 .and_then(|()| run(self))
-                .map_err(|failure| not_again(once, failure))
+                .map_err(|failure| match once {
+                    // Another attempt would repeat this step as well.
+                    Some(before) if failure.recoverable => {
+                        let why = "was performed before that and must not happen twice: a person has to check.";
+                        not_again(before, why, failure)
+                    }
+                    _ => failure,
+                })
                 .map_err(|failure| self.asked(step, steps, failure))?;
-            // What an earlier step found out is not lost to a later one that makes an asset.
+            // A later step that makes an asset has no result data, so that of an earlier step stays.
             data = found.or(data);
-            // What says so itself is told of when all is over.
+            // `settle` handles the steps whose entry says `idempotent = false`.
             if step.entry.once() == Once::Assumed {
                 once = Some(step);
             }
@@ -148,8 +155,8 @@ impl Executed {
         Ok(data)
     }
 
-    /// Says what to do about questions. Those of one step among several cannot be answered: the
-    /// answers would come with a run that does the steps before it again.
+    /// Adds to a failure how questions can be answered. Questions of one of several steps cannot: the run with the
+    /// answers would repeat the steps before it.
     fn asked(&mut self, step: &Step, steps: &[Step], failure: Failure) -> Failure {
         if self.outcome.waiting.is_none() {
             return failure;
@@ -167,7 +174,7 @@ impl Executed {
                 .collect();
             let done = match before.as_slice() {
                 [] => String::new(),
-                before => format!(" Done before it: {}.", before.join(", ")),
+                before => format!(" Performed before it: {}.", before.join(", ")),
             };
             format!(
                 "Among several capabilities it cannot be answered: send {} as a task of its own.{done}",
@@ -180,7 +187,7 @@ impl Executed {
         }
     }
 
-    /// Adds what one step came to, and gives its result data; its failure is the job's.
+    /// Adds the outcome of a step to that of the job. Returns the step's result data.
     fn add(&mut self, step: &Step, end: tool::End) -> Result<Option<ResultData>, Failure> {
         let (outcome, of_step) = (&mut self.outcome, end.outcome);
         outcome.checks = match outcome.invocations.as_slice() {
@@ -191,7 +198,7 @@ impl Executed {
             outcome.executed.push(step.entry.id.clone());
             outcome.invocations.extend(of_step.invocations);
         }
-        outcome.effect = worse(outcome.effect, of_step.effect);
+        outcome.effect = outcome.effect.max(of_step.effect);
         outcome.phase = of_step.phase;
         outcome.waiting = of_step.waiting;
         outcome.server = of_step.server;
@@ -210,7 +217,7 @@ impl Executed {
         Ok(data)
     }
 
-    /// Gives the outcome its end: a failure comes without assets and without a result (R-000-88).
+    /// Sets the state of the job. A failure has no assets and no result (R-000-88).
     fn settle(&mut self, steps: &[Step], result: Result<(), Failure>) {
         let outcome = &mut self.outcome;
         match result {
@@ -224,7 +231,10 @@ impl Executed {
                 let spoiled = happened(steps, &outcome.invocations);
                 outcome.spoiled = spoiled.map(|step| step.entry.id.clone());
                 outcome.failure = Some(match spoiled {
-                    Some(step) => not_good(step, failure),
+                    Some(step) => {
+                        let why = "happened before that, its result cannot be used, and it must not happen twice.";
+                        not_again(step, why, failure)
+                    }
                     None => failure,
                 });
             }
@@ -232,7 +242,7 @@ impl Executed {
     }
 }
 
-/// The first step that says it must not happen twice, and did: its tool succeeded.
+/// The first step whose tool succeeded and whose entry says `idempotent = false`.
 fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Step> {
     let done = steps.iter().zip(invocations).find(|(step, invocation)| {
         step.entry.once() == Once::Said && invocation.status == InvocationStatus::Success
@@ -250,14 +260,5 @@ fn both(a: Checks, b: Checks) -> Checks {
             (Some(a), Some(b)) => Some(a && b),
             (one, other) => one.or(other),
         },
-    }
-}
-
-/// What a caller must reckon with: an unanswered call weighs more than an answered one.
-fn worse(a: Effect, b: Effect) -> Effect {
-    match (a, b) {
-        (Effect::Unknown, _) | (_, Effect::Unknown) => Effect::Unknown,
-        (Effect::Done, _) | (_, Effect::Done) => Effect::Done,
-        (Effect::None, Effect::None) => Effect::None,
     }
 }

@@ -1,4 +1,4 @@
-//! Did the tool succeed? MCP's `isError`, the entry's success rules, and texts that tell of failure.
+//! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::{
     hidden::Hidden,
 };
 
-/// A failed call: why, for the envelope's `error` block, and the tool's own words.
+/// A failed call: the failure for the envelope's `error` block, and the tool's own words.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) failure: Failure,
@@ -23,7 +23,7 @@ pub(super) struct Judged {
     pub(super) detail: String,
 }
 
-/// `Ok` when the tool did what it was asked (R-000-142).
+/// Whether the tool succeeded (R-000-142).
 pub(super) fn judge(
     entry: &Entry,
     answer: &ToolAnswer,
@@ -36,7 +36,7 @@ pub(super) fn judge(
     }
     let mut rules = entry.failure.iter();
     if let Some(rule) = rules.find(|rule| {
-        // The text may be large, so it is only built when a rule needs it.
+        // The text may be large, so it is built only if a rule needs it.
         rule.scope == RuleScope::Any && rule.pattern.is_match(&texts(answer).join("\n"))
     }) {
         let pattern = &rule.pattern;
@@ -73,7 +73,7 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// What a failed tool said, in whatever part of its answer.
+/// The text of a failed tool, or else its structured content.
 fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     match (texts(answer).join("\n").trim(), document) {
         ("", Some(structured)) if answer.structured.is_some() => structured.to_string(),
@@ -82,15 +82,14 @@ fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     }
 }
 
-/// Everything that a failed tool said, for a search.
+/// The text and the structured content of a failed tool, for a search.
 pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     let structured = document.filter(|_| answer.structured.is_some());
     let structured = structured.map(ToString::to_string).unwrap_or_default();
     format!("{}\n{structured}", texts(answer).join("\n"))
 }
 
-/// Whether a failure text names a time-out, in whatever place, and no failure rule of the entry knows it as something
-/// else.
+/// Whether a failure text names a time-out anywhere, and no failure rule of the entry gives it another class.
 pub(super) fn tells_of_time_out(entry: &Entry, text: &str) -> bool {
     let lower = text.to_lowercase();
     let named = TIME_OUT.iter().any(|phrase| lower.contains(phrase))
@@ -98,7 +97,7 @@ pub(super) fn tells_of_time_out(entry: &Entry, text: &str) -> bool {
     named && by_rule(entry, text).is_none_or(|class| class.fault == Fault::ToolTimeout)
 }
 
-/// What kind of failure it is, and whether a retry may help.
+/// The fault of a failure, and whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) fault: Fault,
@@ -138,8 +137,8 @@ impl From<&FailureRule> for Class {
 /// The bytes at the beginning and at the end of a failure text that are searched.
 const TELLING: usize = 8 << 10;
 
-/// The class of a failure text: the entry's rules first, then the built-in table. The middle of a long text is not
-/// searched: any number may be there.
+/// The class of a failure text, by the entry's rules, or else by the built-in table. The middle of a long text is not
+/// searched, because it may contain any number.
 pub(super) fn class(entry: &Entry, text: &str) -> Class {
     let head = text
         .get(..text.floor_char_boundary(TELLING))
@@ -162,7 +161,7 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
     }
 }
 
-/// What the entry's own rules say of a failure text.
+/// The class of a failure text by the entry's own rules.
 pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
     let mut rules = entry.failure.iter();
     let rule = rules.find(|rule| rule.pattern.is_match(text))?;
@@ -170,7 +169,7 @@ pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
     Some(because(rule.into(), &who))
 }
 
-/// Logs what decided on the class.
+/// Logs what determined the class.
 fn because(class: Class, who: &str) -> Class {
     let (name, again) = (class.fault.name(), class.recoverable);
     tracing::info!("The failure is {name}, recoverable: {again}, by {who}.");
@@ -252,7 +251,7 @@ const TIME_OUT: &[&str] = &[
     "deadline exceeded",
 ];
 
-/// The class a text names, if it names one.
+/// The fault that a text names, if any.
 fn by_text(text: &str) -> Option<Fault> {
     let text = text.to_lowercase();
     if names(&text, "429") {
@@ -264,7 +263,7 @@ fn by_text(text: &str) -> Option<Fault> {
         .map(|(fault, _)| *fault)
 }
 
-/// Whether a number stands in a text by itself, not as a part of another.
+/// Whether a text contains a number by itself, not as a part of another one.
 fn names(text: &str, number: &str) -> bool {
     text.match_indices(number).any(|(at, found)| {
         let before = text.get(..at).and_then(|head| head.chars().next_back());

@@ -26,9 +26,9 @@ const BASE: [&str; 12] = [
     "USER",
 ];
 
-/// Resolves the server: its command and its variables, with `{self}` and `{root}`, and its directory.
-/// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run. `protected`
-/// are the files and directories of oneact, which the built-in servers do not write.
+/// Resolves the server's command, directory and environment, with `{self}` and `{root}`. `scratch` becomes its `TMPDIR`,
+/// which is removed at the end of the run. `protected` are the files and directories of oneact, which the built-in
+/// servers do not write.
 pub(crate) fn launch(
     server: &Server,
     root: &Utf8Path,
@@ -51,7 +51,7 @@ pub(crate) fn launch(
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
     let protected: Vec<&str> = protected.iter().map(|path| path.as_str()).collect();
     env.push((PROTECTED.to_owned(), json!(protected).to_string()));
-    // The entry may set another `TMPDIR`. This variable shows that a process is of this run.
+    // The entry may set another `TMPDIR`. This variable shows that a process belongs to this run.
     env.push((SCRATCH.to_owned(), scratch.to_string()));
     if server.private_network == PrivateNetwork::Allowed {
         env.push((ALLOW_PRIVATE.to_owned(), "1".to_owned()));

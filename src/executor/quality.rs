@@ -1,7 +1,7 @@
 //! The quality checks of the file and of the result document (000 §Step 7), and the check of an answer against the
 //! tool's own output schema (R-000-84, R-000-102).
 //!
-//! Where a task makes no asset, the three classic checks speak of its result document (C-07).
+//! If a step makes no asset, the first three checks apply to its result document (C-07).
 
 use std::{borrow::Cow, fs};
 
@@ -19,7 +19,7 @@ use crate::{
 
 use super::document::{Document, INLINE_MAX};
 
-/// The names of the checks a step will get, for `--dry-run`.
+/// The names of the checks of a step, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {
     let classic = ["output_exists", "output_non_empty", "format_valid"].map(str::to_owned);
     let complete = wants_data(step).then(|| "result_complete".to_owned());
@@ -30,8 +30,8 @@ fn wants_data(step: &Step) -> bool {
     !matches!(step.entry.result.kind, ResultKind::Asset)
 }
 
-/// Checks the staged asset and the result data of a step: notes what was observed, and fails with the first check.
-/// Gives the asset as it was before the checks.
+/// Checks the staged asset and the result data of a step. Records the results in `checks`, and stops at the first check
+/// that fails. Returns the state of the asset before the checks.
 pub(super) fn check(
     step: &Step,
     data: Option<&Document>,
@@ -80,7 +80,7 @@ fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Fa
     Ok(())
 }
 
-/// What is wrong with the file, without the name of its scratch place, which nobody will find.
+/// What is wrong with the file, without its path in the scratch directory, which will be removed.
 fn describe(error: &FormatError) -> String {
     match error {
         FormatError::Other {
@@ -94,7 +94,7 @@ fn describe(error: &FormatError) -> String {
     }
 }
 
-/// The same three for a result without an asset (C-07).
+/// The same three checks for a result without an asset (C-07).
 fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
     let Some(data) = data else {
@@ -107,7 +107,7 @@ fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result
         return Err(Failure::new(Fault::OutputEmpty, message));
     }
     checks.output_non_empty = true;
-    // It was parsed as JSON to get here; what its shape must be is `result_complete`.
+    // It was parsed as JSON. `result_complete` checks its fields.
     checks.format_valid = true;
     Ok(())
 }
@@ -131,11 +131,11 @@ fn complete(step: &Step, data: Option<&Document>) -> Result<(), Failure> {
     schema.check(&data, Values::Shown, incomplete)
 }
 
-/// At most this many places that do not fit are named.
+/// The message names at most this many places that do not fit.
 const MISFITS: usize = 5;
 
-/// Fails an answer that breaks the tool's own output schema, and keeps it for whoever has to find out why. A schema
-/// that cannot be used is no fault of the answer.
+/// Fails if the answer does not fit the tool's own output schema, and keeps the answer as evidence. A schema that cannot
+/// be used only gives a note.
 pub(super) fn fits(
     entry: &Entry,
     document: Option<&Document>,
@@ -170,8 +170,8 @@ pub(super) fn fits(
         })
         .collect();
     let message = format!(
-        "the result of {tool} breaks the output schema that the tool itself publishes: {}{kept}. Report it to the \
-         server's author; `output_schema = \"ignore\"` in [capability.{}] takes such results",
+        "the result of {tool} does not fit the tool's own output schema: {}{kept}. Report it to the server's author; with \
+         `output_schema = \"ignore\"` in [capability.{}], oneact accepts such results",
         misfits.join("; "),
         entry.id
     );

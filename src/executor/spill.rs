@@ -1,5 +1,4 @@
-//! Where the result data of a step goes: into the answer, or, if that would make the answer too
-//! large to be handled, into a file of its own that the answer names.
+//! The result data of a step: a part of the answer, or, if it is large, a file that the answer names.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -20,8 +19,8 @@ pub(super) enum ResultData {
     Spilled(Spilled),
 }
 
-/// A result for a file, named by its content: the same result is the same file. Written only when it
-/// is placed: a later step may have found out more, or failed.
+/// A result for a file whose name is its hash. It is written only when it is placed, because a later step may replace
+/// the result or fail.
 #[derive(Debug)]
 pub(super) struct Spilled {
     text: Raw,
@@ -29,7 +28,7 @@ pub(super) struct Spilled {
     sha256: String,
 }
 
-/// `result_data` of a step: null where the asset is all there is (R-000-27, R-000-44).
+/// `result_data` of a step, or none if its only result is an asset (R-000-27, R-000-44).
 pub(super) fn result_data(entry: &Entry, document: Option<Document>) -> Option<ResultData> {
     match entry.result.kind {
         ResultKind::Asset => None,
@@ -64,7 +63,7 @@ impl Spilled {
         self.text.get().len()
     }
 
-    /// Written, and ready for its place beside the assets of its session.
+    /// Writes the file and prepares it for its place beside the assets of the session.
     pub(super) fn prepare(
         &self,
         staging: &Staging,
@@ -76,7 +75,7 @@ impl Spilled {
         store.prepare(session_id, &name, &staged, None)
     }
 
-    /// What the answer says in place of the result.
+    /// The value that replaces the result in the answer.
     pub(super) fn reference(&self, storage_uri: &str) -> Value {
         json!({ "$blob": {
             "storage_uri": storage_uri,
@@ -89,17 +88,16 @@ impl Spilled {
     /// For `audit.compliance_notes`.
     pub(super) fn note(&self) -> String {
         format!(
-            "The result has {} bytes, more than the {INLINE_MAX} an answer carries; it is in the file that `result_data` names.",
+            "The result has {} bytes, more than the {INLINE_MAX} of an answer; it is in the file that `result_data` names.",
             self.bytes()
         )
     }
 }
 
-/// Arrays and objects inside each other. The reader of answers goes no deeper than 127, and around a result
-/// there are a few levels more.
+/// The deepest nesting of a result. The reader of answers accepts 127 levels, and an answer adds a few levels.
 const LEVELS: usize = 100;
 
-/// A result that is nested deeper becomes the text of its JSON: what is recorded has to be read again.
+/// Replaces a result that is nested deeper by a string with its JSON, because a recorded answer must be readable.
 pub(super) fn bound(outcome: &mut Outcome) {
     let Some(data) = &mut outcome.result_data else {
         return;
@@ -109,7 +107,7 @@ pub(super) fn bound(outcome: &mut Outcome) {
     }
     *data = json!({ "text": data.to_string() });
     let told = format!(
-        "result_as_text: the result is nested deeper than {LEVELS} levels and is given as the text of its JSON"
+        "result_as_text: the result has more than {LEVELS} levels and is given as a string that contains its JSON"
     );
     tracing::warn!("{told}");
     outcome.notes.push(decided(format!("{told}.")));

@@ -1,4 +1,4 @@
-//! Finds the asset that a tool made and brings it into the scratch directory (000 §Step 6).
+//! Finds the asset that a tool made, and moves it into the scratch directory (000 §Step 6).
 
 use std::{
     fs::{self, File, Metadata},
@@ -25,7 +25,7 @@ use super::{
 /// The name of a copy until it replaces its original.
 const COPY: &str = ".oneact-copy";
 
-/// Brings the asset of a step to its staged place.
+/// Moves the asset of a step to its staged place.
 pub(super) struct Taker<'a> {
     pub(super) step: &'a Step,
     pub(super) output: &'a StepOutput,
@@ -35,7 +35,7 @@ pub(super) struct Taker<'a> {
 }
 
 impl Taker<'_> {
-    /// Takes it from the first of the entry's places that has it.
+    /// Takes the asset from the first of the entry's places that has it.
     pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Document>) -> Result<(), Failure> {
         let tool = &self.step.entry.tool;
         if !self.staging.is_in_place() {
@@ -114,8 +114,8 @@ impl Taker<'_> {
         }
     }
 
-    /// Replaces a staged file by a copy if it has another name or is open for writing in a process of the server:
-    /// its bytes could change after the checks.
+    /// Replaces a staged file by a copy if it has another name, or is open for writing in a process of the server, because
+    /// its content could change after the checks.
     fn make_own(&self) -> Result<(), Failure> {
         let staged = &self.output.staged;
         // The checks report a path that is no file.
@@ -127,7 +127,7 @@ impl Taker<'_> {
             return Ok(());
         }
         let copy = self.staging.file(COPY)?;
-        // If it cannot be removed, the copy fails, and that is reported.
+        // If this fails, the copy fails, and that is reported.
         let _ = fs::remove_file(&copy);
         let tool = &self.step.entry.tool;
         self.copy(file, COPY, |why| {
@@ -142,9 +142,8 @@ impl Taker<'_> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
-    /// Takes over the file a tool names, if it names one, and if that lies where a tool may name files. One in
-    /// this run's scratch directory is linked, not moved: it may be the asset of the step before. Any other file
-    /// is copied.
+    /// Takes the file that a tool names, if it names one, and if the tool may name files there. A file in the scratch
+    /// directory is linked, because it may also be the asset of the previous step. Any other file is copied.
     fn fetch(&self, location: Option<&str>) -> Result<bool, Failure> {
         let Some(location) = location else {
             return Ok(false);
@@ -173,7 +172,7 @@ impl Taker<'_> {
             }
             return Ok(true);
         }
-        // The record, the keys and the scratch directories of other runs are nobody's asset.
+        // The ledger, the keys and the scratch directories of other runs contain no assets.
         if open_within(self.context.state_dir, &path).is_ok_and(|found| found.is_none()) {
             for place in self.places() {
                 if let Some(file) = opened(&place)? {
@@ -183,8 +182,8 @@ impl Taker<'_> {
             }
         }
         let refused = missing(format!(
-            "where its server may name no files: it may in its TMPDIR, below {}, and where `files` of \
-             [server.{}] says",
+            "where its server may not name files; it may name files in its TMPDIR, below {}, and in the directories that \
+             `files` of [server.{}] lists",
             self.store.dir(),
             self.step.server.name
         ));
@@ -194,15 +193,15 @@ impl Taker<'_> {
         })
     }
 
-    /// Where a tool may name files, beside this run's scratch directory.
+    /// The directories where a tool may name files, besides the scratch directory.
     fn places(&self) -> impl Iterator<Item = Utf8PathBuf> {
         let files = self.step.server.files.iter();
         let files = files.map(|directory| self.context.root.join(directory));
         [self.store.dir().to_owned()].into_iter().chain(files)
     }
 
-    /// Gives a file of the scratch directory the name of the asset too. The path may lead to another
-    /// file by now: then it is not done.
+    /// Links a file of the scratch directory to the name of the asset. Returns false if the path now leads to another
+    /// file.
     fn link(&self, path: &Utf8Path, file: &File) -> bool {
         let staged = &self.output.staged;
         if fs::hard_link(path, staged).is_err() {
@@ -215,7 +214,7 @@ impl Taker<'_> {
             _ => false,
         };
         if !same {
-            // If the link cannot be removed, writing the copy fails.
+            // If this fails, writing the copy fails.
             let _ = fs::remove_file(staged);
         }
         same
@@ -231,7 +230,7 @@ impl Taker<'_> {
             .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
         match self.staging.write(name, watched) {
             Ok(_) => Ok(()),
-            // A signal or the end of the run's time is the cause of a read that was broken off.
+            // The read may have failed because of a signal or the end of the run's time.
             Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),
         }
     }
@@ -256,8 +255,8 @@ const MADE_UP: [i64; 4] = [
     0x7472_6163, // tracefs
 ];
 
-/// A file of the server's, with the size that it has now. Reading ends after that many bytes, with a signal, or when
-/// the run's time is over.
+/// A file of the server with its present size. Reading ends after that many bytes, at a signal, or when the run's time
+/// is over.
 struct Watched<'a> {
     from: io::Take<File>,
     begin: Metadata,
@@ -265,7 +264,7 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Refuses files that are not on a disk: they have no size, and may have no end.
+    /// Refuses files that are not on a disk, because they have no size and may have no end.
     fn new(file: File, context: &'a Context<'a>) -> Result<Self, String> {
         let begin = file.metadata().map_err(|error| error.to_string())?;
         let system = rustix::fs::fstatfs(&file).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! One step: one tool call, judged, taken and checked.
+//! One step: calls the tool, judges the answer, takes the asset and checks it.
 
 use crate::{
     assets::{Staging, Store},
@@ -23,24 +23,24 @@ use super::{
     take,
 };
 
-/// What one step came to.
+/// The end of a step.
 pub(super) struct End {
-    /// Its part of the job's outcome, but for its result.
+    /// Its part of the job's outcome, without its result.
     pub(super) outcome: Outcome,
-    /// Its result data, and the asset as it was when it was checked; or why there is neither.
+    /// The result data, and the state of the asset when it was checked.
     pub(super) result: Result<(Option<ResultData>, Option<Stat>), Failure>,
-    /// The server of a good answer: it ends while the answer is checked and printed.
+    /// The server, if the step succeeded. It ends while the answer is checked and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
 
 /// The servers of a run.
 pub(super) struct Servers<'s> {
-    /// Those of the steps before: some may be called again.
+    /// The servers of earlier steps. Some may be called again.
     pub(super) before: &'s mut Vec<mcp::Closing>,
     pub(super) after: After,
 }
 
-/// Whether a later step is to be done by the same process.
+/// Whether a later step uses the same process.
 pub(super) fn after(step: &Step, later: &[Step]) -> After {
     let shared = |step: &Step| step.entry.process == Process::Shared;
     let same = |other: &Step| shared(other) && other.server.name == step.server.name;
@@ -51,7 +51,7 @@ pub(super) fn after(step: &Step, later: &[Step]) -> After {
     }
 }
 
-/// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
+/// Calls the step's tool (000 §Step 5) and treats its answer as the entry says.
 pub(super) fn run(
     step: &Step,
     (launch, hidden): (&ServerSpec, &Hidden),
@@ -80,7 +80,7 @@ pub(super) fn run(
     let mut outcome = Outcome {
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         effect,
-        server: Some(report(&step.server.name, &seen)),
+        server: Some(ending(&step.server.name, &seen)),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         ..Outcome::nothing_done(State::Done, phase, None)
     };
@@ -143,7 +143,7 @@ pub(super) fn run(
     let closing = if result.is_ok() {
         Some(closing)
     } else {
-        // What a failed server said last belongs into the answer, so its end is waited for here.
+        // The last words of a failed server are a part of the answer, so its end is awaited here.
         outcome.server = Some(ended(&step.server.name, &closing.finish()));
         None
     };
@@ -245,13 +245,13 @@ fn call(
     mcp::call_among(before, after, &server, &call, context.host, &mut show)
 }
 
-/// A note about a question nobody here can answer.
+/// A note about a question that was refused.
 fn refused(asked: &str) -> String {
     let asked = failure::sentence(asked);
     format!("The server asked for input while it was called, and was refused: {asked}")
 }
 
-/// The answers of the task, as the server gets them.
+/// The answers of the task for the server.
 fn resumption(input: &Input) -> Option<Resumption> {
     let Input::Given(given) = input else {
         return None;
@@ -260,14 +260,14 @@ fn resumption(input: &Input) -> Option<Resumption> {
         let each = |(name, response): &(String, Response)| (name.clone(), response.value.clone());
         responses.iter().map(each).collect()
     });
-    tracing::info!("The answers of the task go with the call.");
+    tracing::info!("The answers of the task are sent with the call.");
     Some(Resumption {
         responses,
         state: given.request_state.clone(),
     })
 }
 
-/// What a tool that asks for input waits for: all that the next run needs to continue.
+/// What a tool that asks for input waits for: everything that the next run needs.
 fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     let CallError::InputRequired { questions, .. } = error else {
         return None;
@@ -298,7 +298,7 @@ fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     })
 }
 
-/// A call without an answer, as a judgement.
+/// Judges a call without an answer.
 fn failed_call(
     entry: &Entry,
     error: &CallError,
@@ -312,10 +312,10 @@ fn failed_call(
     let spent = context
         .budget
         .filter(|budget| late && context.begun.passed() >= *budget);
-    // The rest of the run's time differs from run to run, so the budget itself is named.
+    // The message names the budget, because the time that was left differs between runs.
     let words = match spent {
         Some(budget) => {
-            format!("no answer before the run's {budget:?} were over; raise --timeout")
+            format!("no answer within the run's limit of {budget:?}; raise --timeout")
         }
         None => error.to_string(),
     };
@@ -324,7 +324,7 @@ fn failed_call(
     judge::Judged { failure, detail }
 }
 
-/// A call that may have taken effect, and may not take effect twice, is never sent again by itself.
+/// The failure of a once-only call with an unknown effect is not recoverable.
 fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
         tracing::info!(
@@ -332,12 +332,12 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
             entry.id
         );
         failure.recoverable = false;
-        failure.message.push_str(" Whether it took effect is unknown, and it must not happen twice: a person has to look.");
+        failure.message.push_str(" It is unknown whether it took effect, and it must not happen twice: a person has to check.");
     }
     failure
 }
 
-/// Takes the asset, and checks it and the result document (000 §Step 6, 7). Gives the asset as it was then.
+/// Takes the asset, and checks it and the result document (000 §Step 6, 7). Returns the state of the asset at that time.
 fn take(
     step: &Step,
     answer: &ToolAnswer,
@@ -367,7 +367,7 @@ fn take(
     Ok(seen)
 }
 
-/// Cuts what no record may show from the rest of a step's outcome that came from its server.
+/// Redacts the other texts of the outcome that came from the server.
 fn clean(outcome: &mut Outcome, hidden: &Hidden) {
     outcome.unfit_result = outcome
         .unfit_result
@@ -384,32 +384,29 @@ fn clean(outcome: &mut Outcome, hidden: &Hidden) {
     }
 }
 
-/// What is known of a server that may be ending right now. What it says meanwhile is left out, so that the same run
-/// always gives the same answer.
-fn report(name: &str, report: &mcp::ServerReport) -> ServerReport {
+/// What is known about a server that has ended.
+fn ended(name: &str, report: &mcp::ServerReport) -> ServerReport {
     let info = report.server_info.as_ref();
+    let killed = report.killed.iter().map(|killed| killed.name.clone());
     ServerReport {
         name: name.to_owned(),
         info: info.map(|(name, version)| format!("{name} {version}")),
-        exit_status: None,
-        stderr_tail: None,
-        killed: Vec::new(),
+        exit_status: report.exit_status.map(|status| status.to_string()),
+        stderr_tail: Some(report.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
+        killed: killed.collect(),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
         timings: report.timings,
     }
 }
 
-/// The same of one that has ended.
-fn ended(name: &str, ended: &mcp::ServerReport) -> ServerReport {
+/// The same for a server that may be ending. Facts about its end are left out, so that the same run always gives the
+/// same answer.
+fn ending(name: &str, report: &mcp::ServerReport) -> ServerReport {
     ServerReport {
-        exit_status: ended.exit_status.map(|status| status.to_string()),
-        stderr_tail: Some(ended.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
-        killed: ended
-            .killed
-            .iter()
-            .map(|killed| killed.name.clone())
-            .collect(),
-        ..report(name, ended)
+        exit_status: None,
+        stderr_tail: None,
+        killed: Vec::new(),
+        ..ended(name, report)
     }
 }

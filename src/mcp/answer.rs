@@ -1,4 +1,4 @@
-//! The answer to `tools/call`: its bytes as they came, and what they say (MCP, Tools).
+//! The answer to `tools/call` (MCP, Tools).
 
 use std::{borrow::Cow, fmt};
 
@@ -20,7 +20,7 @@ use super::{
     spec::Caller,
 };
 
-/// A complete answer. `isError: true` is one too: the tool's own failure, in its own words.
+/// A complete answer. It may be a failure that the tool reports (`isError: true`).
 #[derive(Debug, Clone)]
 pub(crate) struct ToolAnswer {
     pub(crate) is_error: bool,
@@ -29,23 +29,22 @@ pub(crate) struct ToolAnswer {
     pub(crate) content: Vec<Part<Content>>,
 }
 
-/// A part of an answer: its value, or, if it is large, the text that came, which is read when it is needed.
+/// A part of an answer: its value, or, if it is large, its text, which is read when it is needed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part<T> {
     Read(T),
     Large(Raw),
 }
 
-/// As many bytes of an answer's parts are read at once; the others stay text: as values they would take
-/// many times their size.
+/// The bytes of an answer's parts that are read at once. Further parts stay text, because values take many times the
+/// size of their text.
 const LARGE: usize = 1 << 20;
 
 impl Part<Content> {
-    /// The block, read now if it was not before.
     pub(crate) fn read(&self) -> Cow<'_, Content> {
         match self {
             Self::Read(content) => Cow::Borrowed(content),
-            // One whose strings hold half a surrogate pair is no text to work with.
+            // Strings with half a surrogate pair cannot be read.
             Self::Large(raw) => Cow::Owned(content(raw.get()).unwrap_or(Content::Other)),
         }
     }
@@ -70,7 +69,7 @@ pub(crate) enum Content {
         name: Option<String>,
         mime: Option<String>,
     },
-    /// A kind not known here, or a known one that lacks a member.
+    /// An unknown kind, or a block without a required member.
     Other,
 }
 
@@ -85,7 +84,7 @@ struct Wire<'a> {
     result_type: Option<String>,
 }
 
-/// Content blocks, as many as are read.
+/// The content blocks. Fails if there are too many.
 fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
     struct Blocks;
 
@@ -119,7 +118,7 @@ pub(super) fn read(
 ) -> Result<ToolAnswer, CallError> {
     let malformed = |reason: String| session.malformed(CALL, &reason);
     let raw = result(session, CALL, answer)?;
-    // A struct also reads from an array.
+    // serde also reads a struct from an array.
     if !raw.get().starts_with('{') {
         return Err(malformed(format!(
             "its `result` is not an object: {}",
@@ -141,7 +140,7 @@ pub(super) fn read(
         }
         Some(other) => {
             return Err(malformed(format!(
-                "`{other}` is no kind of result this client declared"
+                "its `resultType` is `{other}`, which oneact does not support"
             )));
         }
     }
@@ -160,7 +159,7 @@ pub(super) fn read(
     })
 }
 
-/// A part of the answer, read if it is among the bytes that are `left`.
+/// A part of the answer. It is read if it has no more bytes than are `left`.
 fn part<T>(
     answer: &Raw,
     part: &RawValue,
@@ -176,7 +175,7 @@ fn part<T>(
     }
 }
 
-/// The result of an answer, which may be an error.
+/// The result of an answer.
 pub(super) fn result(
     session: &Session,
     method: &'static str,
@@ -189,7 +188,7 @@ pub(super) fn result(
     }
 }
 
-/// An error answer. A modern server that does not speak our version says so only here.
+/// The error of an error answer. A modern server without a handshake refuses the version only here.
 fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
     let spec = &session.spec;
     match error.code {
@@ -219,7 +218,7 @@ fn required(data: &Value) -> Vec<String> {
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
-/// The members of a block, or of the resource in it, that are used here.
+/// The members of a block or of its resource.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Block<'a> {
@@ -245,7 +244,7 @@ fn content(block: &str) -> Result<Content, serde_json::Error> {
     Ok(known(block)?.unwrap_or(Content::Other))
 }
 
-/// None for a kind not known here, and for one that lacks a member.
+/// None for an unknown kind, or if a required member is missing.
 fn known(block: &str) -> Result<Option<Content>, serde_json::Error> {
     let Some(block) = members(block) else {
         return Ok(None);
@@ -289,13 +288,13 @@ fn embedded(resource: &str) -> Result<Option<Content>, serde_json::Error> {
     })
 }
 
-/// None if it is no object. A struct also reads from an array.
+/// None if it is no object. serde also reads a struct from an array.
 fn members(json: &str) -> Option<Block<'_>> {
     let object = json.starts_with('{');
     object.then(|| serde_json::from_str(json).ok()).flatten()
 }
 
-/// A member, if it is a text.
+/// A member, if it is a string.
 fn text(member: Option<&RawValue>) -> Result<Option<String>, serde_json::Error> {
     let member = member.filter(|member| member.get().starts_with('"'));
     member

@@ -1,5 +1,5 @@
-//! How much of what a server says is read as values: bytes are counted before anything is parsed, for a
-//! value takes many times the size of its text.
+//! Limits of what a server may send. Bytes are counted before they are parsed, because a value takes many times the size
+//! of its text.
 
 /// An answer to `initialize` or `server/discover`.
 pub(super) const GREETING_BYTES: usize = 256 << 10;
@@ -17,9 +17,9 @@ pub(super) const ERROR_BYTES: usize = 64 << 10;
 pub(super) const REQUEST_BYTES: usize = 256 << 10;
 /// All requests of the server's own during one run.
 pub(super) const REQUESTS_BYTES: usize = 8 << 20;
-/// The parameters of a progress notification. A longer one is passed over.
+/// The parameters of a progress notification. Longer ones are ignored.
 pub(super) const PROGRESS_BYTES: usize = 16 << 10;
-/// The values of an answer that is read as a whole.
+/// The values of an answer that is parsed as a whole.
 pub(super) const VALUES: usize = 2_000_000;
 
 /// The characters of a message or a question that are shown.

@@ -1,8 +1,8 @@
-//! Checks against the schemas that a tool publishes: of a call's arguments before it, and of a good answer after it
-//! (MCP, Tools).
+//! Checks against the schemas that a tool publishes (MCP, Tools): of the arguments before the call, and of the answer
+//! after it.
 //!
-//! The schema comes from the server: a check against a few hundred bytes can take years. It runs in a thread
-//! of its own, which is abandoned when the time is up.
+//! The schema comes from the server, and a check against a few hundred bytes can take years. Therefore it runs in its
+//! own thread, which is abandoned when the time is over.
 
 use std::{error::Error, io, thread, time::Duration};
 
@@ -27,19 +27,19 @@ use super::{
 };
 
 const MAX_PROBLEMS: usize = 20;
-/// The largest schemas in use take milliseconds; one that takes longer than this is an attack.
+/// The longest time of a check. The largest schemas in use take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The memory of one compiled pattern; a pattern of a few bytes can ask for any amount.
+/// The memory of one compiled pattern. A pattern of a few bytes can need any amount.
 const PATTERN_BYTES: usize = 1 << 20;
-/// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
+/// The stack of the thread, for long chains of references. Pages that are not used cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutputCheck {
-    /// There was nothing to check, or nothing to check it with.
+    /// Nothing was checked.
     None,
     Fits,
-    /// What does not fit, and where in `structuredContent`.
+    /// What does not fit the schema, with the place in `structuredContent`.
     Breaks(Vec<Misfit>),
     /// Why the schema cannot be used.
     Unusable(String),
@@ -74,7 +74,7 @@ pub(super) async fn arguments(
     })
 }
 
-/// An output schema that has to be used is looked at before the call: afterwards it would be too late.
+/// Checks before the call that the output schema can be used, if the entry requires it.
 pub(super) async fn prepare(
     session: &Session,
     call: &ToolCall,
@@ -94,8 +94,7 @@ pub(super) async fn prepare(
     Ok(())
 }
 
-/// Checks an answer, if the tool was listed and has a schema. What a tool says of its own failure
-/// has no schema.
+/// Checks an answer, if the tool was listed and has a schema. The schema does not apply to a failure.
 pub(super) async fn output(
     session: &Session,
     call: &ToolCall,
@@ -128,7 +127,7 @@ pub(super) async fn output(
                     .to_owned(),
         }]);
     };
-    // The answer is in: the limits of the call are no limits of this.
+    // The call is answered, so its limits do not apply.
     let limits = Limits::within(2 * PATIENCE);
     let Ok(answered) = begin(schema, structured) else {
         let reason = "no thread can be started to check against it".to_owned();
@@ -136,7 +135,7 @@ pub(super) async fn output(
     };
     let work = misfits(answered);
     match session.unless_stopped(limits, work).await {
-        // A signal: the caller sees it as well.
+        // The caller sees the signal as well.
         Err(_) => OutputCheck::None,
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
         Ok(Ok(problems)) if problems.is_empty() => {
@@ -147,7 +146,7 @@ pub(super) async fn output(
     }
 }
 
-/// Problems fit to be shown: without secrets, and short.
+/// The problems without secrets, and shortened.
 fn told(session: &Session, problems: &[Misfit]) -> Vec<Misfit> {
     let told = |misfit: &Misfit| Misfit {
         pointer: session.excerpt(&misfit.pointer),
@@ -156,8 +155,8 @@ fn told(session: &Session, problems: &[Misfit]) -> Vec<Misfit> {
     problems.iter().map(told).collect()
 }
 
-/// What of a value does not fit; `unusable` makes the error where the schema cannot be used. If the time limit
-/// of the call ends meanwhile, that is the fault of the one that took most of it: the schema or the server.
+/// What of a value does not fit. `unusable` makes the error of a schema that cannot be used. This includes a check that
+/// reaches the time limit of the call and took more than half of it. Otherwise, the server was too slow.
 async fn judged(
     session: &Session,
     schema: Value,
@@ -178,20 +177,20 @@ async fn judged(
 
 type Judged = Result<Vec<Misfit>, String>;
 
-/// Not a task of the runtime: that one would wait for it at its own end. An error is this machine's.
+/// Starts a check in its own thread. The runtime would wait for a task when it ends. Fails if no thread can be started.
 fn begin(schema: Value, value: Value) -> io::Result<oneshot::Receiver<Judged>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new()
         .name("schema".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // If the time is up there is no receiver.
+            // If the time is over, there is no receiver.
             let _ = answer.send(judge(&schema, &value));
         })?;
     Ok(answered)
 }
 
-/// What of a value does not fit; an error says why the schema cannot be used.
+/// What of a value does not fit, or why the schema cannot be used.
 async fn misfits(answered: oneshot::Receiver<Judged>) -> Judged {
     match timeout(PATIENCE, answered).await {
         Ok(Ok(judged)) => judged,
@@ -200,17 +199,17 @@ async fn misfits(answered: oneshot::Receiver<Judged>) -> Judged {
     }
 }
 
-/// Where schemas that are elsewhere are fetched from.
+/// Refuses to fetch schemas.
 struct Nowhere;
 
 impl Retrieve for Nowhere {
     fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
-        Err("schemas are not fetched, this one has to bring along what it refers to".into())
+        Err("schemas are not fetched; it must contain everything that it refers to".into())
     }
 }
 
-/// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
-/// nothing is ever fetched (MCP 2026-07-28, Tools).
+/// JSON Schema 2020-12, unless the schema says otherwise. A reference to another document is an error, because nothing
+/// is fetched (MCP 2026-07-28, Tools).
 fn judge(schema: &Value, value: &Value) -> Judged {
     let patterns = PatternOptions::fancy_regex()
         .size_limit(PATTERN_BYTES)
@@ -220,7 +219,7 @@ fn judge(schema: &Value, value: &Value) -> Judged {
         .with_pattern_options(patterns)
         .build(schema)
         .map_err(|error| error.to_string())?;
-    // Says yes or no without a list of errors, of which there may be too many to hold.
+    // This makes no list of errors, which could be too large.
     if validator.is_valid(value) {
         return Ok(Vec::new());
     }

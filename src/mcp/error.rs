@@ -8,10 +8,10 @@ use crate::{
     task::{Drift, Protocol},
 };
 
-/// One place of a value that does not fit.
+/// A place in a value that does not fit a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Misfit {
-    /// JSON Pointer into the value; empty for the whole.
+    /// JSON Pointer into the value; empty for the whole value.
     pub(crate) pointer: String,
     pub(crate) message: String,
 }
@@ -22,11 +22,11 @@ pub(crate) enum Limit {
     Total,
 }
 
-/// What an error may come from.
+/// A possible cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hint {
     None,
-    /// The server was spoken to as a modern one, as the catalog says, and has not shown that it is.
+    /// The catalog declares the modern era, and the server has not answered in it yet.
     MayBeLegacy,
 }
 
@@ -35,34 +35,34 @@ impl Hint {
         match self {
             Self::None => String::new(),
             Self::MayBeLegacy => format!(
-                "; if it speaks no protocol as new as 2026-07-28, {}",
+                "; if it does not speak 2026-07-28, {}",
                 other_protocol(server, Protocol::Modern)
             ),
         }
     }
 }
 
-/// What to do about a server that does not speak what the catalog says.
+/// The remedy if a server does not speak the era of the catalog.
 fn other_protocol(server: &str, declared: Protocol) -> String {
     let other = match declared {
-        Protocol::Auto => return "look for a version of it that speaks one".to_owned(),
+        Protocol::Auto => return "use a version of the server that shares one".to_owned(),
         Protocol::Modern => "legacy",
         Protocol::Legacy => "modern",
     };
     format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
 }
 
-/// Whether a server was told that its questions can be answered.
+/// Whether the capability to answer questions was declared to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Declared {
     Yes,
-    /// The task does not say that it can.
+    /// The task does not say that it can answer.
     NotAsked,
-    /// Before 2026-07-28 the answer would be wanted while the call runs.
+    /// Before 2026-07-28, the server would expect the answer during the call.
     NotInThisEra,
 }
 
-/// Every text names the server and what to do; none carries a secret of the server's spec.
+/// Every message names the server and a remedy. None contains a secret of the server's spec.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error(
@@ -74,7 +74,7 @@ pub(crate) enum CallError {
         reason: String,
     },
 
-    #[error("server `{server}`: cannot {operation}: {source}; look at the limits of this machine")]
+    #[error("server `{server}`: cannot {operation}: {source}; check the limits of this machine")]
     SpawnFailed {
         server: String,
         operation: &'static str,
@@ -89,7 +89,7 @@ pub(crate) enum CallError {
         server: String,
         after: Duration,
         stderr_tail: String,
-        /// The first line on stdout that was no message; empty if there was none.
+        /// The first line on stdout that was no MCP message; empty if there was none.
         noise: String,
     },
 
@@ -177,7 +177,7 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` {} during `{method}`{}; the request may have been carried out",
+        "server `{server}` {} during `{method}`{}; the request may have been performed",
         ending(*ended), last_words(stderr_tail)
     )]
     Died {
@@ -215,7 +215,7 @@ pub(crate) enum CallError {
     )]
     TooBig { server: String, limit: usize },
 
-    #[error("tool `{tool}` of server `{server}` wants input before it goes on: {questions}")]
+    #[error("tool `{tool}` of server `{server}` wants {questions}")]
     InputRequired {
         server: String,
         tool: String,
@@ -226,15 +226,14 @@ pub(crate) enum CallError {
     CapabilityMissing {
         server: String,
         method: &'static str,
-        /// The client capabilities it names; empty if it names none.
+        /// The client capabilities that the server requires; empty if it names none.
         required: Vec<String>,
         elicitation: Declared,
     },
 
     #[error(
-        "server `{server}` speaks {}, in which no call can be taken up again; send the task without \
-         `input_responses` and `request_state`, or, if it can also speak 2026-07-28, set its `protocol` to `modern` in \
-         the catalog", version.as_deref().unwrap_or("an older version of MCP")
+        "server `{server}` speaks {}, in which a call cannot be resumed; send the task without `input_responses` and \
+         `request_state`, or, if the server also speaks 2026-07-28, set its `protocol` to `modern` in the catalog", version.as_deref().unwrap_or("an older version of MCP")
     )]
     NotResumable {
         server: String,
@@ -246,8 +245,8 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Whether the server ended by itself, with a status that says so, before it said anything: what it is
-    /// started with is wrong, and stays so.
+    /// Whether the server exited with an error before it printed a message. Its configuration is probably wrong, so
+    /// another attempt does not help.
     pub(crate) fn is_a_wrong_start(&self) -> bool {
         let (Self::ExitedBeforeReady { ended, heard, .. } | Self::Died { ended, heard, .. }) = self
         else {
@@ -256,7 +255,7 @@ impl CallError {
         *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
     }
 
-    /// Whether it is an answer to the call, which the server has refused or failed.
+    /// Whether the server has answered the call with an error.
     pub(super) fn is_an_answer(&self) -> bool {
         matches!(
             self,
@@ -264,7 +263,7 @@ impl CallError {
         )
     }
 
-    /// Whether the server still follows the protocol and may end at its leisure.
+    /// Whether the server still follows the protocol, so that it can be given time to end.
     pub(super) fn leaves_server_sound(&self) -> bool {
         matches!(
             self,
@@ -308,9 +307,9 @@ fn last_words(stderr: &str) -> String {
     unless_empty(" (stderr: ", &line, ")")
 }
 
-/// The awaited answer may have come in a framing that is not MCP's.
+/// The awaited answer may be in a framing that is not that of MCP.
 fn astray(noise: &str) -> String {
-    let before = " (on stdout it printed what is no message of MCP, first: ";
+    let before = " (the first line on its stdout that is no MCP message: ";
     unless_empty(before, noise, ")")
 }
 
@@ -324,7 +323,7 @@ fn or_near(near: &[String]) -> String {
     unless_empty(", but `", &near.join("`, `"), "`")
 }
 
-/// A text between two others; nothing if it is empty.
+/// A text between two others, or an empty text if it is empty.
 fn unless_empty(before: &str, text: &str, after: &str) -> String {
     match text {
         "" => String::new(),
@@ -332,7 +331,7 @@ fn unless_empty(before: &str, text: &str, after: &str) -> String {
     }
 }
 
-/// Why a server that needs a capability of the client did not get it.
+/// Why a capability that the server needs was not declared.
 fn lacking(required: &[String], elicitation: Declared) -> String {
     let others: Vec<&str> = required
         .iter()
@@ -341,12 +340,12 @@ fn lacking(required: &[String], elicitation: Declared) -> String {
         .collect();
     match (required, others.as_slice(), elicitation) {
         ([], ..) => {
-            "it needs a capability of the client that it does not name; report it to the server's author"
+            "it needs a client capability, but does not name it; report it to the server's author"
                 .to_owned()
         }
         (_, [], Declared::NotAsked) => {
-            "it needs somebody who answers its questions (the client capability `elicitation`); if you can, \
-             send the task with `accepts_input: true`"
+            "it needs answers to its questions (the client capability `elicitation`); if you can give them, send the task \
+             with `accepts_input: true`"
                 .to_owned()
         }
         (_, [], Declared::Yes) => {
@@ -355,13 +354,13 @@ fn lacking(required: &[String], elicitation: Declared) -> String {
                 .to_owned()
         }
         (_, [], Declared::NotInThisEra) => {
-            "it needs somebody who answers its questions while it is called; if it can also speak 2026-07-28, where \
-             questions can wait, set its `protocol` to `modern` in the catalog"
+            "it needs answers to its questions during the call; if it also speaks 2026-07-28, in which it can be answered \
+             later, set its `protocol` to `modern` in the catalog"
                 .to_owned()
         }
         (_, others, _) => format!(
-            "it needs client capabilities that oneact never declares: `{}`; use a tool or a mode of this server that \
-             goes without",
+            "it needs client capabilities that oneact does not have: `{}`; use a tool or a mode of this server that does \
+             not need them",
             others.join("`, `")
         ),
     }

@@ -90,7 +90,7 @@ fn accepted<T: DeserializeOwned>(
             });
         }
     };
-    // A struct also reads from an array.
+    // serde also reads a struct from an array.
     let object = raw.get().starts_with('{');
     let result = object.then(|| serde_json::from_str(raw.get()).ok());
     result.flatten().ok_or_else(|| {

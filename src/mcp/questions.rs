@@ -1,7 +1,7 @@
-//! What a server wants to know before it goes on (MCP 2026-07-28, Multi Round-Trip Requests).
+//! The questions of a server (MCP 2026-07-28, Multi Round-Trip Requests).
 //!
-//! The answer to `tools/call` is then no result: the server asks, hands over its state and forgets the call. The caller
-//! calls again with the answers, from this process or another.
+//! The server answers `tools/call` with questions and its state instead of a result, and the call ends. The caller calls
+//! again with the answers and the state, from this process or another.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, value::RawValue};
 use super::bounds;
 use crate::task::Secrets;
 
-/// The requests a server may make of a client in this way.
+/// The requests that a server may make in this way.
 const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
-/// The questions, without secrets, and the state that must come back with the answers.
+/// The questions without secrets, and the state that must be returned with the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Questions {
-    /// Request objects (`method`, `params`) by the names the server gave them.
+    /// Request objects (`method`, `params`) by the names that the server gave them.
     pub(crate) requests: Map<String, Value>,
-    /// Opaque: not a byte of it may change.
+    /// Opaque. It must be returned unchanged.
     pub(crate) state: Option<String>,
 }
 
@@ -53,11 +53,11 @@ pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String>
             ));
         }
     }
-    // What has to come back unchanged cannot be cut, and what would have to be cut cannot be shown.
+    // These texts must be returned unchanged, so they cannot be redacted.
     let exact = requests.keys().chain(&wire.request_state);
     if exact.clone().any(|text| secrets.cut(text) != *text) {
         return Err(
-            "its `requestState`, or the name of an input request, holds a secret it was given; such a text cannot be handed on"
+            "its `requestState`, or the name of an input request, contains a secret of the server; such a text cannot be handed on"
                 .to_owned(),
         );
     }
@@ -71,12 +71,13 @@ pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String>
     })
 }
 
-/// For people: what is asked, one after the other.
+/// What the server wants, for people.
 impl fmt::Display for Questions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.requests.is_empty() {
-            return f.write_str("nothing but to be called again later");
+            return f.write_str("to be called again later");
         }
+        f.write_str("input before it goes on: ")?;
         for (place, (name, request)) in self.requests.iter().enumerate() {
             let separator = if place == 0 { "" } else { "; " };
             write!(f, "{separator}`{name}`: {}", wording(request))?;
@@ -85,7 +86,7 @@ impl fmt::Display for Questions {
     }
 }
 
-/// What only a person or a model can give, if a server of the older era asks for that while it is called.
+/// What a legacy server asks for during a call, if only a person or a model can give it.
 pub(super) fn asked(method: &str, params: Option<&RawValue>) -> Option<String> {
     match method {
         "sampling/createMessage" => Some("a model's answer (sampling/createMessage)".to_owned()),

@@ -1,5 +1,4 @@
-//! JSON as the bytes that came. A large answer is read, looked into and handed on without a second
-//! copy of it.
+//! JSON as the text that was received, so that a large answer is not copied.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -42,8 +41,7 @@ impl Raw {
         }
     }
 
-    /// All of it as a value, unless it holds so many that they would take many times the memory of
-    /// their text.
+    /// The whole value, unless it contains too many values, which take many times the memory of their text.
     pub(crate) fn value(&self) -> Result<Value, String> {
         let values = values(self.get());
         if values > bounds::VALUES {
@@ -56,7 +54,7 @@ impl Raw {
     }
 }
 
-/// No fewer than the values of a JSON text, counted without reading it.
+/// An upper bound for the number of values in a JSON text.
 fn values(json: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let begins = json.bytes().filter(|byte| {
@@ -72,14 +70,14 @@ fn values(json: &str) -> usize {
 }
 
 impl From<String> for Raw {
-    /// A text that is one JSON value.
+    /// The text must be one JSON value.
     fn from(text: String) -> Self {
         let range = 0..text.len();
         Self::within(text, range)
     }
 }
 
-/// Where in `whole` its part lies.
+/// The range of `part` in `whole`, of which it is a slice.
 pub(super) fn place(whole: &[u8], part: &str) -> Range<usize> {
     let start = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     start..start + part.len()

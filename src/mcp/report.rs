@@ -1,4 +1,4 @@
-//! What is known about a server once the call is over: the autopsy an envelope carries.
+//! What is known about a server after the call, for the envelope.
 
 use std::fmt;
 
@@ -6,34 +6,34 @@ use nix::sys::signal::Signal;
 
 use crate::task::Timings;
 
-/// Everything here is free of the secrets named in the server's spec.
+/// The texts contain no secrets of the server's spec.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerReport {
-    /// None while it still runs, or if its end could not be read.
+    /// None while the server runs, or if its status could not be read.
     pub(crate) exit_status: Option<ExitDescription>,
     pub(crate) parting: Parting,
-    /// The last 8 KiB it wrote to stderr, invalid UTF-8 replaced.
+    /// The last 8 KiB of stderr. Invalid UTF-8 is replaced.
     pub(crate) stderr_tail: String,
     pub(crate) stderr_bytes: u64,
     pub(crate) stdout_noise: Noise,
     /// The negotiated version, such as `2025-11-25`.
     pub(crate) protocol: Option<String>,
     pub(crate) server_info: Option<(String, String)>,
-    /// What it asked for while it was called (elicitation, sampling); we refused.
+    /// What it asked for during the call (elicitation, sampling). It was refused.
     pub(crate) asked: Option<String>,
     pub(crate) timings: Timings,
     pub(crate) killed: Vec<Killed>,
 }
 
-/// Whether a server ends when it is told to, by the end of its stdin (MCP, Lifecycle).
+/// Whether a server ends when its stdin is closed (MCP, Lifecycle).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Parting {
-    /// It has not been told yet.
+    /// Its stdin is open.
     #[default]
     None,
     /// Within its grace, by itself.
     Itself,
-    /// Only when it was signalled.
+    /// Only after a signal.
     Helped,
 }
 
@@ -55,15 +55,15 @@ impl fmt::Display for ExitDescription {
     }
 }
 
-/// Lines on stdout that were no messages of the protocol.
+/// Lines on stdout that were no MCP messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Noise {
     pub(crate) lines: u64,
-    /// The first 2 KiB of them.
+    /// Their first 2 KiB.
     pub(crate) sample: String,
 }
 
-/// A process that outlived the server's own.
+/// A process that the server left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Killed {
     pub(crate) pid: i32,

@@ -116,7 +116,7 @@ impl ToolCall {
     }
 }
 
-/// A `notifications/progress` for our call. Some are left out when they come faster than we look.
+/// A `notifications/progress` for the call. Some are skipped if they arrive faster than they are read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Progress {
     /// How much is done, in the server's own units.

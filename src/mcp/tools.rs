@@ -1,4 +1,4 @@
-//! What a server says of its tools: `tools/list`, page by page.
+//! The tools of a server: `tools/list`, page by page.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
@@ -12,16 +12,17 @@ use super::{
     session::Session,
 };
 use crate::task::Pin;
-/// A server with more pages of tools than this repeats itself.
-const MAX_PAGES: usize = 100;
-/// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
-const ALIKE: f64 = 0.75;
-const MAX_NEAR: usize = 3;
 
-/// How long a name may be that is offered instead.
+/// A server with more pages of tools than this is assumed to repeat them.
+const MAX_PAGES: usize = 100;
+/// How similar a name must be to be proposed (Jaro–Winkler).
+const ALIKE: f64 = 0.75;
+/// How many names are proposed.
+const MAX_NEAR: usize = 3;
+/// The bytes of a name that is proposed.
 const MAX_NAME: usize = 200;
 
-/// One page of `tools/list`, as far as we read it.
+/// One page of `tools/list`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {
@@ -49,8 +50,8 @@ pub(crate) struct ToolListing {
     meta: Option<Value>,
 }
 
-/// The key of a tool's `_meta` under which it names the programs it starts, as the built-in servers
-/// do: strings, to be found on the server's `PATH`.
+/// The key of a tool's `_meta` that lists the programs that the tool starts from the server's `PATH`. The built-in
+/// servers use it.
 const PROGRAMS: &str = "oneact/programs";
 
 impl ToolListing {
@@ -69,7 +70,7 @@ impl ToolListing {
     }
 }
 
-/// What the server says its tool does to the world. Hints, no promises.
+/// What the server says about the effects of its tool (MCP, ToolAnnotations). These are hints, not promises.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(crate) struct Hints {
     #[serde(rename = "readOnlyHint")]
@@ -94,7 +95,7 @@ pub(super) async fn all(session: &mut Session) -> Result<Vec<ToolListing>, CallE
     Ok(tools)
 }
 
-/// The tool of that name, from the first page that lists it. Of the others only the names are read.
+/// The tool of that name, from the first page that lists it. Only the names of the other tools are read.
 pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListing, CallError> {
     let mut pages = Pages::new(session);
     let mut available = Vec::new();
@@ -118,10 +119,10 @@ pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListin
     })
 }
 
-/// The pages of a list, one after the other.
+/// The pages of a list, in order.
 struct Pages<'a> {
     session: &'a mut Session,
-    /// The parameters that ask for the next one.
+    /// The parameters that request the next page.
     next: Option<Map<String, Value>>,
     count: usize,
     bytes: usize,
@@ -183,7 +184,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The names most like `wanted`, the likest first.
+/// The names that are most similar to `wanted`, the most similar first.
 pub(crate) fn near(wanted: &str, available: &[String]) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let short = available.iter().filter(|name| name.len() <= MAX_NAME);

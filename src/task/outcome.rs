@@ -146,18 +146,19 @@ pub struct LedgerRef {
     pub entry_hash: String,
 }
 
-/// Whether the run may have changed anything, which decides whether it may be repeated.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// Whether the run may have changed anything, which decides whether it may be repeated. Of several calls, the greatest
+/// effect counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// No tool was called and no file changed, or all changes were undone.
     #[default]
     None,
+    /// A call was answered, or files were changed.
+    Done,
     /// A call was sent and not answered, or was answered with a question. The protocol does not say what a tool
     /// may do before it asks for input (2026-07-28, Multi Round-Trip Requests).
     Unknown,
-    /// A call was answered, or files were changed.
-    Done,
 }
 
 /// The last phase that the run reached.

@@ -146,7 +146,7 @@ const fn bad_asset(fault: &'static str, says: &'static str) -> Row {
 
 /// A file that its server may not name.
 const fn not_its_place() -> Row {
-    let says = "where its server may name no files";
+    let says = "where its server may not name files";
     failed(ASSET, 1, "output_missing", "done", says)
 }
 
@@ -238,18 +238,18 @@ rows! { MODES:
     closes_its_stdin: not_ready("not ready after 1 s");
     never_listens: not_ready("not ready after 1 s");
     stops_itself: not_ready("not ready after 1 s");
-    prints_without_end_at_its_start: not_ready_but_loud("no message of MCP, first: Loading weights");
+    prints_without_end_at_its_start: not_ready_but_loud("no MCP message: Loading weights");
     boots_slowly: done();
     prints_a_banner: noisy(5);
     fills_stderr_at_its_start: done();
 
     // The handshake.
     never_answers_initialize: not_ready("not ready after 1 s");
-    frames_like_a_language_server: not_ready_but_loud("first: Content-Length: ");
+    frames_like_a_language_server: not_ready_but_loud("no MCP message: Content-Length: ");
     answers_initialize_with_another_id: wrong(CALLED, "none", "broke the protocol in its answer to `initialize`");
     answers_initialize_with_null: wrong(CALLED, "none", "its `result` is null");
-    answers_initialize_with_a_list: wrong(CALLED, "none", "its `result` is not one of a handshake: [");
-    names_a_number_as_its_version: wrong(CALLED, "none", "its `result` is not one of a handshake: {");
+    answers_initialize_with_a_list: wrong(CALLED, "none", "its `result` is no handshake result: [");
+    names_a_number_as_its_version: wrong(CALLED, "none", "its `result` is no handshake result: {");
     names_a_version_of_the_future: wrong(CALLED, "none", "it wants `2099-01-01`");
     refuses_both_eras: wrong(CALLED, "none", "the database is down");
     dies_of_discovery: unreachable("none", "exit code 6 before it was ready");
@@ -301,9 +301,9 @@ rows! { MODES:
     asks_and_listens_without_end: wrong(CALLED, "unknown", "more than 10000 requests");
     complains_without_end: late("unknown", "idle limit of 0.4 s");
     answers_somebody_else: late("unknown", "idle limit of 0.4 s");
-    answers_in_a_batch: late("unknown", "no message of MCP, first: [{");
-    answers_in_several_lines: late("unknown", "no message of MCP, first: {");
-    answers_in_utf_16: late("unknown", "no message of MCP");
+    answers_in_a_batch: late("unknown", "no MCP message: [{");
+    answers_in_several_lines: late("unknown", "no MCP message: {");
+    answers_in_utf_16: late("unknown", "no MCP message");
     ends_no_line: late("unknown", "idle limit of 0.4 s");
     exits_when_called: unreachable("unknown", "exit code 4 during `tools/call` (stderr: fatal: the model is missing)");
     exits_well_when_called: unreachable("unknown", "exit code 0 during `tools/call`");
@@ -323,11 +323,11 @@ rows! { MODES:
     answers_nothing: wrong(CALLED, "unknown", "neither `result` nor `error`");
     answers_an_empty_object: failed(CALLED, 75, "output_missing", "done", "holds no result");
     answers_content_that_is_text: wrong(CALLED, "unknown", "its `result` is no tool result");
-    answers_with_a_word_as_its_error: wrong(CALLED, "unknown", "its `error` is not one");
-    answers_with_a_word_as_its_code: wrong(CALLED, "unknown", "its `error` is not one");
+    answers_with_a_word_as_its_error: wrong(CALLED, "unknown", "its `error` is no JSON-RPC error");
+    answers_with_a_word_as_its_code: wrong(CALLED, "unknown", "its `error` is no JSON-RPC error");
     answers_two_results: wrong(CALLED, "unknown", "duplicate field `result`");
     answers_too_deep: wrong(CALLED, "unknown", "recursion limit exceeded");
-    makes_a_task_of_it: wrong(CALLED, "unknown", "`task` is no kind of result");
+    makes_a_task_of_it: wrong(CALLED, "unknown", "its `resultType` is `task`");
     asks_for_input_unbidden: failed(CALLED, 3, "input_required", "unknown", "Your name?");
     asks_while_it_is_called: failed(CALLED, 1, "input_required", "done", "Your name?");
     fails_and_says_so: wrong(CALLED, "done", "cannot open the file");

@@ -140,7 +140,7 @@ fn a_capability_that_was_not_declared_is_told_with_what_to_do() {
             Caller::Answers,
             "its `protocol` to `modern`",
         ),
-        (modern, both, Caller::Silent, "never declares: `sampling`"),
+        (modern, both, Caller::Silent, "does not have: `sampling`"),
         (modern, "7", Caller::Silent, "does not name"),
     ] {
         let mut stage = Stage::new("lacks_capability").speaking(protocol);
