@@ -126,12 +126,12 @@ impl From<StoreError> for Failure {
 }
 
 /// The failure of a job after a step that must not happen twice. It names the step and is not recoverable.
-pub(super) fn not_again(step: &Step, why: &str, failure: Failure) -> Failure {
+pub(super) fn not_again(step: &Step, why: &str, failure: &Failure) -> Failure {
     let message = failure.message.trim_end_matches('.');
     Failure {
         message: format!("{message}. {} {why}", step.entry.id),
         recoverable: false,
-        ..failure
+        ..*failure
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let (verdict, told) = verdict(entry, result, hidden, context);
+    let verdict = verdict(entry, result, (hidden, context), &mut outcome.effect);
     if sent {
         outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
@@ -125,14 +125,6 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise.
-            // An error that was not read whole may tell of that, too.
-            if outcome.effect == Effect::Done
-                && entry.repeatable == Repeatable::Once
-                && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
-            {
-                outcome.effect = Effect::Unknown;
-            }
             let failure = match &seen.asked {
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
@@ -155,32 +147,36 @@ pub(super) fn run(
     }
 }
 
-/// A good answer with its document; or why the call failed, with everything that was said about it, unless that was
-/// too long to be read.
+/// A good answer with its document, or why the call failed. `effect` becomes unknown if the failure leaves open whether a
+/// once-only call happened.
 fn verdict(
     entry: &Entry,
     result: Result<ToolAnswer, CallError>,
-    hidden: &Hidden,
-    context: &Context<'_>,
-) -> (
-    Result<(ToolAnswer, Option<Document>), judge::Judged>,
-    Option<String>,
-) {
-    let answer = match result {
-        Ok(answer) => answer,
-        Err(error) => {
-            let told = failure::all_words(&error);
-            return (Err(failed_call(entry, &error, hidden, context)), told);
+    (hidden, context): (&Hidden, &Context<'_>),
+    effect: &mut Effect,
+) -> Result<(ToolAnswer, Option<Document>), judge::Judged> {
+    let (judged, told) = match result {
+        Ok(answer) => {
+            let document = Document::of(&answer);
+            match judge::judge(entry, &answer, document.as_ref(), hidden) {
+                Ok(()) => return Ok((answer, document)),
+                Err(judged) => (judged, Some(judge::all_words(&answer, document.as_ref()))),
+            }
         }
+        Err(error) => (
+            failed_call(entry, &error, hidden, context),
+            failure::all_words(&error),
+        ),
     };
-    let document = Document::of(&answer);
-    match judge::judge(entry, &answer, document.as_ref(), hidden) {
-        Ok(()) => (Ok((answer, document)), None),
-        Err(judged) => {
-            let told = judge::all_words(&answer, document.as_ref());
-            (Err(judged), Some(told))
-        }
+    // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise. An error
+    // that was not read whole may also tell of that.
+    if *effect == Effect::Done
+        && entry.repeatable == Repeatable::Once
+        && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
+    {
+        *effect = Effect::Unknown;
     }
+    Err(judged)
 }
 
 fn call(
