@@ -72,14 +72,21 @@ pub(crate) struct Context<'a> {
     pub(crate) session_id: &'a str,
     pub(crate) task_id: &'a str,
     pub(crate) operation_id: &'a str,
-    /// When the run began. `budget` is the longest time that it may take.
+    /// When the run began.
     pub(crate) begun: Moment,
-    pub(crate) budget: Option<Duration>,
+    pub(crate) limits: Limits,
     pub(crate) watch: Watch<'a>,
     /// The files and directories of oneact, as the settings place them. No plan may change them.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
     /// Records what may have happened so far.
     pub(crate) course: &'a Course,
+}
+
+/// The limits that the operator sets for a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// The longest time that the run may take.
+    pub budget: Option<Duration>,
 }
 
 /// Shows the progress of a tool to a person.
@@ -159,9 +166,14 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
-        command: launch.argv.clone(),
-        cwd: launch.cwd.to_string(),
-        environment: launch.env.iter().map(|(name, _)| name.clone()).collect(),
+        command: launch.program.argv.clone(),
+        cwd: launch.program.cwd.to_string(),
+        environment: launch
+            .program
+            .env
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
         parameters: Hidden::new(step, launch).parameters(step),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),
@@ -177,7 +189,10 @@ impl Context<'_> {
             let message = format!("cancelled by {}; nothing was stored", interrupt.name());
             return Some(Failure::new(Fault::Cancelled, message));
         }
-        let budget = self.budget.filter(|budget| self.begun.passed() > *budget)?;
+        let budget = self
+            .limits
+            .budget
+            .filter(|budget| self.begun.passed() > *budget)?;
         let message = format!("the run took longer than the {budget:?} it was given (--timeout)");
         Some(Failure::new(Fault::ToolTimeout, message))
     }

@@ -11,8 +11,6 @@ mod answer;
 mod prepare;
 mod recover;
 
-use std::time::Duration;
-
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -30,7 +28,7 @@ use crate::{
 use prepare::{prepare, scratch_name};
 
 pub use crate::{
-    executor::{Seen, Watch},
+    executor::{Limits, Seen, Watch},
     record::Project,
     task::Reuse,
 };
@@ -45,7 +43,7 @@ pub struct Settings {
     /// The preview hash that the run of a plan must match.
     pub expect: Option<String>,
     pub reply: Reply,
-    pub budget: Option<Duration>,
+    pub limits: Limits,
     pub reuse: Reuse,
     /// The profile of the catalog that the operator chose.
     pub profile: Option<String>,
@@ -79,7 +77,7 @@ impl Settings {
             mode: Mode::Run,
             expect: None,
             reply: Reply::Adl,
-            budget: None,
+            limits: Limits::default(),
             reuse: Reuse::Allowed,
             profile: None,
         }
@@ -190,7 +188,7 @@ fn work(
         task_id: &received.task_id,
         operation_id: operation.as_str(),
         begun: *begun,
-        budget: settings.budget,
+        limits: settings.limits,
         watch,
         own: &|| project.own_files(),
         course,

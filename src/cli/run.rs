@@ -37,7 +37,7 @@ pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> 
         Ok(settings) => {
             let input = match file {
                 Some(path) if path != "-" => stdin::read_file(path),
-                Some(_) | None => stdin::read(&host, begun, settings.budget),
+                Some(_) | None => stdin::read(&host, begun, settings.limits.budget),
             };
             answer(input, settings, begun, host)
         }

@@ -8,7 +8,7 @@ use jiff::Zoned;
 
 use crate::{
     host,
-    perform::{Mode, Project, Reply, Reuse, Settings},
+    perform::{Limits, Mode, Project, Reply, Reuse, Settings},
     task::duration_or_seconds,
 };
 
@@ -77,7 +77,9 @@ impl RunArgs {
             } else {
                 Mode::Run
             },
-            budget: self.timeout,
+            limits: Limits {
+                budget: self.timeout,
+            },
             expect: self.expect.clone(),
             reply: self.reply,
             reuse: if self.no_reuse {

@@ -11,9 +11,9 @@ const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
 
 /// The path of the program, or a finding that says why there is none.
 pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
-    let program = spec.argv.first().map_or("", String::as_str);
+    let program = spec.program.argv.first().map_or("", String::as_str);
     let (mut found, shown) = if program.contains('/') {
-        let path = spec.cwd.join(program);
+        let path = spec.program.cwd.join(program);
         let shown = format!("{program} does not exist (oneact looked for {path})");
         (vec![path], shown)
     } else {
@@ -51,14 +51,14 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
 
 /// The server's `PATH`; empty if it has none.
 pub(super) fn search_path(spec: &ServerSpec) -> &str {
-    let path = spec.env.iter().find(|(name, _)| name == "PATH");
+    let path = spec.program.env.iter().find(|(name, _)| name == "PATH");
     path.map_or("", |(_, value)| value.as_str())
 }
 
 /// The paths that `PATH` gives for a program's name, in the order of the search.
 fn candidates(spec: &ServerSpec, program: &str) -> impl Iterator<Item = Utf8PathBuf> {
     let dirs = search_path(spec).split(':');
-    dirs.map(move |dir| spec.cwd.join(dir).join(program))
+    dirs.map(move |dir| spec.program.cwd.join(dir).join(program))
 }
 
 /// Whether the server finds a program by its name.
@@ -68,14 +68,18 @@ pub(super) fn finds(spec: &ServerSpec, program: &str) -> bool {
 
 /// The runner's name, if the server is started through one.
 pub(super) fn runner(spec: &ServerSpec) -> Option<String> {
-    let program = Utf8Path::new(spec.argv.first()?).file_name()?;
+    let program = Utf8Path::new(spec.program.argv.first()?).file_name()?;
     RUNNERS.contains(&program).then(|| program.to_owned())
 }
 
 /// A shell command that starts the server as oneact does, except for the environment.
 pub(super) fn by_hand(spec: &ServerSpec) -> String {
-    let words: Vec<String> = spec.argv.iter().map(|word| quoted(word)).collect();
-    format!("cd {} && {}", quoted(spec.cwd.as_str()), words.join(" "))
+    let words: Vec<String> = spec.program.argv.iter().map(|word| quoted(word)).collect();
+    format!(
+        "cd {} && {}",
+        quoted(spec.program.cwd.as_str()),
+        words.join(" ")
+    )
 }
 
 /// A word, quoted for a POSIX shell.

@@ -118,11 +118,11 @@ impl Doctor<'_> {
                 return None;
             }
         };
-        if !spec.cwd.is_dir() {
+        if !spec.program.cwd.is_dir() {
             self.note(Finding::problem(
                 about,
                 Kind::DirectoryMissing,
-                format!("its working directory {} does not exist", spec.cwd),
+                format!("its working directory {} does not exist", spec.program.cwd),
                 format!("create it, or correct `cwd` in {entry}"),
             ));
             return None;
@@ -267,7 +267,7 @@ impl Doctor<'_> {
         let info = report.server_info.as_ref();
         self.diagnosis.servers.push(ServerFacts {
             name: spec.name.clone(),
-            command: spec.argv.iter().map(|word| shown(word)).collect(),
+            command: spec.program.argv.iter().map(|word| shown(word)).collect(),
             program: program.to_owned(),
             ready_after_ms: seen.ready_after.map(|time| time.as_millis()),
             protocol: report.protocol.as_deref().map(shown),

@@ -79,7 +79,7 @@ impl<'a> Context<'a> {
             task_id: self.task_id,
             operation_id: self.operation_id,
             begun: self.begun,
-            budget: self.budget,
+            budget: self.limits.budget,
             own: self.own,
             course: self.course,
         }

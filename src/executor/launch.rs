@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     catalog::{PrivateNetwork, Server},
-    host,
+    host::{self, Program},
     mcp::{Caller, ServerSpec},
     task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
@@ -70,10 +70,12 @@ pub(crate) fn launch(
     }
     Ok(ServerSpec {
         name: server.name.clone(),
-        argv,
-        // `components` removes `.` from the path.
-        cwd: root.join(&server.cwd).components().collect(),
-        env,
+        program: Program {
+            argv,
+            // `components` removes `.` from the path.
+            cwd: root.join(&server.cwd).components().collect(),
+            env,
+        },
         secrets: Secrets::new(secrets),
         protocol: server.protocol,
         memory: None,

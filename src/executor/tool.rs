@@ -187,6 +187,7 @@ fn call(
     Servers { before, after }: Servers<'_>,
 ) -> CallEnd {
     let left = context
+        .limits
         .budget
         .map(|budget| budget.saturating_sub(context.begun.passed()));
     let total = left.map_or(step.timeout_max, |left| left.min(step.timeout_max));
@@ -215,7 +216,7 @@ fn call(
             step.entry.timeout_from.to_string()
         }
     );
-    let command = hidden.text(&launch.argv.join(" "));
+    let command = hidden.text(&launch.program.argv.join(" "));
     tracing::info!("Server {} is started: {command}", step.server.name);
     let server = ServerSpec {
         caller: match step.input {
@@ -306,6 +307,7 @@ fn failed_call(
         CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
     );
     let spent = context
+        .limits
         .budget
         .filter(|budget| late && context.begun.passed() >= *budget);
     // The message names the budget, because the time that was left differs between runs.

@@ -6,17 +6,18 @@ use std::{
     process::{Command, Stdio},
 };
 
+use camino::Utf8PathBuf;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// A program to start.
-#[derive(Debug, Clone, Copy)]
-pub struct Program<'a> {
-    /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`.
-    pub argv: &'a [String],
-    /// The whole environment of the program.
-    pub env: &'a [(String, String)],
-    /// The working directory of the program.
-    pub directory: &'a str,
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`, one with a slash is
+    /// taken relative to `cwd`.
+    pub argv: Vec<String>,
+    pub cwd: Utf8PathBuf,
+    /// The whole environment of the program: nothing of ours is inherited.
+    pub env: Vec<(String, String)>,
 }
 
 /// A started program. It leads its own process group and has pipes for its standard streams. The caller must wait
@@ -30,14 +31,14 @@ pub struct Spawned {
 }
 
 /// Starts the program. The kernel kills it when the calling *thread* ends.
-pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
+pub fn spawn(program: &Program) -> io::Result<Spawned> {
     let (name, arguments) = program.argv.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(name);
     command
         .args(arguments)
         .env_clear()
         .envs(program.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(program.directory)
+        .current_dir(&program.cwd)
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

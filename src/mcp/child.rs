@@ -19,7 +19,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
-use crate::host::{Host, Moment, Program, spawn};
+use crate::host::{Host, Moment, spawn};
 
 /// How often the end of the server is looked for if the system has no pidfds.
 const POLL: Duration = Duration::from_millis(5);
@@ -59,7 +59,7 @@ struct Reaped {
 impl Started {
     pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let began = host.moment();
-        let Some(program) = spec.argv.first() else {
+        let Some(program) = spec.program.argv.first() else {
             let reason = "its `command` is empty".to_owned();
             return Err(CallError::NotFound {
                 server: spec.name.clone(),
@@ -67,13 +67,9 @@ impl Started {
                 reason,
             });
         };
-        let adopted = Adopted::from_now_on(&spec.env).map_err(failed(spec, "adopt orphans"))?;
-        let spawned = spawn(Program {
-            argv: &spec.argv,
-            env: &spec.env,
-            directory: spec.cwd.as_str(),
-        })
-        .map_err(|source| not_started(spec, program, source))?;
+        let adopted =
+            Adopted::from_now_on(&spec.program.env).map_err(failed(spec, "adopt orphans"))?;
+        let spawned = spawn(&spec.program).map_err(|source| not_started(spec, program, source))?;
         adopted::started(spawned.pid);
         Ok(Self {
             child: Child {
@@ -211,9 +207,9 @@ fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError
         io::ErrorKind::NotFound
         | io::ErrorKind::PermissionDenied
         | io::ErrorKind::NotADirectory
-            if !spec.cwd.is_dir() =>
+            if !spec.program.cwd.is_dir() =>
         {
-            format!("its working directory {} is not there", spec.cwd)
+            format!("its working directory {} is not there", spec.program.cwd)
         }
         io::ErrorKind::NotFound => "no such program (or its `#!` line names none)".to_owned(),
         io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),

@@ -93,11 +93,16 @@ fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
 /// A name that identifies how a server is started: its argv, its directory, and the names in its environment. The
 /// values are left out, because they are secrets and change.
 fn configuration(spec: &ServerSpec) -> String {
-    let mut names: Vec<&str> = spec.env.iter().map(|(name, _)| name.as_str()).collect();
+    let mut names: Vec<&str> = spec
+        .program
+        .env
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
     names.sort_unstable();
-    let argv = spec.argv.iter().map(String::as_str);
+    let argv = spec.program.argv.iter().map(String::as_str);
     // No word contains a NUL, so different lists never give the same text.
-    let words = argv.chain(["", spec.cwd.as_str(), ""]).chain(names);
+    let words = argv.chain(["", spec.program.cwd.as_str(), ""]).chain(names);
     let text: Vec<&str> = words.flat_map(|word| [word, "\0"]).collect();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.concat().as_bytes())
         .simple()

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
+use crate::host::Program;
 use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, Secrets};
 
 /// How to start a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
@@ -12,11 +13,7 @@ use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, Secrets};
 pub(crate) struct ServerSpec {
     /// Its name in the catalog, for error texts.
     pub(crate) name: String,
-    /// Program and arguments. A program without a slash is searched in the `PATH` of `env`. A path is relative to `cwd`.
-    pub(crate) argv: Vec<String>,
-    pub(crate) cwd: Utf8PathBuf,
-    /// The whole environment of the server. It inherits nothing.
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) program: Program,
     /// Values that are redacted in stderr, noise samples and errors before these leave this room.
     pub(crate) secrets: Secrets,
     pub(crate) protocol: Protocol,
@@ -35,8 +32,8 @@ impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerSpec")
             .field("name", &self.name)
-            .field("program", &self.argv.first())
-            .field("cwd", &self.cwd)
+            .field("program", &self.program.argv.first())
+            .field("cwd", &self.program.cwd)
             .field("protocol", &self.protocol)
             .finish_non_exhaustive()
     }
@@ -50,9 +47,7 @@ impl ServerSpec {
     /// they are redacted in everything that the server says.
     pub(super) fn starts_as(&self, other: &Self) -> bool {
         self.name == other.name
-            && self.argv == other.argv
-            && self.cwd == other.cwd
-            && self.env == other.env
+            && self.program == other.program
             && self.secrets == other.secrets
             && self.protocol == other.protocol
             && self.caller == other.caller

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    host::Interrupts,
+    host::{Interrupts, Program},
     task::{OutputSchema, Protocol, Repeatable, Secrets, Timings},
 };
 
@@ -58,13 +58,15 @@ impl Stage {
         Self {
             server: ServerSpec {
                 name: "misbehaving".to_owned(),
-                argv: vec!["python3".to_owned(), script, mode.to_owned()],
-                cwd: folder.to_owned(),
-                env: vec![
-                    variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
-                    variable("RECEIVED", folder.join("received").as_str()),
-                    variable("PIDS", folder.join("pids").as_str()),
-                ],
+                program: Program {
+                    argv: vec!["python3".to_owned(), script, mode.to_owned()],
+                    cwd: folder.to_owned(),
+                    env: vec![
+                        variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
+                        variable("RECEIVED", folder.join("received").as_str()),
+                        variable("PIDS", folder.join("pids").as_str()),
+                    ],
+                },
                 secrets: Secrets::new([SECRET.to_owned()]),
                 protocol: Protocol::Legacy,
                 memory: None,

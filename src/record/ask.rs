@@ -36,6 +36,7 @@ pub(super) fn of<'a>(
     };
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
+        .limits
         .budget
         .map_or(what.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);

@@ -10,10 +10,10 @@ use super::*;
 fn said(argv: &[&str], env: &[(&str, &str)], directory: &Path) -> io::Result<String> {
     let argv: Vec<String> = argv.iter().map(|&text| text.to_owned()).collect();
     let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-    let spawned = spawn(Program {
-        argv: &argv,
-        env: &env.iter().map(owned).collect::<Vec<_>>(),
-        directory: directory.to_str().unwrap(),
+    let spawned = spawn(&Program {
+        argv,
+        cwd: directory.to_str().unwrap().into(),
+        env: env.iter().map(owned).collect(),
     })?;
     drop(spawned.stdin);
     let mut text = String::new();

@@ -13,13 +13,17 @@ impl Runs {
     fn new() -> Self {
         let mut stage = Stage::new("era").speaking(Protocol::Auto);
         stage.server.memory = Some(stage.folder.join("servers"));
-        stage.server.env.push(("ERA".to_owned(), String::new()));
+        stage
+            .server
+            .program
+            .env
+            .push(("ERA".to_owned(), String::new()));
         Self { stage, before: 0 }
     }
 
     /// One run with the server in that era: how it ended, and the methods the server got.
     fn run(&mut self, era: &str) -> (CallEnd, Vec<String>) {
-        self.stage.server.env.last_mut().unwrap().1 = era.to_owned();
+        self.stage.server.program.env.last_mut().unwrap().1 = era.to_owned();
         let end = self.stage.run();
         let methods = self.stage.methods().split_off(self.before);
         self.before += methods.len();
@@ -201,15 +205,16 @@ fn another_way_to_start_a_server_is_another_server_and_another_value_is_not() {
     let mut runs = Runs::new();
     runs.stage
         .server
+        .program
         .env
         .insert(0, ("TOKEN".to_owned(), SECRET.to_owned()));
     runs.good("modern");
     let name = runs.note();
     assert!(!runs.noted().contains(SECRET));
-    runs.stage.server.env[0].1 = "another".to_owned();
+    runs.stage.server.program.env[0].1 = "another".to_owned();
     assert_eq!(runs.good("modern"), ["tools/call"]);
     assert_eq!(runs.note(), name);
-    runs.stage.server.env[0].0 = "KEY".to_owned();
+    runs.stage.server.program.env[0].0 = "KEY".to_owned();
     assert_eq!(runs.good("modern").len(), 3);
 }
 
