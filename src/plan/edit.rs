@@ -8,21 +8,69 @@ mod draft;
 mod json;
 mod path;
 mod pattern;
+mod schema;
 mod text;
 mod yaml;
 
 pub(crate) use draft::Draft;
+pub(crate) use json::JsonEdit;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern};
+pub(crate) use schema::{schema_update, value_of};
 pub(crate) use text::Position;
 
 use serde_json::Value;
 
-use super::model::Edit;
 use crate::task::{Failure, Fault, RelPath};
 
 use json::Grammar;
 use text::Text;
+
+/// A change inside a file (001 §A.1).
+#[derive(Debug)]
+pub(crate) enum Edit {
+    TextReplace {
+        pattern: Pattern,
+        replacement: String,
+        count: Count,
+    },
+    /// The content becomes line `line`, counted from 1; one past the last appends.
+    LineInsert {
+        line: u64,
+        content: String,
+    },
+    /// Lines `first` to `last`, both included, counted from 1.
+    LineDelete {
+        first: u64,
+        last: u64,
+    },
+    Json {
+        path: JsonPath,
+        edit: JsonEdit,
+    },
+    YamlUpdate {
+        path: JsonPath,
+        /// Which document of the file, counted from 1; the only one that has the path, if none is named.
+        document: Option<u64>,
+        value: Value,
+    },
+}
+
+impl Edit {
+    /// The language of the document, if such an edit can be made in a file of that name; none of an edit of
+    /// text.
+    fn language(&self, name: &RelPath) -> Option<Language> {
+        let language = match self {
+            Self::Json { .. } => Language::Json,
+            Self::YamlUpdate { .. } => Language::Yaml,
+            Self::TextReplace { .. } | Self::LineInsert { .. } | Self::LineDelete { .. } => {
+                return None;
+            }
+        };
+        let named = Language::of(name).unwrap_or(language);
+        (named == language).then_some(language)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edited {
@@ -249,13 +297,13 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
-        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } | Edit::JsonRemove { .. } => {
+        Edit::Json { path, edit } => {
             let instead = match edit {
-                Edit::JsonRemove { .. } => "use line_delete or text_replace",
-                _ => "use yaml_update",
+                JsonEdit::Remove { .. } => "use line_delete or text_replace",
+                JsonEdit::Add { .. } | JsonEdit::Update { .. } => "use yaml_update",
             };
             must_not_be(Language::Yaml, name, instead)?;
-            return json::edit(text, edit, budget);
+            return json::edit(text, path, edit, budget);
         }
         Edit::YamlUpdate {
             path,
@@ -349,80 +397,6 @@ pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<
         Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
         Language::Yaml => yaml::check(Text::read(bytes)?, &FREE),
     }
-}
-
-/// The document in a file, read strictly (R-001-162). A file that is no YAML by its name is read as
-/// JSON.
-pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError> {
-    value(Language::of(name).unwrap_or(Language::Json), bytes)
-}
-
-/// The document in these bytes, read strictly, to be held against a schema.
-fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
-    if bytes.len() > MAX_READ {
-        return Err(EditError::Unfit(format!(
-            "the document has {} bytes, and at most {MAX_READ} are held against a schema",
-            bytes.len()
-        )));
-    }
-    let text = Text::read(bytes)?;
-    match language {
-        Language::Json => json::value(text),
-        Language::Yaml => yaml::value(text),
-    }
-}
-
-/// Makes one edit of a schema. What was a valid JSON Schema before must be one afterwards. A document
-/// of another kind, which no meta-schema of the known drafts accepts, only keeps its syntax; the
-/// answer says so. Nothing is fetched.
-pub(crate) fn schema_update(
-    change: &Edit,
-    name: &RelPath,
-    before: &[u8],
-    last_whole: &[u8],
-    budget: &Budget<'_>,
-) -> Result<Edited, EditError> {
-    let language = Language::of(name).ok_or_else(|| {
-        EditError::Unfit(
-            "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
-        )
-    })?;
-    let was = value(language, last_whole).map(|schema| problem(&schema));
-    let edited = edit(change, name, before, last_whole, budget)?;
-    let is = match value(language, &edited.bytes) {
-        Ok(schema) => problem(&schema),
-        Err(error) => {
-            let broken = Some(error.after());
-            return Ok(Edited { broken, ..edited });
-        }
-    };
-    Ok(match (was, is) {
-        (_, None) => edited,
-        (Ok(None), Some(problem)) => Edited {
-            broken: Some(EditError::SchemaInvalid { problem }),
-            ..edited
-        },
-        (Ok(Some(_)) | Err(_), Some(_)) => Edited {
-            said: format!(
-                "{} (checked as {language} only: it was no JSON Schema before)",
-                edited.said
-            ),
-            ..edited
-        },
-    })
-}
-
-/// What makes it no JSON Schema of the draft it names (of 2020-12, if it names none).
-fn problem(schema: &Value) -> Option<String> {
-    let checked = jsonschema::meta::options().validate(schema);
-    checked.err().map(|error| {
-        let place = error.instance_path().to_string();
-        if place.is_empty() {
-            error.to_string()
-        } else {
-            format!("{error} at {place}")
-        }
-    })
 }
 
 #[cfg(test)]

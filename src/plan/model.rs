@@ -7,10 +7,7 @@ use serde_json::Value;
 
 use crate::task::{ActionType, RelPath, Risk};
 
-use super::{
-    edit::{Count, JsonPath, Pattern},
-    limits::Limits,
-};
+use super::{edit::Edit, limits::Limits};
 
 /// A validated plan (001 §3.3) with what it may touch.
 #[derive(Debug)]
@@ -77,45 +74,6 @@ impl Operation {
             Self::SchemaUpdate(_) => ActionType::SchemaUpdate,
         }
     }
-}
-
-/// A change inside a file (001 §A.1).
-#[derive(Debug)]
-pub(crate) enum Edit {
-    TextReplace {
-        pattern: Pattern,
-        replacement: String,
-        count: Count,
-    },
-    /// The content becomes line `line`, counted from 1; one past the last appends.
-    LineInsert {
-        line: u64,
-        content: String,
-    },
-    /// Lines `first` to `last`, both included, counted from 1.
-    LineDelete {
-        first: u64,
-        last: u64,
-    },
-    JsonAdd {
-        path: JsonPath,
-        key: String,
-        value: Value,
-    },
-    JsonRemove {
-        path: JsonPath,
-        key: String,
-    },
-    JsonUpdate {
-        path: JsonPath,
-        value: Value,
-    },
-    YamlUpdate {
-        path: JsonPath,
-        /// Which document of the file, counted from 1; the only one that has the path, if none is named.
-        document: Option<u64>,
-        value: Value,
-    },
 }
 
 /// 001 §4.2's operations.

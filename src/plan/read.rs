@@ -29,7 +29,7 @@ use super::{
 };
 
 use self::{
-    fields::{Found, Shape, quoted},
+    fields::{Found, LIST, OBJECT, TEXT, quoted},
     findings::{Findings, Subject},
     instructions::{Asked, Config},
     rules::Files,
@@ -151,25 +151,25 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     };
     action::id(&mut fields, "plan_id", "a name for the plan");
     let mut document = Document::default();
-    let list = fields.need("action_plan", "the array of actions");
-    if let Some(items) = list.and_then(|list| list.list()) {
+    let items = fields.required("action_plan", "the array of actions", Found::list);
+    if let Some(items) = items {
         document.actions = actions(items, files, findings);
     }
     findings.about(Subject::default());
-    if let Some(inner) = fields.inner("execution_instructions") {
+    if let Some(inner) = fields.optional("execution_instructions", Found::fields) {
         document.asked = Asked::read(inner);
     }
     // The envelope has read it already.
     fields.get("protocol_validation");
     fields.descriptive(&[
-        ("version", Shape::Text),
-        ("created_at", Shape::Text),
-        ("inspector_version", Shape::Text),
-        ("task_summary", Shape::Text),
-        ("context_files_used", Shape::List),
-        ("decisions", Shape::List),
-        ("task_decomposition", Shape::List),
-        ("risk_assessment", Shape::Object),
+        ("version", TEXT),
+        ("created_at", TEXT),
+        ("inspector_version", TEXT),
+        ("task_summary", TEXT),
+        ("context_files_used", LIST),
+        ("decisions", LIST),
+        ("task_decomposition", LIST),
+        ("risk_assessment", OBJECT),
     ]);
     fields.finish();
     document

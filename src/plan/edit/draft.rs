@@ -1,9 +1,9 @@
 //! Several edits of one document that are judged by their common result: it is read once before them and
 //! once after them, not with each.
 
-use crate::{plan::model::Edit, task::RelPath};
+use crate::task::RelPath;
 
-use super::{Budget, EditError, Language, MAX_READ, json, text::Text, yaml};
+use super::{Budget, Edit, EditError, Language, MAX_READ, json, text::Text, yaml};
 
 /// A document with edits that are not judged yet.
 pub(crate) struct Draft {
@@ -29,7 +29,7 @@ impl Draft {
         }
         let text = Text::read(bytes).ok()?;
         let body = text.body.to_owned();
-        let kind = match language(change, name)? {
+        let kind = match change.language(name)? {
             Language::Json => Kind::Json(json::Draft::begin(body).ok()?),
             Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
         };
@@ -47,11 +47,15 @@ impl Draft {
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
         budget.go_on()?;
-        match (&mut self.kind, language(change, name), change) {
-            (Kind::Json(draft), Some(Language::Json), _) => draft.edit(change, budget).map(Some),
+        if change.language(name).is_none() {
+            return Ok(None);
+        }
+        match (&mut self.kind, change) {
+            (Kind::Json(draft), Edit::Json { path, edit }) => {
+                draft.edit(path, edit, budget).map(Some)
+            }
             (
                 Kind::Yaml(draft),
-                Some(Language::Yaml),
                 Edit::YamlUpdate {
                     path,
                     document,
@@ -70,19 +74,4 @@ impl Draft {
         };
         Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))
     }
-}
-
-/// The language of the document, if such an edit can be made in a file of that name; none of an edit of text.
-fn language(change: &Edit, name: &RelPath) -> Option<Language> {
-    let language = match change {
-        Edit::JsonAdd { .. } | Edit::JsonRemove { .. } | Edit::JsonUpdate { .. } => Language::Json,
-        Edit::YamlUpdate { .. } => Language::Yaml,
-        Edit::TextReplace { .. } | Edit::LineInsert { .. } | Edit::LineDelete { .. } => {
-            return None;
-        }
-    };
-    let named = Language::of(name);
-    named
-        .is_none_or(|named| named == language)
-        .then_some(language)
 }

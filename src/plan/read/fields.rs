@@ -183,28 +183,23 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {
-        self.need(key, meaning)?.text()
+    /// What is read of a key that may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Found<'a>) -> Option<T>,
+    ) -> Option<T> {
+        read(&self.get(key)?)
     }
 
-    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.flag()
-    }
-
-    pub(super) fn whole(&mut self, key: &'static str) -> Option<u64> {
-        self.get(key)?.whole()
-    }
-
-    pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<&'a str>> {
-        self.get(key)?.texts()
-    }
-
-    pub(super) fn inner(&mut self, key: &'static str) -> Option<Self> {
-        self.get(key)?.fields()
-    }
-
-    pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        self.get(key)?.word(words)
+    /// What is read of a key that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        meaning: &str,
+        read: impl FnOnce(&Found<'a>) -> Option<T>,
+    ) -> Option<T> {
+        read(&self.need(key, meaning)?)
     }
 
     /// Keys whose type is checked and which have no effect.
@@ -213,14 +208,8 @@ impl<'a> Fields<'a> {
             let Some(found) = self.get(key) else {
                 continue;
             };
-            let value = found.value;
-            let (fits, expected) = match shape {
-                Shape::Text => (value.is_string(), "a text"),
-                Shape::Number => (value.is_number(), "a number"),
-                Shape::List => (value.is_array(), "an array"),
-                Shape::Object => (value.is_object(), "an object"),
-            };
-            if !fits {
+            let (fits, expected) = shape;
+            if !fits(found.value) {
                 found.wrong::<()>(expected);
             }
         }
@@ -256,14 +245,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The type of a key that has no effect.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
-    Text,
-    Number,
-    List,
-    Object,
-}
+/// The type of a key that has no effect, and its name.
+pub(super) type Shape = (fn(&Value) -> bool, &'static str);
+
+pub(super) const TEXT: Shape = (Value::is_string, "a text");
+pub(super) const NUMBER: Shape = (Value::is_number, "a number");
+pub(super) const LIST: Shape = (Value::is_array, "an array");
+pub(super) const OBJECT: Shape = (Value::is_object, "an object");
 
 fn kind(value: &Value) -> String {
     let kind = match value {

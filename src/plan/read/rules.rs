@@ -10,7 +10,7 @@ use crate::{
     task::RelPath,
 };
 
-use super::fields::{Fields, Found, Shape, listed, quoted};
+use super::fields::{Fields, Found, TEXT, listed, quoted};
 
 #[derive(Debug, Clone, Copy)]
 enum Reading {
@@ -70,12 +70,12 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
         ("error", Broken::Error),
         ("rollback", Broken::RollBack),
     ];
-    let on_failure = fields.word("on_failure", &broken);
+    let on_failure = fields.optional("on_failure", |found| found.word(&broken));
     let target = match fields.get("path") {
         None => about(item, target),
         Some(found) => file(&found, files),
     };
-    fields.descriptive(&[("name", Shape::Text), ("description", Shape::Text)]);
+    fields.descriptive(&[("name", TEXT), ("description", TEXT)]);
     fields.finish();
     Some(Rule {
         target: target?,

@@ -2,9 +2,9 @@
 
 use crate::{
     plan::{
-        edit::{self, Budget, Draft, EditError, Edited},
+        edit::{self, Budget, Draft, Edit, EditError, Edited},
         limits::Limits,
-        model::{Action, ActionId, Edit},
+        model::{Action, ActionId},
     },
     task::{Failure, RelPath},
 };

@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
 
+use super::JsonEdit;
 use crate::{
     plan::edit::{EditError, Language, path::Step},
     task::RelPath,
@@ -61,21 +62,12 @@ impl Grammar {
     }
 }
 
-/// One change of a document, at a place that is there and has no index from the end.
+/// One change of a document. The path leads to the object that is added to, or to what is removed or updated;
+/// it is there, and has no index from the end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change<'c> {
     pub(super) path: &'c [Step],
-    pub(super) what: What<'c>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum What<'c> {
-    /// A new last member of the object there.
-    Add { key: &'c str, value: &'c Value },
-    /// What is there is gone.
-    Remove,
-    /// Something else is there.
-    Update { value: &'c Value },
+    pub(super) edit: &'c JsonEdit,
 }
 
 /// What a document says: the hash of its members in their order, numbers by their text.
@@ -83,23 +75,25 @@ pub(super) type Meaning = blake3::Hash;
 
 /// What the text says, and what it makes use of.
 pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
-    let (sums, grammar) = sums(body, None)?;
-    Ok((sums.is.0.finalize(), grammar))
+    let ((is, _), grammar) = hashes(body, None)?;
+    Ok((is, grammar))
 }
 
 /// What the text says, and what it says after a change.
 pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
-    let (sums, _) = sums(body, Some(change))?;
-    Ok((sums.is.0.finalize(), sums.becomes.0.finalize()))
+    Ok(hashes(body, Some(change))?.0)
 }
 
-fn sums(body: &str, change: Option<Change<'_>>) -> Result<(Sums, Grammar), EditError> {
-    if let Ok(sums) = said(Deserializer::from_str(body), change) {
-        return Ok((sums, Grammar::Strict));
+fn hashes(
+    body: &str,
+    change: Option<Change<'_>>,
+) -> Result<((Meaning, Meaning), Grammar), EditError> {
+    if let Ok(said) = said(Deserializer::from_str(body), change) {
+        return Ok((said, Grammar::Strict));
     }
     let blanked = without_comments(body);
     match said(Deserializer::from_slice(&blanked), change) {
-        Ok(sums) => Ok((sums, Grammar::Loose)),
+        Ok(said) => Ok((said, Grammar::Loose)),
         Err(error) => Err(broken(body, &error)),
     }
 }
@@ -144,16 +138,16 @@ fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
 fn said<'de, R: Read<'de>>(
     mut reader: Deserializer<R>,
     change: Option<Change<'_>>,
-) -> Result<Sums, serde_json::Error> {
-    let mut sums = Sums::default();
+) -> Result<(Meaning, Meaning), serde_json::Error> {
+    let (mut is, mut becomes) = (Hash::default(), Hash::default());
     let node = Node {
-        sums: &mut sums,
-        part: change.map_or(Part::Goes, |_| Part::Stays),
+        is: &mut is,
+        becomes: change.is_some().then_some(&mut becomes),
         change,
     };
     node.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(sums)
+    Ok((is.0.finalize(), becomes.0.finalize()))
 }
 
 #[derive(Default)]
@@ -172,67 +166,51 @@ impl Hash {
 
     /// What the text of this value says.
     fn value(&mut self, value: &Value) {
-        let mut sums = Sums {
-            is: std::mem::take(self),
-            becomes: Self::default(),
-        };
         let node = Node {
-            sums: &mut sums,
-            part: Part::Goes,
+            is: self,
+            becomes: None,
             change: None,
         };
         // It is JSON: it was read as such, and is written by the same library.
         let _ = node.deserialize(&mut Deserializer::from_str(&value.to_string()));
-        *self = sums.is;
     }
 }
 
-/// What the text says, and what it says after the change.
-#[derive(Default)]
-struct Sums {
-    is: Hash,
-    becomes: Hash,
-}
-
-/// Whether a part of the text is there after the change, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Stays,
-    Goes,
-}
-
-/// A value that is about to be read, and the change in it, if it is there.
+/// A value that is about to be read.
 struct Node<'s, 'c> {
-    sums: &'s mut Sums,
-    part: Part,
+    /// The hash of what the text says.
+    is: &'s mut Hash,
+    /// The hash of what the text says after the change; `None` if the change removes or replaces the value.
+    becomes: Option<&'s mut Hash>,
+    /// The change, if it is in this value.
     change: Option<Change<'c>>,
 }
 
 impl<'c> Node<'_, 'c> {
     /// A child of it, which is reached by such a step.
     fn child(&mut self, is: impl FnOnce(&Step) -> bool) -> Node<'_, 'c> {
-        let inner = self.change.and_then(|Change { path, what }| {
+        let inner = self.change.and_then(|Change { path, edit }| {
             let (first, path) = path.split_first()?;
-            is(first).then_some(Change { path, what })
+            is(first).then_some(Change { path, edit })
         });
-        let (part, change) = match inner {
+        let (becomes, change) = match inner {
             Some(Change {
                 path: [],
-                what: What::Remove,
-            }) => (Part::Goes, None),
-            change => (self.part, change),
+                edit: JsonEdit::Remove { .. },
+            }) => (None, None),
+            change => (self.becomes.as_deref_mut(), change),
         };
         Node {
-            sums: &mut *self.sums,
-            part,
+            is: &mut *self.is,
+            becomes,
             change,
         }
     }
 
     fn say(&mut self, say: impl Fn(&mut Hash)) {
-        say(&mut self.sums.is);
-        if self.part == Part::Stays {
-            say(&mut self.sums.becomes);
+        say(self.is);
+        if let Some(becomes) = &mut self.becomes {
+            say(becomes);
         }
     }
 }
@@ -241,16 +219,16 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
-        let Some(Change {
+        if let Some(Change {
             path: [],
-            what: What::Update { value },
+            edit: JsonEdit::Update { value },
         }) = self.change
-        else {
-            return reader.deserialize_any(self);
-        };
-        self.part = Part::Goes;
-        self.change = None;
-        self.sums.becomes.value(value);
+        {
+            self.change = None;
+            if let Some(becomes) = self.becomes.take() {
+                becomes.value(value);
+            }
+        }
         reader.deserialize_any(self)
     }
 }
@@ -319,11 +297,12 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         }
         if let Some(Change {
             path: [],
-            what: What::Add { key, value },
+            edit: JsonEdit::Add { key, value },
         }) = self.change
+            && let Some(becomes) = &mut self.becomes
         {
-            self.sums.becomes.text(b'k', key);
-            self.sums.becomes.value(value);
+            becomes.text(b'k', key);
+            becomes.value(value);
         }
         self.say(|hash| hash.mark(b'}'));
         Ok(())
