@@ -74,6 +74,21 @@ pub(crate) fn there<T>(found: Result<T, FileError>) -> Result<Option<T>, FileErr
     }
 }
 
+/// The innermost directory on the way to a path that is there; `None` = the root.
+pub(crate) fn innermost<T>(
+    path: &RelPath,
+    look: impl Fn(&RelPath) -> Result<Option<T>, FileError>,
+) -> Result<Option<RelPath>, FileError> {
+    let mut innermost = None;
+    for dir in path.ancestors() {
+        if look(&dir)?.is_none() {
+            break;
+        }
+        innermost = Some(dir);
+    }
+    Ok(innermost)
+}
+
 fn words(errno: Errno) -> String {
     match errno {
         Errno::NOSPC => "no space is left on the disk; free some and try again".to_owned(),

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     plan::{
         edit,
-        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View},
+        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View, innermost},
         model::{Action, ActionId, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
@@ -181,7 +181,7 @@ impl<'a> Overlay<'a> {
             return Err(Failure::new(Fault::SharedFile, message));
         }
         let dir = self.view.parent(path)?;
-        self.view.may_change(path.parent().as_ref())?;
+        dir.may_change()?;
         let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
         let entry = Entry {
             before: Some(before),
@@ -231,7 +231,6 @@ impl<'a> Overlay<'a> {
         if self.dirs.contains(path) {
             return Err(taken("is a directory that an earlier action makes"));
         }
-        let mut nearest = None;
         for dir in path.ancestors() {
             if self.files.contains_key(&dir) {
                 let message =
@@ -239,7 +238,7 @@ impl<'a> Overlay<'a> {
                 return Err(Failure::new(Fault::PlanConflict, message));
             }
             match self.view.look(&dir)? {
-                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
+                Some(facts) if facts.kind == Kind::Dir => {}
                 Some(_) => {
                     let message =
                         format!("`{dir}` is no directory, so that `{path}` cannot be made");
@@ -248,7 +247,7 @@ impl<'a> Overlay<'a> {
                 None => break,
             }
         }
-        self.view.may_change(nearest.as_ref())?;
+        self.nearest(path)?.may_change()?;
         Ok(())
     }
 
@@ -379,13 +378,7 @@ impl<'a> Overlay<'a> {
 
     /// The innermost directory on the way to a path that is there.
     fn nearest(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
-        let mut nearest = None;
-        for dir in path.ancestors() {
-            if self.view.look(&dir)?.is_none() {
-                break;
-            }
-            nearest = Some(dir);
-        }
+        let nearest = innermost(path, |dir| self.view.look(dir))?;
         self.view.dir(nearest.as_ref())
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
         report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
@@ -208,13 +208,7 @@ impl<'a> Folder<'a> {
     /// that is yet to be made; remembered before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
         let name = format!("{BESIDE}{}-{number}", self.path.name());
-        let mut beside = None;
-        for dir in path.ancestors() {
-            if self.root.look(&dir)?.is_none() {
-                break;
-            }
-            beside = Some(dir);
-        }
+        let beside = innermost(path, |dir| self.root.look(dir))?;
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
         let slot = joined("name", &slot)?;
         let mut told = self.elsewhere()?;

@@ -197,8 +197,9 @@ impl<'a> Dir<'a> {
             .map_err(|_| failed()(Errno::ILSEQ))
     }
 
-    /// Whether we may do that in it, as ourselves (R-001-71).
-    pub(crate) fn may(&self, what: Access) -> Result<(), FileError> {
+    /// Whether the effective user may change files in it (R-001-71).
+    pub(crate) fn may_change(&self) -> Result<(), FileError> {
+        let what = Access::WRITE_OK | Access::EXEC_OK;
         accessat(&self.fd, ".", what, AtFlags::EACCESS)
             .map_err(FileError::of("change files in", self.name(".")))
     }

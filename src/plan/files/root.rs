@@ -1,6 +1,7 @@
 //! The root of a plan: no path leads out of it. Where the kernel has Landlock, it refuses writes outside as well.
 
 use std::{
+    io::ErrorKind,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
     thread,
@@ -13,15 +14,14 @@ use landlock::{
 };
 use rustix::{
     fs::{
-        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2,
-        readlinkat, statat,
+        CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2, readlinkat,
     },
     io::Errno,
 };
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults, joined, there};
+use super::{FileError, faults::Faults, innermost, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -53,12 +53,8 @@ impl Root {
 
     /// Whether nothing is there below a root that need not be opened for that.
     pub(crate) fn lacks(root: &Utf8Path, below: &str) -> bool {
-        let there = statat(
-            CWD,
-            root.join(below).as_std_path(),
-            AtFlags::SYMLINK_NOFOLLOW,
-        );
-        matches!(there, Err(Errno::NOENT))
+        let there = root.join(below).symlink_metadata();
+        there.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
     pub(crate) fn path(&self) -> &Utf8Path {
@@ -81,14 +77,19 @@ impl Root {
 
     /// The path with the directories on its way resolved, as far as there are some.
     pub(super) fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = |dir: &RelPath| self.open_beneath(dir.as_str(), flags, ResolveFlags::empty());
+        let open_as = |dir: &RelPath, kind: OFlags| {
+            let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
+            self.open_beneath(dir.as_str(), flags, ResolveFlags::empty())
+        };
+        let open = |dir: &RelPath| open_as(dir, OFlags::DIRECTORY);
+        // A directory, or a link.
+        let there_at = |dir: &RelPath| there(open_as(dir, OFlags::NOFOLLOW));
         let Some(parent) = path.parent() else {
             return Ok(path.clone());
         };
         let (dir, fd) = match there(open(&parent))? {
             Some(fd) => (parent, fd),
-            None => match self.innermost(&parent)? {
+            None => match innermost(path, there_at)? {
                 // A dangling link on the way: nothing can be made below it.
                 Some(dir) => (dir.clone(), open(&dir)?),
                 None => return Ok(path.clone()),
@@ -101,19 +102,6 @@ impl Root {
             None => rest.to_owned(),
         };
         joined("resolve", &real)
-    }
-
-    /// The innermost directory, or link, that is there on the way to a directory that is missing.
-    fn innermost(&self, missing: &RelPath) -> Result<Option<RelPath>, FileError> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut found = None;
-        for dir in missing.ancestors().chain([missing.clone()]) {
-            if there(self.open_beneath(dir.as_str(), flags, ResolveFlags::empty()))?.is_none() {
-                break;
-            }
-            found = Some(dir);
-        }
-        Ok(found)
     }
 
     /// The path of an open directory below the root; `None` for the root itself.

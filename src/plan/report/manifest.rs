@@ -2,7 +2,10 @@
 
 pub(super) mod by_hand;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound::{Included, Unbounded},
+};
 
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -319,10 +322,11 @@ impl Point {
 /// The checkpoints, each with those that rest on it.
 fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     let waiting = dependants(&run.actions);
-    let (mut places, mut changed_by) = (Places::default(), HashMap::<&ActionId, Vec<usize>>::new());
+    let mut places = BTreeMap::<&str, Vec<usize>>::new();
+    let mut changed_by = HashMap::<&ActionId, Vec<usize>>::new();
     for (at, change) in undo.changes.iter().enumerate() {
         for path in paths(change) {
-            places.add(path, at);
+            places.entry(path.as_str()).or_default().push(at);
         }
         for action in &change.actions {
             changed_by.entry(action).or_default().push(at);
@@ -332,7 +336,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     each.map(|(at, change)| {
         let beside = paths(change)
             .into_iter()
-            .flat_map(|path| places.sharing(path))
+            .flat_map(|path| sharing(&places, path))
             .filter(|other| *other > at);
         let after = change.actions.iter().flat_map(|action| {
             let waiting = waiting.get(action).into_iter().flatten();
@@ -356,28 +360,16 @@ fn paths(change: &Change) -> [&RelPath; 2] {
     [&change.path, change.target()]
 }
 
-#[derive(Default)]
-struct Places<'a> {
-    at: HashMap<&'a str, Vec<usize>>,
-    below: HashMap<&'a str, Vec<usize>>,
-}
-
-impl<'a> Places<'a> {
-    fn add(&mut self, path: &'a RelPath, change: usize) {
-        self.at.entry(path.as_str()).or_default().push(change);
-        for dir in path.directories() {
-            self.below.entry(dir).or_default().push(change);
-        }
-    }
-
-    /// Changes that cannot be taken back in any order with one at this path: a path of theirs is this one,
-    /// lies below it, or is a directory on its way.
-    fn sharing(&self, path: &RelPath) -> Vec<usize> {
-        let all = [&self.at, &self.below].into_iter();
-        let here = all.filter_map(|places| places.get(path.as_str()));
-        let above = path.directories().filter_map(|dir| self.at.get(dir));
-        here.chain(above).flatten().copied().collect()
-    }
+/// Changes that can be undone in one order only with one at this path: a path of theirs is this one, lies below
+/// it, or is a directory on its way.
+fn sharing(places: &BTreeMap<&str, Vec<usize>>, path: &RelPath) -> Vec<usize> {
+    let inside = format!("{path}/");
+    let below = places.range::<str, _>((Included(&*inside), Unbounded));
+    let below = below.take_while(|(other, _)| other.starts_with(&inside));
+    let way = [path.as_str()].into_iter().chain(path.directories());
+    let there = way.filter_map(|path| places.get(path));
+    let all = there.chain(below.map(|(_, changes)| changes));
+    all.flatten().copied().collect()
 }
 
 /// Of each action all that wait for it, be it through others.
