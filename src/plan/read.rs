@@ -49,17 +49,18 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
-    if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
-        findings.failure(too_many_actions(actions));
+    let items = items.map_or(&[] as &[Value], Vec::as_slice);
+    if items.len() > MAX_ACTIONS {
+        findings.failure(too_many_actions(items.len()));
         return Err(rejected(plan_id, Vec::new(), findings.ended().0));
     }
-    let names = names(&order.plan);
+    let names = names(items);
 
     validated(&order.validation, bounds.validation, &findings);
     if !findings.is_clean() {
         return Err(rejected(plan_id, names, findings.ended().0));
     }
-    let files = files(&order.plan);
+    let files = files(items);
     let document = document(&order.plan, &files, &findings);
     findings.about(Subject::default());
     let config = Config::read(order.system_config.as_ref(), &files, &findings);
@@ -269,18 +270,16 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
 }
 
 /// Every action's id, or its place.
-fn names(plan: &Value) -> Vec<ActionId> {
-    let items = plan.get("action_plan").and_then(Value::as_array);
+fn names(items: &[Value]) -> Vec<ActionId> {
     let name = |(at, item): (usize, &Value)| {
         let id = item.get("action_id").and_then(action::short_id);
         ActionId(id.map_or_else(|| action::place(at), str::to_owned))
     };
-    items.into_iter().flatten().enumerate().map(name).collect()
+    items.iter().enumerate().map(name).collect()
 }
 
 /// Every path that the plan names as one of its files.
-fn files(plan: &Value) -> Files<'_> {
-    let items = plan.get("action_plan").and_then(Value::as_array);
+fn files(items: &[Value]) -> Files<'_> {
     let named = |item| {
         [
             "/target",
@@ -290,7 +289,7 @@ fn files(plan: &Value) -> Files<'_> {
         .into_iter()
         .filter_map(move |place| Value::pointer(item, place)?.as_str())
     };
-    items.into_iter().flatten().flat_map(named).collect()
+    items.iter().flat_map(named).collect()
 }
 
 fn touches(action: &Action, path: &str) -> bool {

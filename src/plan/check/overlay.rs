@@ -63,18 +63,11 @@ impl<'a> Overlay<'a> {
                 self.entry(path).now = Some(Now::created(content.clone(), *mode));
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(change) => {
+            Operation::Modify(change) | Operation::SchemaUpdate(change) => {
                 self.load(&place.target)?;
-                let edit =
+                let modify =
                     |now: &mut Now<'a>, file: &FileContext<'_>| now.modify(action, change, file);
-                self.with(path, stopped, edit)?.unwrap_or_default()
-            }
-            Operation::SchemaUpdate(change) => {
-                self.load(&place.target)?;
-                let edit = |now: &mut Now<'a>, file: &FileContext<'_>| {
-                    now.edit(action, change, edit::schema_update, file)
-                };
-                self.with(path, stopped, edit)?.unwrap_or_default()
+                self.with(path, stopped, modify)?.unwrap_or_default()
             }
             Operation::Delete => {
                 no_link(&place.target)?;

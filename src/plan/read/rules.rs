@@ -49,12 +49,16 @@ pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>
 
 fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
     if let Value::String(name) = item.value {
-        let condition = named(item, name)?;
-        return Some(Rule {
-            target: about(item, target)?,
-            condition,
-            on_failure: Broken::Error,
-        });
+        return match item.word(&RULES)? {
+            Reading::Bare(condition) => Some(Rule {
+                target: about(item, target)?,
+                condition: condition(),
+                on_failure: Broken::Error,
+            }),
+            Reading::With(_) => item.good(Err(format!(
+                "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
+            ))),
+        };
     }
     let mut fields = item.fields()?;
     let meaning = format!("one of {}", listed(RULES.iter().map(|(name, _)| *name)));
@@ -82,20 +86,6 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
         condition: condition?,
         on_failure: on_failure.unwrap_or(Broken::Error),
     })
-}
-
-fn named(item: &Found<'_>, name: &str) -> Option<Condition> {
-    match RULES.iter().find(|(known, _)| *known == name) {
-        None => item.invalid(format!(
-            "is {}, which is no rule; known are {}",
-            quoted(name),
-            listed(RULES.iter().map(|(name, _)| *name))
-        )),
-        Some((_, Reading::Bare(condition))) => Some(condition()),
-        Some((_, Reading::With(_))) => item.good(Err(format!(
-            "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
-        ))),
-    }
 }
 
 fn text(fields: &mut Fields<'_>) -> Option<String> {

@@ -4,7 +4,7 @@ use crate::{
     plan::{
         edit::{self, Budget, Draft, Edit, EditError, Edited},
         limits::Limits,
-        model::{Action, ActionId},
+        model::{Action, ActionId, Operation},
     },
     task::{Failure, RelPath},
 };
@@ -90,6 +90,9 @@ impl<'a> Now<'a> {
         change: &'a Edit,
         file: &FileContext<'_>,
     ) -> Result<String, Failure> {
+        if matches!(action.operation, Operation::SchemaUpdate(_)) {
+            return self.edit(action, change, edit::schema_update, file);
+        }
         self.edits += 1;
         // Once to add it to those that are pending, and once more when they are made.
         for _ in 0..2 {
@@ -140,7 +143,7 @@ impl<'a> Now<'a> {
         Ok(())
     }
 
-    pub(super) fn edit(
+    fn edit(
         &mut self,
         action: &Action,
         change: &Edit,

@@ -56,8 +56,8 @@ pub(super) fn manual(manifest: &Manifest) -> String {
         number += 1;
         let _ = writeln!(
             text,
-            "{number}. Remove a directory that the plan created, if it is empty.\n   do: {}",
-            removal(directory)
+            "{number}. Remove a directory that the plan created, if it is empty.\n   do: rmdir -- {}",
+            quoted(directory)
         );
     }
     text
@@ -110,11 +110,6 @@ impl Step {
             self.what, self.before, self.command, self.after
         )
     }
-}
-
-/// A directory that the plan made and that is empty again.
-fn removal(directory: &RelPath) -> String {
-    format!("rmdir -- {}", quoted(directory))
 }
 
 fn holds(path: &RelPath, hash: Option<&str>) -> String {
