@@ -1,4 +1,4 @@
-//! A plan as a value: every path, pattern and number of it is known to be good.
+//! A plan whose paths, patterns and numbers are all valid.
 
 use std::{fmt, time::Duration};
 
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     pub(crate) instructions: Instructions,
     pub(crate) limits: Limits,
-    /// What was assumed or left aside, for people.
+    /// Sentences about assumptions and ignored keys.
     pub(crate) notes: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum ChangeKind {
     Rename,
 }
 
-/// A condition on the tree after the plan, by path; `on_failure` says what a broken one means.
+/// A condition for a file after the plan. `on_failure` says what happens if it does not hold.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) target: RelPath,
@@ -108,18 +108,18 @@ pub(crate) enum Condition {
     Schema(Value),
 }
 
-/// What a rule that does not hold means.
+/// What happens if a rule does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// The report tells.
+    /// The report contains a warning.
     Warn,
     /// The action fails; `rollback_on_failure` decides.
     Error,
-    /// The plan is undone whatever it says.
+    /// The plan is undone, whatever `rollback_on_failure` says.
     RollBack,
 }
 
-/// How the plan is to be carried out (001 §3.3, §7.2).
+/// How the plan is applied (001 §3.3, §7.2).
 #[derive(Debug, Default)]
 pub(crate) struct Instructions {
     pub(crate) on_error: OnError,

@@ -1,9 +1,8 @@
-//! A plan as it arrived becomes a [`Plan`]: its words checked one by one, nothing guessed, nothing run.
+//! Reads a plan: checks every key and value, and returns a [`Plan`]. Nothing is guessed.
 //!
-//! The order: is it validated (R-001-30, R-001-133); has it its schema's shape (R-001-26), with every
-//! operation, path and rule; has `system_config` (R-001-27); what do the limits say of each action
-//! (R-001-22 … R-001-25); do the dependencies exist and form no cycle (R-001-94); can the actions all hold.
-//! All that is wrong is told at once; the first decides.
+//! The checks, in this order: the validation (R-001-30, R-001-133); the schema (R-001-26), with every operation,
+//! path and rule; `system_config` (R-001-27); the limits for each action (R-001-22 … R-001-25); the dependencies
+//! (R-001-94); conflicts between actions. All problems are reported at once; the first decides the fault.
 
 mod action;
 mod conflicts;
@@ -37,8 +36,8 @@ use self::{
 
 pub(crate) use findings::PlanError;
 
-/// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
-/// `own` is what oneact keeps for itself below the root.
+/// Reads a plan within the bounds of its catalog entry. Pure, except for a warning about unknown keys.
+/// `own` are oneact's own files and directories below the root.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
     let rejected = |plan_id, actions, problems| PlanError {
         plan_id,
@@ -101,9 +100,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     if let Some(risk) = actions.iter().map(|action| action.risk).max()
         && risk >= Risk::High
     {
-        findings.note_in_any_case(format!(
-            "By the words of its author, the risk of this plan is {risk}."
-        ));
+        findings.note_in_any_case(format!("The author of this plan states the risk {risk}."));
     }
     if let Some(strangers) = findings.strangers().filter(|_| findings.is_clean()) {
         tracing::warn!("{strangers}");
@@ -121,7 +118,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     }
 }
 
-/// Whether the plan may run at all. What the protocol layer refused, no catalog entry lets pass.
+/// Checks that the plan is approved. No catalog entry permits a plan that the protocol layer refused.
 fn validated(said: &Validation, rule: ValidationRule, findings: &Findings) {
     match (said, rule) {
         (Validation::Approved, _) | (Validation::Unsaid, ValidationRule::None) => {}
@@ -137,7 +134,7 @@ fn validated(said: &Validation, rule: ValidationRule, findings: &Findings) {
     }
 }
 
-/// The plan's own document, as far as it is good.
+/// The valid parts of the plan's document.
 #[derive(Default)]
 struct Document {
     /// With their places in `action_plan`.
@@ -160,7 +157,7 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     if let Some(inner) = fields.optional("execution_instructions", Found::fields) {
         document.asked = Asked::read(inner);
     }
-    // The envelope has read it already.
+    // The envelope has already read this key.
     fields.get("protocol_validation");
     fields.descriptive(&[
         ("version", TEXT),
@@ -232,7 +229,7 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
             findings.problem(
                 Fault::UnknownDependency,
                 format!(
-                    "`action_plan[{at}].depends_on` names {}, and no action of the plan is called so",
+                    "`action_plan[{at}].depends_on` names {}, and no action of the plan has this id",
                     quoted(&id.0)
                 ),
             );
@@ -241,7 +238,7 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
     findings.about(Subject::default());
 }
 
-/// What can only be said of all actions together.
+/// The checks that concern all actions together.
 fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
@@ -261,7 +258,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
             findings.problem(
                 Fault::PlanCycle,
                 format!(
-                    "the actions wait for each other: {cycle}; take one of these dependencies away"
+                    "the actions wait for each other: {cycle}; remove one of these dependencies"
                 ),
             );
         }

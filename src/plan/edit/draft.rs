@@ -1,11 +1,11 @@
-//! Several edits of one document that are judged by their common result: it is read once before them and
-//! once after them, not with each.
+//! Several edits of one document that are checked by their common result. The document is read once before them
+//! and once after them, instead of with each edit.
 
 use crate::task::RelPath;
 
 use super::{Budget, Edit, EditError, Language, MAX_READ, json, text::Text, yaml};
 
-/// A document with edits that are not judged yet.
+/// A document with edits that are not checked yet.
 pub(crate) struct Draft {
     mark: String,
     kind: Kind,
@@ -17,7 +17,7 @@ enum Kind {
 }
 
 impl Draft {
-    /// `None` where this edit has to be made alone, or cannot be made.
+    /// `None` if this edit has to be made alone, or cannot be made.
     pub(crate) fn begin(
         change: &Edit,
         name: &RelPath,
@@ -39,7 +39,7 @@ impl Draft {
         })
     }
 
-    /// Makes an edit, and says what it did; `None` where it cannot be made together with those before it.
+    /// Makes an edit, and returns a sentence about it; `None` if it cannot be made together with those before it.
     pub(crate) fn edit(
         &mut self,
         change: &Edit,
@@ -66,7 +66,7 @@ impl Draft {
         }
     }
 
-    /// The bytes with every edit; `None` if they are not what was meant.
+    /// The bytes with all edits; `None` if the check fails.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
         let (as_meant, body) = match &mut self.kind {
             Kind::Json(draft) => (draft.settle(budget)?.is_ok(), &*draft.body),

@@ -1,4 +1,4 @@
-//! The three JSON operations: bytes are cut and put in where one pass over the document's tokens says.
+//! The three JSON edits. One pass over the document's tokens finds where bytes are removed and inserted.
 //!
 //! Everything else stays as it is by construction: key order, indentation, number text, escapes,
 //! comments, byte order mark, line ends, final line end. What is added looks like its neighbours.
@@ -113,7 +113,7 @@ fn remove(
         return Err(match place.kind {
             Kind::Object => no_key(path.child(key), container),
             _ => missing(format!(
-                "the array has {} items, and `{key}` is the index of none; count from 0",
+                "the array has {} items, and `{key}` is not the index of one of them; count from 0",
                 container.count
             )),
         });
@@ -169,8 +169,8 @@ fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     Ok(read)
 }
 
-/// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
-/// after it. That is checked by the next edit, or when the draft is settled.
+/// A text with its edits. An independent reader computes the expected meaning after each edit. The next edit
+/// compares it with the text, and so does `settle`.
 pub(super) struct Draft<'a> {
     pub(super) body: Cow<'a, str>,
     grammar: Grammar,

@@ -1,4 +1,4 @@
-//! JSON Schemas: the edits of one, and the documents that are held against one.
+//! Edits of JSON Schemas, and the documents that are checked against a schema.
 
 use serde_json::Value;
 
@@ -12,11 +12,11 @@ pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError>
     value(Language::of(name).unwrap_or(Language::Json), bytes)
 }
 
-/// The document in these bytes, read strictly, to be held against a schema.
+/// The document in these bytes, read strictly, for a check against a schema.
 fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
     if bytes.len() > MAX_READ {
         return Err(EditError::Unfit(format!(
-            "the document has {} bytes, and at most {MAX_READ} are held against a schema",
+            "the document has {} bytes; documents of at most {MAX_READ} bytes are checked against a schema",
             bytes.len()
         )));
     }

@@ -1,4 +1,4 @@
-//! The journal of a plan: what was meant, and how far it came. Recovery reads nothing else of ours.
+//! The journal of a plan: the intended changes, and how far the plan came. Recovery relies on it.
 //!
 //! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
 //! checksum fails ends it: a torn tail says nothing. The file is made together with the report directory, so
@@ -40,7 +40,7 @@ pub(crate) enum Event {
         /// Journals of earlier versions have them here.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         entries: Vec<Entry>,
-        /// The run that carries the plan out.
+        /// The run that applies the plan.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         operation: String,
         /// Of the journal's own file; none where the file system keeps no birth times.
@@ -54,10 +54,10 @@ pub(crate) enum Event {
     Ready { entries: Vec<Entry> },
     /// From here on, the tree may have changed.
     Apply,
-    /// All of it was made, and is on the disk.
+    /// Every change was made, and is on the disk.
     Done,
-    /// Nothing of it is left. What others had changed meanwhile was left alone: these names of ours
-    /// hold what would otherwise be lost.
+    /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain
+    /// what would otherwise be lost.
     RolledBack { spared: Vec<RelPath> },
 }
 
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// Whether a journal was written where it lies.
+/// Whether a journal was written in this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Origin {
     /// Its first record names its own file and its root, and nobody but its owner may write to it.
@@ -108,7 +108,7 @@ pub(crate) enum Origin {
 pub(crate) struct Account {
     pub(crate) state: State,
     pub(crate) origin: Origin,
-    /// The run that carries the plan out.
+    /// The run that applies the plan.
     pub(crate) operation: String,
 }
 
@@ -233,7 +233,7 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
             }
             break;
         };
-        // A line that is whole and says what we do not know was written by somebody else.
+        // A complete line with an unknown content was written by a later version.
         account.state = match serde_json::from_slice(json) {
             Ok(event) => {
                 if length == 0 {
@@ -256,9 +256,9 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
     (sum == CHECKSUM.checksum(json)).then_some(json)
 }
 
-/// One change of the tree, as the journal names it: enough to tell from the disk alone whether it was made, and
-/// to take it back. It is made by one rename. Slots are names of ours beside the tree: before the change they hold what
-/// is to come, after it what was there.
+/// One change of the tree, as the journal names it: enough to tell from the disk alone whether it was made, and to
+/// take it back. It is made by one rename. Slots are names of ours beside the tree: before the change they hold
+/// what is to come, after it what was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {

@@ -51,7 +51,7 @@ impl Root {
         fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
 
-    /// Whether nothing is there below a root that need not be opened for that.
+    /// Whether nothing is at that path below a root, which is not opened for this check.
     pub(crate) fn lacks(root: &Utf8Path, below: &str) -> bool {
         let there = root.join(below).symlink_metadata();
         there.is_err_and(|error| error.kind() == ErrorKind::NotFound)
@@ -61,7 +61,7 @@ impl Root {
         &self.path
     }
 
-    /// Tries to be the only one at work below this root; released with the process, however it ends.
+    /// Tries to lock the root. The lock is released when the process ends in any way.
     pub(crate) fn try_lock(&self) -> Result<bool, FileError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
@@ -71,11 +71,11 @@ impl Root {
     }
 
     pub(crate) fn unlock(&self) {
-        // The lock ends with the handle at the latest.
+        // If this fails, the lock is released with the handle.
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// The path with the directories on its way resolved, as far as there are some.
+    /// The path with its directories resolved, as far as they exist.
     pub(super) fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
         let open_as = |dir: &RelPath, kind: OFlags| {
             let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
@@ -90,7 +90,7 @@ impl Root {
         let (dir, fd) = match there(open(&parent))? {
             Some(fd) => (parent, fd),
             None => match innermost(path, there_at)? {
-                // A dangling link on the way: nothing can be made below it.
+                // If it is a dangling link, nothing can be made below it, and `open` fails.
                 Some(dir) => (dir.clone(), open(&dir)?),
                 None => return Ok(path.clone()),
             },
@@ -158,7 +158,7 @@ impl Root {
         resolve: ResolveFlags,
     ) -> Result<OwnedFd, FileError> {
         let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        // A rename elsewhere makes the kernel unsure: it asks to be asked again.
+        // A concurrent rename elsewhere can make the kernel return EAGAIN.
         for _ in 0..64 {
             match openat2(&self.fd, name, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -173,8 +173,8 @@ impl Root {
     }
 }
 
-/// Does the work on a thread that can write below `root` alone; so can the threads it starts. Where the
-/// kernel has no Landlock, the work is done without, and told so.
+/// Does the work on a thread that can write only below `root`, as can the threads that it starts. If the kernel
+/// has no Landlock, the work is done without it, and gets `Jail::Unavailable`.
 pub(crate) fn jailed<T: Send>(root: &Utf8Path, work: impl FnOnce(Jail) -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let worker = scope.spawn(|| {

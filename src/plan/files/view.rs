@@ -1,8 +1,7 @@
-//! The tree as it is looked at before, or after, anything is changed: each directory is opened and
-//! resolved once.
+//! A view of the tree while nothing is changed. Each directory is opened and resolved only once.
 //!
-//! What a view knows may be old. That does no harm: handles lead where their paths led when they were
-//! opened, inside the root, and whoever changes something opens the directory anew.
+//! A view may be outdated. This is harmless: a handle stays inside the root, and code that changes files opens the
+//! directory again.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -33,7 +32,7 @@ pub(crate) struct Located {
 /// How many links may follow each other, as in Linux.
 const MOST_LINKS: u32 = 40;
 
-/// So many directories are kept open: a process may have few files.
+/// How many directories are kept open. The limit of open files may be low.
 const MOST_OPEN: usize = 32;
 
 impl<'a> View<'a> {

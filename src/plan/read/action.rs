@@ -25,15 +25,15 @@ use super::{
 /// The longest id, in bytes.
 const LONGEST_ID: usize = 256;
 
-/// The longest target that is told of an action, in bytes: no path of Linux is longer.
+/// The longest target that a report contains, in bytes. No path of Linux is longer.
 const LONGEST_TARGET: usize = 4096;
 
-/// An id by which what it names can be told; one that is too long is in no report.
+/// An id that is short enough for a report.
 pub(super) fn short_id(id: &Value) -> Option<&str> {
     id.as_str().filter(|id| id.len() <= LONGEST_ID)
 }
 
-/// Reads an action. `None` if it is wrong, which was told.
+/// Reads an action; `None` if it is invalid, which is in the findings.
 pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let findings = item.findings;
     findings.about(subject(item.value));
@@ -55,7 +55,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
         .unwrap_or_default();
     if fields.optional("reversible", Found::flag) == Some(false) {
         findings.note(format!(
-            "`{place}.reversible` is false; a checkpoint is made all the same, and the action can be undone"
+            "`{place}.reversible` is false; a checkpoint is made anyway, and the action can be undone"
         ));
     }
     let risk = fields.optional("risk_level", |found| found.word(&RISKS));
@@ -93,7 +93,7 @@ pub(super) fn place(at: usize) -> String {
     format!("action_plan[{at}]")
 }
 
-/// What of an action can be told even if it is wrong.
+/// What a report says of an action, even of an invalid one.
 fn subject(item: &Value) -> Subject {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let kind = text("action_type");
@@ -131,7 +131,7 @@ fn unique(ids: &[&str]) -> Vec<ActionId> {
     first.map(|id| ActionId((*id).to_owned())).collect()
 }
 
-/// Reads `operation`. `None` if it is wrong, which was told.
+/// Reads `operation`; `None` if it is invalid, which is in the findings.
 fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
     let mut fields = found.fields()?.with_inner("details");
     let operation = match kind {
@@ -190,7 +190,7 @@ fn create(fields: &mut Fields<'_>) -> Option<Operation> {
     Some(Operation::Create { content, mode })
 }
 
-/// Permission bits as an octal text. A number is refused: 644 could mean two things.
+/// Reads permission bits from an octal text. A number is refused, because 644 could be octal or decimal.
 fn permissions(found: &Found<'_>) -> Option<u32> {
     const OCTAL: &str = "permissions in octal as a text, such as \"0644\"";
     let Some(text) = found.value.as_str() else {
@@ -218,7 +218,7 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
 
 type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
 
-/// What an edit can be made in.
+/// In which files an edit can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Documents {
     Any,

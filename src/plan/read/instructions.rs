@@ -1,5 +1,5 @@
-//! How a plan is to be carried out: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
-//! as an object (R-001-27, R-001-32), and the time that is given (001 §11.1).
+//! Reads how a plan is applied: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
+//! as an object (R-001-27, R-001-32), and the time limit (001 §11.1).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,7 +27,8 @@ pub(super) const RISKS: [(&str, Risk); 4] = [
     ("CRITICAL", Risk::Critical),
 ];
 
-/// What the plan itself asks for, silence filled with 001 §7.2's defaults; its time is in seconds, if it is said.
+/// The instructions of the plan itself, with the defaults of 001 §7.2, and its time limit in seconds, if it has
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct Asked(Instructions, Option<u64>);
 
@@ -38,7 +39,7 @@ pub(super) struct Config {
     pub(super) rules: Vec<Rule>,
     /// Of the whole plan, in seconds.
     timeout: Option<u64>,
-    /// If it insists.
+    /// Set if the configuration requires hashes.
     hashes: Option<Hashes>,
 }
 
@@ -53,7 +54,7 @@ impl Asked {
         ];
         if fields.optional("execution_order", |found| found.word(&orders)) == Some(false) {
             fields.findings.note(
-                "`execution_instructions.execution_order` is \"parallel\": the actions are carried out in the order of \
+                "`execution_instructions.execution_order` is \"parallel\": the actions are performed in the order of \
                  their dependencies, which gives the same files",
             );
         }
@@ -96,7 +97,7 @@ fn unless<T: Default>(fields: &mut Fields<'_>, key: &'static str, off: T) -> T {
     }
 }
 
-/// A time that was asked for, never beyond the most.
+/// The requested time, at most the maximum.
 pub(super) fn seconds(
     what: &str,
     said: Option<u64>,
@@ -107,7 +108,7 @@ pub(super) fn seconds(
     let asked = said.map_or(default, Duration::from_secs);
     if asked > most {
         findings.note(format!(
-            "{what} is {} s, and {} s is the most; the shorter holds",
+            "{what} is {} s, and {} s is the most; the shorter time applies",
             asked.as_secs(),
             most.as_secs()
         ));
@@ -115,7 +116,7 @@ pub(super) fn seconds(
     asked.min(most)
 }
 
-/// A plan that waits for a person is refused: there is no way yet to answer for one.
+/// Refuses a plan that requires the approval of a person, because oneact cannot record one yet.
 fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
     let Some(found) = fields.get(key) else { return };
     if found.flag() == Some(true) {
@@ -167,8 +168,8 @@ impl Config {
         Some(())
     }
 
-    /// The origin's flags. What they ask for is done whether they say so or not, so that they can only
-    /// insist.
+    /// Reads the flags of the origin's configuration. The checks that they name are always made; a flag cannot
+    /// switch one off.
     fn validation_rules(&mut self, mut fields: Fields<'_>, files: &Files<'_>) {
         match fields.optional("verify_file_hashes", Found::flag) {
             Some(true) => self.hashes = Some(Hashes::Verify),
@@ -206,7 +207,8 @@ fn no_effect(fields: &Fields<'_>, key: &str, why: &str) {
     fields.findings.note(note);
 }
 
-/// The configuration as a value. A message tells where YAML is wrong, not what is written there.
+/// The configuration as a value. The message about invalid YAML contains the place, but no text of the
+/// configuration.
 fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
     let Value::String(text) = config else {
         return Some(config.clone());

@@ -1,4 +1,4 @@
-//! Validation rules (R-001-81): a closed list, so that no rule of a plan is passed over in silence.
+//! Reads validation rules (R-001-81). The list is closed: an unknown rule is an error.
 
 use std::collections::HashSet;
 
@@ -92,7 +92,7 @@ fn text(fields: &mut Fields<'_>) -> Option<String> {
     let found = fields.need("text", "the text to look for")?;
     let text = found.text()?;
     if text.is_empty() {
-        return found.invalid("is empty, and every file contains nothing");
+        return found.invalid("is empty; every file contains the empty text");
     }
     Some(text.to_owned())
 }
@@ -114,7 +114,7 @@ fn schema(fields: &mut Fields<'_>) -> Option<Condition> {
     if let Err(error) = jsonschema::validator_for(found.value) {
         let problem = match error.kind() {
             ValidationErrorKind::Referencing(_) => {
-                "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
+                "a `$ref` leads to nothing in it, and nothing is fetched; put the definition that it names into \
                  `$defs` of the schema, and refer to it as `#/$defs/NAME`"
                     .to_owned()
             }

@@ -97,7 +97,7 @@ impl Manifest {
     pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
         let text = |at: &'_ Option<At>| {
             at.as_ref()
-                .map_or("a time it does not name".to_owned(), |at| at.text.clone())
+                .map_or("an unknown time".to_owned(), |at| at.text.clone())
         };
         match self.status {
             ManifestStatus::Active if !self.is_over(now) => Ok(()),
@@ -106,7 +106,7 @@ impl Manifest {
                 text(&self.executed_at)
             )),
             ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
-                "it expired at {}; what is left of its backups can be restored by hand, as its notes say",
+                "it expired at {}; the backups that are left can be restored by hand, as its notes say",
                 text(&self.expires_at)
             )),
         }
@@ -192,7 +192,7 @@ impl Manifest {
         }
         let order: BTreeSet<Uuid> = self.rollback_order.iter().copied().collect();
         if order != ids || self.rollback_order.len() != ids.len() {
-            return Err("`rollback_order` does not name every checkpoint once".to_owned());
+            return Err("`rollback_order` does not name every checkpoint exactly once".to_owned());
         }
         for point in &self.checkpoints {
             let id = point.checkpoint_id;
@@ -225,7 +225,7 @@ impl Point {
             self.original_modified.is_some(),
         ];
         if originals != [kind != ChangeKind::Create; 5] {
-            return Err("what is said of the original does not fit `operation_to_reverse`");
+            return Err("the fields of the original do not fit `operation_to_reverse`");
         }
         if self.result_hash.is_some() != (kind != ChangeKind::Delete) {
             return Err("`result_hash` does not fit `operation_to_reverse`");
@@ -319,7 +319,7 @@ impl Point {
     }
 }
 
-/// The checkpoints, each with those that rest on it.
+/// The checkpoints, each with those that must be restored before it.
 fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     let waiting = dependants(&run.actions);
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
@@ -360,8 +360,8 @@ fn paths(change: &Change) -> [&RelPath; 2] {
     [&change.path, change.target()]
 }
 
-/// Changes that can be undone in one order only with one at this path: a path of theirs is this one, lies below
-/// it, or is a directory on its way.
+/// The changes that share a path with a change of this path: one of their paths is the same, lies below it, or is
+/// one of its directories. They must be undone in a fixed order.
 fn sharing(places: &BTreeMap<&str, Vec<usize>>, path: &RelPath) -> Vec<usize> {
     let inside = format!("{path}/");
     let below = places.range::<str, _>((Included(&*inside), Unbounded));
@@ -372,7 +372,7 @@ fn sharing(places: &BTreeMap<&str, Vec<usize>>, path: &RelPath) -> Vec<usize> {
     all.flatten().copied().collect()
 }
 
-/// Of each action all that wait for it, be it through others.
+/// For each action, all actions that depend on it, also indirectly.
 fn dependants(actions: &[(ActionId, Vec<ActionId>)]) -> HashMap<&ActionId, HashSet<&ActionId>> {
     let mut followers: HashMap<&ActionId, Vec<&ActionId>> = HashMap::new();
     for (action, awaited) in actions {

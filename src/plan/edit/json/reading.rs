@@ -1,5 +1,5 @@
-//! A JSON text read strictly (`serde_json`), without being kept: what it says becomes a hash, and so does
-//! what it would say after a change. So documents are compared that are too large to be held as values.
+//! Reads a JSON text strictly (`serde_json`), and hashes its meaning now and after a change. So large documents
+//! can be compared without a tree in memory.
 
 use std::fmt;
 
@@ -62,24 +62,24 @@ impl Grammar {
     }
 }
 
-/// One change of a document. The path leads to the object that is added to, or to what is removed or updated;
-/// it is there, and has no index from the end.
+/// One change of a document. The path leads to the object that gets a member, or to the value that is removed or
+/// updated. The place exists, and the path has no index from the end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change<'c> {
     pub(super) path: &'c [Step],
     pub(super) edit: &'c JsonEdit,
 }
 
-/// What a document says: the hash of its members in their order, numbers by their text.
+/// The meaning of a document: a hash over its values in their order, with numbers by their text.
 pub(super) type Meaning = blake3::Hash;
 
-/// What the text says, and what it makes use of.
+/// The meaning of the text, and the grammar that it uses.
 pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     let ((is, _), grammar) = hashes(body, None)?;
     Ok((is, grammar))
 }
 
-/// What the text says, and what it says after a change.
+/// The meaning of the text, and its meaning after a change.
 pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
     Ok(hashes(body, Some(change))?.0)
 }
@@ -113,7 +113,7 @@ pub(super) fn not_strict(body: &str) -> EditError {
         Ok(_) => ("comments".to_owned(), 0),
     };
     let problem = format!(
-        "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
+        "{problem} (comments and trailing commas are allowed in .jsonc files and in files whose names are known for them, such as tsconfig.json)"
     );
     Language::Json.invalid(problem, body, at)
 }
@@ -164,7 +164,7 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
-    /// What the text of this value says.
+    /// Adds the meaning of this value.
     fn value(&mut self, value: &Value) {
         let node = Node {
             is: self,
@@ -178,9 +178,9 @@ impl Hash {
 
 /// A value that is about to be read.
 struct Node<'s, 'c> {
-    /// The hash of what the text says.
+    /// The hash of the text's meaning.
     is: &'s mut Hash,
-    /// The hash of what the text says after the change; `None` if the change removes or replaces the value.
+    /// The hash of the meaning after the change; `None` if the change removes or replaces the value.
     becomes: Option<&'s mut Hash>,
     /// The change, if it is in this value.
     change: Option<Change<'c>>,

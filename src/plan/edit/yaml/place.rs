@@ -151,7 +151,7 @@ impl<'a> Seat<'a> {
 
 fn unclear() -> EditError {
     EditError::Refused(
-        "the place cannot be told from what is around it; edit it with text_replace".to_owned(),
+        "the place cannot be located safely in the text; edit it with text_replace".to_owned(),
     )
 }
 

@@ -95,7 +95,7 @@ fn no_rule_is_passed_over_in_silence() {
         ),
         (
             json!({"type": "json_schema", "schema": {"$ref": "https://example.com/s.json"}}),
-            "nothing is fetched; put what it refers to into `$defs`",
+            "nothing is fetched; put the definition that it names into `$defs`",
         ),
         (
             json!({"type": "file_exists", "on_failure": "ignore"}),
