@@ -125,8 +125,8 @@ impl Story {
     }
 }
 
-/// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash is
-/// the same change: of a tree that has moved since, or by a plan that differs, it is another one.
+/// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash
+/// means the same change. If a file or the plan has changed, the hash is different.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct PreviewHash(String);
@@ -308,8 +308,8 @@ pub(crate) enum Atomicity {
     /// By one rename, so that no reader sees a partial file.
     #[default]
     Swap,
-    /// Written over the old one, where no rename is possible (a mount point): a crash leaves it to the
-    /// next run to restore.
+    /// The old file was overwritten, because no rename is possible (a mount point). After a crash, the next run
+    /// restores it.
     InPlace,
 }
 
@@ -318,10 +318,10 @@ pub(crate) enum Atomicity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {
-    /// The exchange itself took what was there.
+    /// The exchange itself kept the old file.
     #[default]
     Strong,
-    /// Looked at just before; a save in between would be lost.
+    /// The file was checked just before; a change in between would be lost.
     Weak,
 }
 

@@ -1,4 +1,4 @@
-//! `text_replace`: what is looked for, how often it may be there, and what it becomes.
+//! `text_replace`: the pattern, the number of its occurrences, and the replacement.
 
 mod expression;
 mod rewriting;
@@ -34,7 +34,7 @@ pub(crate) enum Pattern {
     Regex(Expression),
 }
 
-/// Why a pattern cannot be looked for.
+/// Why a pattern is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     #[error("the pattern is empty; say what to replace")]
@@ -117,7 +117,7 @@ pub(super) fn replace(
     Ok(Edited::whole(text.with(after), said))
 }
 
-/// Answers what is to be said of how it was found.
+/// Replaces a literal. Returns the remark about how it was found.
 fn literally(
     rewriting: &mut Rewriting<'_>,
     body: &str,
@@ -139,7 +139,8 @@ fn literally(
         return Ok("");
     }
     let (folded, literal) = (with_ends(body, "\n"), with_ends(literal, "\n"));
-    // Where a place of the folded text is in the text as it is. The last answer is kept: the places come in order.
+    // Maps a place of the folded text to the original text. The last result is kept, because the places come in
+    // order.
     let (mut here, mut passed) = (0, 0);
     let mut unfolded = |place: usize| loop {
         let end = here + (place - passed);

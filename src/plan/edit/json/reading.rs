@@ -13,7 +13,7 @@ use crate::{
     task::RelPath,
 };
 
-/// What the text makes use of.
+/// The grammar that a text uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grammar {
     Strict,
@@ -21,8 +21,8 @@ pub(crate) enum Grammar {
     Loose,
 }
 
-/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
-/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
+/// Names of `.json` files that may contain comments and trailing commas for the programs that read them. Longer
+/// names such as `tsconfig.build.json` are included.
 const WITH_COMMENTS: [&str; 10] = [
     ".devcontainer",
     ".eslintrc",
@@ -37,7 +37,7 @@ const WITH_COMMENTS: [&str; 10] = [
 ];
 
 impl Grammar {
-    /// What a JSON file may make use of, by its name.
+    /// The grammar that a JSON file may use, by its name.
     pub(crate) fn of(name: &RelPath) -> Self {
         let file = name.name().to_ascii_lowercase();
         let stem = file.strip_suffix(".json").unwrap_or_default();
@@ -105,7 +105,7 @@ pub(super) fn value(body: &str) -> Result<Value, EditError> {
     })
 }
 
-/// Why a text is no JSON although it is JSON with comments.
+/// The error for a text with comments or trailing commas where strict JSON is required.
 pub(super) fn not_strict(body: &str) -> EditError {
     let read: Result<IgnoredAny, _> = serde_json::from_str(body);
     let (problem, at) = match read {
@@ -123,7 +123,7 @@ fn broken(body: &str, error: &serde_json::Error) -> EditError {
     Language::Json.invalid(problem, body, at)
 }
 
-/// What a reader says, and the byte it says it of.
+/// The message of the reader, and the byte that it is about.
 fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
     let text = error.to_string();
     let problem = text
@@ -233,7 +233,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     }
 }
 
-/// By this key `serde_json` hands over a number that is no plain integer, with its text.
+/// The key with which `serde_json` passes the text of a number that is not a plain integer.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Node<'_, '_> {
@@ -312,9 +312,9 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
 /// The text with blanks in place of comments and trailing commas; every other byte is where it was.
 fn without_comments(body: &str) -> Vec<u8> {
     let mut bytes = body.as_bytes().to_vec();
-    // Where the last comma outside strings is, while nothing but blanks has followed it.
+    // The last comma outside strings, if only blanks have followed it.
     let mut comma = None;
-    // A comma right behind a bracket ends nothing.
+    // A comma directly after an opening bracket is not a trailing comma.
     let mut opened = false;
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {
