@@ -5,10 +5,10 @@
 //!                                          └──────── any error ─ undo → RolledBack | Stuck
 //! ```
 //!
-//! `read` knows the plan's words, `edit` the insides of files (pure), `check` folds the actions into at
-//! most one change a file, `engine` makes the changes or takes them back, `files` is the only one that
-//! touches the tree, `report` tells what happened, `carry` is all of it in its order. `rollback` undoes
-//! what was finished, `asking` answers questions about it.
+//! `read` reads a plan, `edit` changes contents of files (pure), `check` folds the actions into at
+//! most one change a file, `engine` makes the changes or undoes them, `files` is the only module that
+//! touches the tree, `report` writes the reports, `carry` calls all of these in order. `rollback` undoes
+//! a finished plan, `asking` answers questions about plans.
 
 mod asking;
 mod carry;
@@ -59,7 +59,7 @@ pub(crate) struct Desk<'a> {
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
-    /// Told of when files are changed.
+    /// Records when files are changed.
     pub(crate) course: &'a Course,
     /// Where oneact keeps what is its own: asked only when files are about to be changed.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
@@ -134,16 +134,16 @@ fn refused(failure: Failure) -> Outcome {
     Outcome::nothing_done(refusal(&failure), Phase::Plan, Some(failure))
 }
 
-/// A defect of ours: how far the plan came, the next start finds out.
+/// A defect of oneact. The next run finds out how far the plan came.
 fn broken() -> Outcome {
-    let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
+    let message = "internal error: oneact failed while it applied the plan; the next run or `oneact recover` settles the plan";
     Outcome {
         effect: Effect::Unknown,
         ..refused(Failure::new(Fault::Internal, message))
     }
 }
 
-/// The state of a run that changed nothing: rejected if the request is to be mended, rather than what it met.
+/// The state of a run that changed nothing: `Rejected` if the request itself has to be corrected.
 fn refusal(failure: &Failure) -> State {
     match failure.fault {
         Fault::Cancelled => State::Cancelled,
@@ -160,7 +160,7 @@ fn refusal(failure: &Failure) -> State {
     }
 }
 
-/// What is reported of a plan is in these files. What tools make is looked at; of a plan it is the report (C-07, C-08).
+/// The outcome with the files of the report directory. The checks are those of the execution report (C-07, C-08).
 fn reported(outcome: Outcome, files: ReportFiles) -> Outcome {
     let report = outcome.execution_report.as_ref();
     Outcome {

@@ -1,4 +1,4 @@
-//! Questions about plans: how far one came, whether it would stop, what became of it.
+//! Questions about plans: their status, cancelling one, and how an interrupted one ended.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
         let folder = Folder::open(&root, &name)?;
         let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
-            let message = format!("the report in {} is no JSON: {error}", &folder.path);
+            let message = format!("the report in {} is not JSON: {error}", &folder.path);
             Failure::new(Fault::ContentInvalid, message)
         })?;
         let status = report
@@ -54,7 +54,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
     told().unwrap_or_else(refused)
 }
 
-/// Asks the process that is at work on a plan to stop and undo.
+/// Asks the process that applies a plan to stop and undo it.
 pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Outcome {
     let asked = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
@@ -73,7 +73,7 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Outcome {
     asked().unwrap_or_else(refused)
 }
 
-/// The plan of that name, if a living process of ours is at work on it.
+/// The plan of that name, if a running oneact process is applying it.
 fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Failure> {
     for name in unfinished(root)? {
         let Some(mark) = mark_of(root, &name) else {
@@ -92,13 +92,13 @@ fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Fai
     Ok(None)
 }
 
-/// Whether the process runs this program: its id may belong to another one by now.
+/// Whether the process runs this program. Its id may have been reused.
 fn is_ours(pid: i32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe"))
         .is_ok_and(|path| path.to_str() == Some(&host::own_path()))
 }
 
-/// The report directory of a plan, by whatever it is named.
+/// The name of the report directory of a plan.
 pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
     let unknown = |what: &str| {
         let message = format!("{what} below {}/{REPORTS}", root.path());
@@ -138,9 +138,8 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
 }
 
-/// What became of a plan whose run died before it could answer. The journal says it, after every interrupted
-/// plan was settled. A journal that was never begun looks like one that was removed or cut, so only a journal that
-/// says how the plan ended is an answer.
+/// How a plan ended whose run died before it could answer. The journal says this after every interrupted plan was
+/// settled. An empty journal may have been removed or cut, so only a journal that records the end is an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     Made {
@@ -148,7 +147,7 @@ pub(crate) enum Fate {
         directory: String,
         changed: Vec<RelPath>,
     },
-    /// Nothing of it is left.
+    /// All changes were undone, or none was made.
     NotMade,
     Unknown,
 }
@@ -162,7 +161,7 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     };
     let told = folders.filter_map(|folder| {
         let account = account(&folder.dir).ok()?;
-        // A journal that was not written here tells nothing.
+        // A journal that was not written here proves nothing.
         let ours = account.operation == operation_id && account.origin == Origin::Here;
         ours.then(|| fate_by(&folder, account.state))
     });
@@ -189,9 +188,10 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
                 .cloned()
                 .collect(),
         },
-        // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
+        // If files were left because others had changed them, they may contain changes of the plan.
         State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
-        // Killed before it had made its note. Its entries are on the disk before its backups and its manifest.
+        // The run was killed before the first change: the entries are on the disk before backups and manifest are
+        // made.
         State::Ready(entries) if entries.is_empty() && folder.is_bare() => Fate::NotMade,
         State::Empty
         | State::Ready(_)

@@ -1,4 +1,4 @@
-//! Carrying a plan out, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
+//! Applies a plan, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
 mod settle;
 mod staging;
@@ -27,10 +27,10 @@ pub(crate) use staging::preview;
 pub(super) use telling::Teller;
 use verify::verify;
 
-/// How often a plan is tried, when somebody changes a file between the check and the exchange.
+/// How often a plan is tried if other programs change a file between the check and the change.
 const TRIES: u32 = 3;
 
-/// Carries a plan out: all of it or nothing. `expect` is the hash of the preview it has to agree with.
+/// Applies a plan completely or not at all. `expect` is the hash that its preview must have.
 pub(crate) fn execute(
     order: &PlanOrder,
     bounds: &Bounds,
@@ -108,7 +108,8 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
+    /// One try. `Continue`: another program changed a file, everything was undone, and the plan can be tried
+    /// again.
     fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Outcome, Folder<'a>> {
         let actions = self.plan.actions.iter();
         let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
@@ -138,7 +139,7 @@ impl<'a> Carrier<'a> {
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
-                format!("the plan would now come to {}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)", hash.as_str()),
+                format!("the plan would now have the preview hash {}, not {expected}: a file or the plan has changed since the preview. Make a new preview with --dry-run", hash.as_str()),
             ));
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
@@ -168,7 +169,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// 001 §5.1, phase 6: what does not hold undoes the plan, or fails its action.
+    /// 001 §5.1, phase 6. A rule that does not hold undoes the plan, or its action fails.
     fn verified(&self, entries: &[Entry], teller: &mut Teller<'_>) -> Result<(), Failure> {
         let completed = |id: &ActionId| teller.completed(id);
         let findings = verify(self.plan, self.root, entries, &completed, &|| {
@@ -191,7 +192,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Whether everything was taken back, because somebody else changed a file.
+    /// Whether everything was undone because another program changed a file.
     fn is_worth_another(&self, undoing: &Undoing<'_>) -> bool {
         let clean = match &undoing.end {
             UndoEnd::NothingChanged => true,
@@ -214,15 +215,15 @@ pub(super) fn stopped(desk: Desk<'_>, given: Duration) -> Option<Failure> {
     }
     let given = desk.budget.map_or(given, |budget| budget.min(given));
     (desk.begun.passed() > given).then(|| {
-        let message = format!("the plan took longer than the {given:?} it was given");
+        let message = format!("the plan took longer than its time limit of {given:?}");
         Failure::new(Fault::ToolTimeout, message)
     })
 }
 
-/// What is looked at between applying and committing: a failure takes everything back.
+/// The check between applying and committing. If it fails, everything is undone.
 type Verify<'v> = &'v mut dyn FnMut(&[Entry], &mut Teller<'_>) -> Result<(), Failure>;
 
-/// Checkpoint, changes, verification, reports: from what is staged to what is done.
+/// Makes the staged changes: checkpoint, changes, verification, reports.
 pub(super) fn make<'a>(
     stage: Stage<'a>,
     teller: &mut Teller<'_>,
@@ -232,7 +233,7 @@ pub(super) fn make<'a>(
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
     let manifest = Manifest::of(&teller.story.run, &undo);
-    // How the changes are undone is written before the first of them.
+    // The manifest and the script are on the disk before the first change.
     let documents = vec![
         (MANIFEST, report::bytes(&manifest)),
         (SCRIPT, report::script(&manifest).into_bytes()),
@@ -278,7 +279,7 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcom
     teller.finish(&folder)
 }
 
-/// Nothing was changed, or nothing was to be.
+/// The end of a plan that changed nothing.
 pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.nothing_changed();
     match stage.abandon() {
@@ -295,7 +296,7 @@ pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
 
 const POLL: Duration = Duration::from_millis(2);
 
-/// The root's lock; free again when dropped, and when the process ends however it does.
+/// The root's lock. It is released when it is dropped and when the process ends in any way.
 #[must_use]
 pub(super) struct Lock<'a>(&'a Root);
 
@@ -316,7 +317,7 @@ pub(super) fn locked<'a>(
                 return Err(failure);
             }
             let message = format!(
-                "another plan was at work below {} all the time; send this one again later",
+                "another plan was at work below {} until the time limit of this plan; send this plan again later",
                 root.path()
             );
             return Err(Failure::new(Fault::InFlight, message));

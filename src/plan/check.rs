@@ -1,8 +1,7 @@
-//! Before the first change: the actions are done in memory, one after the other, and what they come to is
-//! at most one change a file (001 §5.1, phases 2 and 4).
+//! Performs the actions in memory, one after the other, before the first change. The result is at most one change
+//! per file (001 §5.1, phases 2 and 4).
 //!
-//! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
-//! never holds them all.
+//! The [`Sink`] gets a file as soon as no later action names it, so that not all files of a plan are in memory.
 
 mod overlay;
 
@@ -28,9 +27,9 @@ use super::{
 
 use overlay::Overlay;
 
-/// What takes the changes a plan comes to.
+/// Receives the changes of a plan.
 pub(crate) trait Sink {
-    /// A directory that is to be made, the outermost first.
+    /// Receives a directory that has to be made, the outermost first.
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }
@@ -114,7 +113,7 @@ pub(crate) fn check(
                     .as_ref()
                     .map_err(Clone::clone)
                     .and_then(|places| overlay.act(action, places, &halted));
-                // What it did may be in the overlay already: the plan as a whole is stopped.
+                // The overlay may already contain its change, so the whole plan is stopped.
                 if let Some(failure) = halted() {
                     return Err(failure);
                 }
@@ -132,7 +131,7 @@ pub(crate) fn check(
         for (failed, failure) in judged {
             if let Some(hasty) = done_after(&actions, &verdicts, &failed) {
                 let message = format!(
-                    "{}; {} was done in reliance on that already",
+                    "{}; the action {} depends on it and had already been performed",
                     failure.message, hasty.id
                 );
                 return Err(Failure { message, ..failure });
@@ -157,18 +156,18 @@ pub(crate) fn check(
         .collect())
 }
 
-/// Whether an action has had its time (R-001-169 … R-001-172).
+/// The failure of an action that exceeded its time limit (R-001-169 … R-001-172).
 fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
     (clock.passed() > action.timeout).then(|| {
         let message = format!(
-            "{} took longer than the {:?} it was given",
+            "{} took longer than its time limit of {:?}",
             action.id, action.timeout
         );
         Failure::new(Fault::ToolTimeout, message)
     })
 }
 
-/// An action that was done, and waited for one of these.
+/// An action that was completed and depends on one of these.
 fn done_after<'a>(
     actions: &[&'a Action],
     verdicts: &HashMap<&ActionId, Verdict>,
@@ -182,7 +181,7 @@ fn done_after<'a>(
     actions.iter().find(hasty).copied()
 }
 
-/// The bytes of all files that are to be backed up, before any of them is read.
+/// The bytes of all files that will be backed up, by their sizes before they are read.
 fn originals(actions: &[&Action], located: &[Places]) -> u64 {
     let mut originals = BTreeMap::new();
     for (action, places) in actions.iter().zip(located) {
@@ -215,7 +214,7 @@ struct Place {
 
 type Places = Result<Place, Failure>;
 
-/// Rules about names hold for the real places, too (R-001-25, R-001-157).
+/// Resolves the paths of an action. Rules about names apply to the resolved paths, too (R-001-25, R-001-157).
 fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
         let located = view.locate(path).map_err(outside)?;
@@ -250,8 +249,8 @@ fn outside(error: FileError) -> Failure {
 /// Device and inode.
 type Identity = (u64, u64);
 
-/// Other names of places that rules speak of: where a directory or file is mounted a second time (bind mounts), its
-/// device and inode are the same, and the rules hold for it by both names. These are the protected places that are there, and the directories they are in: `None` = the root.
+/// The protected places that exist, and their parent directories (`None` = the root). A directory or file that is
+/// mounted a second time (bind mount) has the same device and inode, and the rules apply to it by both names.
 struct Mounts<'a> {
     view: &'a View<'a>,
     limits: &'a Limits,
@@ -268,7 +267,7 @@ impl<'a> Mounts<'a> {
         let root = view.dir(None)?.facts()?;
         let mut places = vec![((root.dev, root.ino), None)];
         for path in all {
-            // A place that cannot be looked at cannot be changed by a plan.
+            // A plan cannot change a place that it cannot examine.
             if let Ok(Some(facts)) = view.look(&path) {
                 places.push(((facts.dev, facts.ino), Some(path)));
             }
@@ -280,7 +279,7 @@ impl<'a> Mounts<'a> {
         })
     }
 
-    /// Whether a plan may touch what is there, by every name it has.
+    /// Whether a plan may touch the file by each of its names.
     fn admit(&self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         for here in path.ancestors().chain([path.clone()]) {

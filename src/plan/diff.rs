@@ -1,8 +1,7 @@
-//! What changed between two contents of a file: counted and begun for the reports, whole for people.
-//! Pure.
+//! The difference between two contents of a file: a short summary for the reports, and the whole diff for a
+//! preview. Pure.
 //!
-//! Work and memory go with what lies between the first and the last difference, not with the size of
-//! the file.
+//! Time and memory depend on the part between the first and the last difference, not on the size of the file.
 
 mod hunks;
 

@@ -1,36 +1,83 @@
-//! Changes inside files: bytes in, bytes out, nothing outside the edit moved. Pure.
+//! Edits of file contents, from bytes to bytes. Nothing outside the edit changes. Pure.
 //!
-//! Every change of a document is checked before it is answered: an independent strict reader must find
-//! in the result exactly the old document with the change made, and what lies outside the changed lines
-//! must be the same bytes. A result that fails is never answered ([`EditError::Refused`]).
+//! Every result of an edit of a document is checked: an independent strict reader must find exactly the old
+//! document with the change, and the bytes outside the changed lines must be the same. A result that fails this
+//! check is refused ([`EditError::Refused`]).
 
 mod draft;
 mod json;
 mod path;
 mod pattern;
+mod schema;
 mod text;
 mod yaml;
 
 pub(crate) use draft::Draft;
+pub(crate) use json::JsonEdit;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern};
+pub(crate) use schema::{schema_update, value_of};
 pub(crate) use text::Position;
 
 use serde_json::Value;
 
-use super::model::Edit;
 use crate::task::{Failure, Fault, RelPath};
 
 use json::Grammar;
 use text::Text;
+
+/// A change inside a file (001 §A.1).
+#[derive(Debug)]
+pub(crate) enum Edit {
+    TextReplace {
+        pattern: Pattern,
+        replacement: String,
+        count: Count,
+    },
+    /// The content becomes line `line`, counted from 1; one past the last appends.
+    LineInsert {
+        line: u64,
+        content: String,
+    },
+    /// Lines `first` to `last`, both included, counted from 1.
+    LineDelete {
+        first: u64,
+        last: u64,
+    },
+    Json {
+        path: JsonPath,
+        edit: JsonEdit,
+    },
+    YamlUpdate {
+        path: JsonPath,
+        /// Which document of the file, counted from 1; the only one that has the path, if none is named.
+        document: Option<u64>,
+        value: Value,
+    },
+}
+
+impl Edit {
+    /// The language of the document, if such an edit can be made in a file of that name; none of an edit of
+    /// text.
+    fn language(&self, name: &RelPath) -> Option<Language> {
+        let language = match self {
+            Self::Json { .. } => Language::Json,
+            Self::YamlUpdate { .. } => Language::Yaml,
+            Self::TextReplace { .. } | Self::LineInsert { .. } | Self::LineDelete { .. } => {
+                return None;
+            }
+        };
+        let named = Language::of(name).unwrap_or(language);
+        (named == language).then_some(language)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edited {
     pub(crate) bytes: Vec<u8>,
     /// What was done, in a sentence: `Property 'new_field' added successfully` (R-001-178).
     pub(crate) said: String,
-    /// What is wrong with the result, though nothing was with the file that it is held against. A later
-    /// edit may mend it.
+    /// What is wrong with the result, if the file before it was valid. A later edit may repair it.
     pub(crate) broken: Option<EditError>,
 }
 
@@ -44,11 +91,11 @@ impl Edited {
     }
 }
 
-/// What an edit may cost: it is given up where it comes to more, before the result is built.
+/// The limits of an edit. An edit that would exceed them is refused before the result is built.
 pub(crate) struct Budget<'a> {
     /// Bytes of the result.
     pub(crate) most: u64,
-    /// Why it must stop now: a signal, or the end of the time. Asked between any two pieces of work.
+    /// Why the edit must stop now: a signal or the time limit. It is asked often.
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
@@ -103,7 +150,7 @@ pub(crate) enum EditError {
     },
     #[error("{path}: {problem}")]
     PlaceNotFound { path: JsonPath, problem: String },
-    /// An edit that could touch what it should not.
+    /// An edit that could change something else.
     #[error("{0}")]
     Refused(String),
     #[error("{} not valid {language}: {problem}{}", when.words(), place(*at))]
@@ -120,8 +167,8 @@ pub(crate) enum EditError {
     Unfit(String),
     #[error("the result would have more than the {most} bytes that a file may have here")]
     TooLarge { most: u64 },
-    /// More than are read of a text of this language.
-    #[error("the text has {bytes} bytes, and {language} of at most {most} bytes is read")]
+    /// The text is longer than a text of this language may be.
+    #[error("the text has {bytes} bytes; {language} is read up to {most} bytes")]
     TooLong {
         language: Language,
         bytes: usize,
@@ -185,7 +232,7 @@ impl From<EditError> for Failure {
     }
 }
 
-/// What a file is written in, by its name.
+/// The language of a file, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Json,
@@ -204,7 +251,7 @@ impl Language {
 }
 
 impl Language {
-    /// The text is not of this language, as is seen at that byte.
+    /// The error for a text that is not valid at that byte.
     fn invalid(
         self,
         problem: impl Into<String>,
@@ -231,8 +278,8 @@ impl std::fmt::Display for Language {
 
 /// Makes one edit. The name tells the language of the file.
 ///
-/// Edits of text may mend a document that is broken, but not break one that is whole (R-001-162): several
-/// edits of a file are held against the file as it was when it was `last_whole`.
+/// An edit of text may repair an invalid document, but not make a valid one invalid (R-001-162). The result of
+/// several edits is compared with the file as it was when it was `last_whole`.
 pub(crate) fn edit(
     edit: &Edit,
     name: &RelPath,
@@ -249,13 +296,13 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
-        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } | Edit::JsonRemove { .. } => {
+        Edit::Json { path, edit } => {
             let instead = match edit {
-                Edit::JsonRemove { .. } => "use line_delete or text_replace",
-                _ => "use yaml_update",
+                JsonEdit::Remove { .. } => "use line_delete or text_replace",
+                JsonEdit::Add { .. } | JsonEdit::Update { .. } => "use yaml_update",
             };
             must_not_be(Language::Yaml, name, instead)?;
-            return json::edit(text, edit, budget);
+            return json::edit(text, path, edit, budget);
         }
         Edit::YamlUpdate {
             path,
@@ -267,7 +314,7 @@ pub(crate) fn edit(
         }
     };
     let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);
-    // What has comments or trailing commas already, whatever it is called, may have them afterwards.
+    // A file that already has comments or trailing commas may have them afterwards, whatever its name is.
     let grammars: &[Grammar] = match (Language::of(name), Grammar::of(name)) {
         (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
         (_, Grammar::Strict) => &[Grammar::Strict],
@@ -286,7 +333,7 @@ pub(crate) fn edit(
     Ok(edited)
 }
 
-/// What a look at a text comes to, unless it was not looked at to its end.
+/// The result of a check, unless the check was given up before its end.
 fn unless_given_up<T>(looked: Result<T, EditError>) -> Result<Result<T, EditError>, EditError> {
     match looked {
         Err(error @ (EditError::Stopped(_) | EditError::TooLong { .. })) => Err(error),
@@ -303,9 +350,9 @@ fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), 
     }
 }
 
-/// Whether a file can be what its name says (R-001-162): `.json` one JSON value, `.jsonc` and the names
+/// Checks that the content of a file fits its name (R-001-162): `.json` one JSON value, `.jsonc` and the names
 /// known for that the same with comments and trailing commas; `.yaml` and `.yml` any number of YAML
-/// documents. Duplicate keys are an error in all of them. Other names are not looked into.
+/// documents. Duplicate keys are an error in all of them. Files with other names are not checked.
 pub(crate) fn check_syntax(
     name: &RelPath,
     bytes: &[u8],
@@ -327,10 +374,10 @@ fn syntax(
     }
 }
 
-/// Bytes of a text that is read as a tree, which takes some hundred times as much memory at worst.
+/// The longest text that is read as a tree, in bytes. The tree can take some hundred times as much memory.
 const MAX_READ: usize = 8 << 20;
 
-/// Whether a text of so many bytes is read as a tree.
+/// Checks that a text is short enough to be read as a tree.
 fn fits(language: Language, bytes: usize) -> Result<(), EditError> {
     if bytes <= MAX_READ {
         return Ok(());
@@ -349,80 +396,6 @@ pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<
         Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
         Language::Yaml => yaml::check(Text::read(bytes)?, &FREE),
     }
-}
-
-/// The document in a file, read strictly (R-001-162). A file that is no YAML by its name is read as
-/// JSON.
-pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError> {
-    value(Language::of(name).unwrap_or(Language::Json), bytes)
-}
-
-/// The document in these bytes, read strictly, to be held against a schema.
-fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
-    if bytes.len() > MAX_READ {
-        return Err(EditError::Unfit(format!(
-            "the document has {} bytes, and at most {MAX_READ} are held against a schema",
-            bytes.len()
-        )));
-    }
-    let text = Text::read(bytes)?;
-    match language {
-        Language::Json => json::value(text),
-        Language::Yaml => yaml::value(text),
-    }
-}
-
-/// Makes one edit of a schema. What was a valid JSON Schema before must be one afterwards. A document
-/// of another kind, which no meta-schema of the known drafts accepts, only keeps its syntax; the
-/// answer says so. Nothing is fetched.
-pub(crate) fn schema_update(
-    change: &Edit,
-    name: &RelPath,
-    before: &[u8],
-    last_whole: &[u8],
-    budget: &Budget<'_>,
-) -> Result<Edited, EditError> {
-    let language = Language::of(name).ok_or_else(|| {
-        EditError::Unfit(
-            "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
-        )
-    })?;
-    let was = value(language, last_whole).map(|schema| problem(&schema));
-    let edited = edit(change, name, before, last_whole, budget)?;
-    let is = match value(language, &edited.bytes) {
-        Ok(schema) => problem(&schema),
-        Err(error) => {
-            let broken = Some(error.after());
-            return Ok(Edited { broken, ..edited });
-        }
-    };
-    Ok(match (was, is) {
-        (_, None) => edited,
-        (Ok(None), Some(problem)) => Edited {
-            broken: Some(EditError::SchemaInvalid { problem }),
-            ..edited
-        },
-        (Ok(Some(_)) | Err(_), Some(_)) => Edited {
-            said: format!(
-                "{} (checked as {language} only: it was no JSON Schema before)",
-                edited.said
-            ),
-            ..edited
-        },
-    })
-}
-
-/// What makes it no JSON Schema of the draft it names (of 2020-12, if it names none).
-fn problem(schema: &Value) -> Option<String> {
-    let checked = jsonschema::meta::options().validate(schema);
-    checked.err().map(|error| {
-        let place = error.instance_path().to_string();
-        if place.is_empty() {
-            error.to_string()
-        } else {
-            format!("{error} at {place}")
-        }
-    })
 }
 
 #[cfg(test)]

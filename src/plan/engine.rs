@@ -1,4 +1,4 @@
-//! The changes themselves: made ready, made, or taken back.
+//! Stages the changes, makes them, and undoes them.
 
 mod apply;
 mod folder;

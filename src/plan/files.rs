@@ -1,4 +1,4 @@
-//! The tree, by directory handle: the only code of a plan that touches a file (invariant 4).
+//! Accesses the tree by directory handles. No other code of a plan accesses files (invariant 4).
 //!
 //! Every call that changes something goes through [`Faults::before`], so that tests and
 //! `oneact selftest` can stop the process, or have the call fail, at each of them.
@@ -25,7 +25,7 @@ pub(crate) use faults::Faults;
 pub(crate) use root::{Root, jailed};
 pub(crate) use view::{Located, View};
 
-/// What the file system answered, with the operation and the path.
+/// An error of the file system, with the operation and the path.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} `{path}`: {}", words(*errno))]
 pub(crate) struct FileError {
@@ -60,18 +60,33 @@ impl FileError {
     }
 }
 
-/// A path that was put together: it may have become too long.
+/// Parses a path that was put together, which may be too long.
 pub(crate) fn joined(operation: &'static str, path: &str) -> Result<RelPath, FileError> {
     RelPath::parse(path).map_err(|_| FileError::of(operation, path)(Errno::NAMETOOLONG))
 }
 
-/// What was found; `None` where nothing is there.
+/// `None` if nothing is there.
 pub(crate) fn there<T>(found: Result<T, FileError>) -> Result<Option<T>, FileError> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.errno == Errno::NOENT => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The innermost directory on the path that exists; `None` = the root.
+pub(crate) fn innermost<T>(
+    path: &RelPath,
+    look: impl Fn(&RelPath) -> Result<Option<T>, FileError>,
+) -> Result<Option<RelPath>, FileError> {
+    let mut innermost = None;
+    for dir in path.ancestors() {
+        if look(&dir)?.is_none() {
+            break;
+        }
+        innermost = Some(dir);
+    }
+    Ok(innermost)
 }
 
 fn words(errno: Errno) -> String {
@@ -81,8 +96,8 @@ fn words(errno: Errno) -> String {
         Errno::ACCESS | Errno::PERM => {
             format!("{}; check owner and mode", io::Error::from(errno))
         }
-        Errno::LOOP => "a symbolic link stands on the way, or was put there meanwhile".to_owned(),
-        Errno::XDEV => "it leads out of the root, or to another file system".to_owned(),
+        Errno::LOOP => "a symbolic link is on the path, or was put there meanwhile".to_owned(),
+        Errno::XDEV => "the path leads out of the root, or to another file system".to_owned(),
         // Also of a pipe or a device.
         Errno::ISDIR => "it is not a regular file".to_owned(),
         _ => io::Error::from(errno).to_string(),
@@ -97,18 +112,17 @@ impl From<FileError> for Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barrier {
-    /// The whole file system at once: few flushes, but it waits for everybody's data.
+    /// Syncs the whole file system: few flushes, but it also waits for data of other programs.
     FileSystem,
-    /// Each file and directory of ours, several at once.
+    /// Syncs each file and directory of the plan, several at once.
     Each,
 }
 
-/// Beyond so much data of others in memory, waiting for all of it would cost more than waiting for each
-/// file of ours.
+/// With more unwritten data than this, a sync of the whole file system takes longer than one of each file.
 const MUCH_KIB: u64 = 32 * 1024;
 
 impl Barrier {
-    /// By how busy the machine is with writing (`Dirty` and `Writeback` of /proc/meminfo).
+    /// Chooses by the amount of unwritten data (`Dirty` and `Writeback` of /proc/meminfo).
     pub(crate) fn fitting(root: &Root) -> Self {
         if root.faults.waiting == Waiting::Each {
             return Self::Each;
@@ -155,7 +169,7 @@ pub(crate) fn durable(
     }
 }
 
-/// Does it to each, on so many threads; the first error in the order of the list is the answer.
+/// Does the work for each item on several threads. Returns the first error in the order of the list.
 fn at_once<T: Sync>(
     items: &[T],
     threads: usize,

@@ -27,9 +27,8 @@ impl fmt::Display for Cycle {
     }
 }
 
-/// The places of the actions in the order in which they are carried out: every action after those it
-/// depends on, and otherwise as the plan lists them. Dependencies on actions that are not there are
-/// passed over: they are told elsewhere.
+/// The indices of the actions in the order in which they are performed: every action after those that it depends
+/// on, otherwise as the plan lists them. Dependencies on unknown actions are ignored here; `read` reports them.
 pub(crate) fn order(actions: &[Action]) -> Result<Vec<usize>, Cycle> {
     let waits = dependencies(actions);
     let mut followers = vec![Vec::new(); actions.len()];

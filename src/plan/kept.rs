@@ -1,4 +1,4 @@
-//! A plan as records may hold it: without what its own diff would not show (R-001-161, invariant 6).
+//! Redacts a plan for the ledger: values that its diff would hide are replaced (R-001-161, invariant 6).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
@@ -34,7 +34,7 @@ fn is_secret(object: &Map<String, Value>, name: &str, value: &Value) -> bool {
             let bytes = STANDARD.decode(content).unwrap_or_default();
             std::str::from_utf8(&bytes).is_ok_and(hides)
         }
-        // Of an edit of JSON or YAML: what the value will be called.
+        // The value of an edit of JSON or YAML: its name is in the path or the key.
         _ if name == "value" => ["path", "key"]
             .into_iter()
             .filter_map(text)
@@ -43,8 +43,7 @@ fn is_secret(object: &Map<String, Value>, name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether the line that would be written hides whatever stands there; of `$['db']['password']` it is the
-/// last name.
+/// Whether a value with this name is redacted. For a path such as `$['db']['password']`, the last name counts.
 fn names_secret(name: &str) -> bool {
     let name = name.trim_end_matches([']', '\'', '"']);
     hides(&format!("{name}: \"x\""))

@@ -1,5 +1,5 @@
-//! What a plan may do: the catalog's bounds, which its `system_config` can only tighten, and the one
-//! place that says whether a path, an operation or a size is within them.
+//! The limits of a plan: the bounds of the catalog, which `system_config` can only tighten. Only this file decides
+//! whether a path, an operation or a size is within them.
 
 use std::{
     collections::BTreeSet,
@@ -66,9 +66,9 @@ impl Display for Source {
 }
 
 impl Limits {
-    /// The limits of a plan. What the configuration asks for beyond the bounds is left aside with a
-    /// note; so is what its defaults, tighter than 001's, take away. `own` is what oneact keeps for itself
-    /// below the root.
+    /// The limits of a plan. A value of the configuration beyond the bounds has no effect; a note says so. A
+    /// default of the configuration that is tighter than that of 001 applies; a note says so, too. `own` are
+    /// oneact's own files.
     pub(crate) fn of(
         bounds: &Bounds,
         own: &[RelPath],
@@ -128,7 +128,7 @@ fn operations(
         (said.clone(), Source::Config(KEY))
     } else {
         notes.push(format!(
-            "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+            "`system_config.execution_constraints` gives no `{KEY}`; its default applies: FILE_MODIFY alone"
         ));
         let default = BTreeSet::from([ActionType::FileModify]);
         (default, Source::ConfigDefault(KEY))
@@ -138,14 +138,14 @@ fn operations(
     if config.operations.is_some() && !beyond.is_empty() {
         notes.push(format!(
             "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
-             allow; the tighter holds",
+             allow; the tighter limit applies",
             beyond.join(", ")
         ));
     }
     (said.intersection(bound).copied().collect(), by)
 }
 
-/// The tighter of a bound and what the configuration, if there is one, says or means by silence.
+/// The tighter of a bound and the value of the configuration, or its default if the key is absent.
 fn tighter(
     key: &'static str,
     bound: u64,
@@ -157,14 +157,14 @@ fn tighter(
     match config.map(said) {
         Some(Some(said)) if said > bound => {
             notes.push(format!(
-                "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter holds"
+                "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter limit applies"
             ));
             (bound, Source::Catalog)
         }
         Some(Some(said)) => (said, Source::Config(key)),
         Some(None) if default < bound => {
             notes.push(format!(
-                "`system_config.execution_constraints` gives no `{key}`; its default holds: {default}"
+                "`system_config.execution_constraints` gives no `{key}`; its default applies: {default}"
             ));
             (default, Source::ConfigDefault(key))
         }
@@ -214,7 +214,7 @@ impl Limits {
             Protection::Approval => {
                 "changing it needs an approval for exactly this plan, and there is none"
             }
-            Protection::Never => "the catalog lets no approval change that",
+            Protection::Never => "the catalog entry permits no approval for it",
         };
         let message =
             format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}");

@@ -1,4 +1,4 @@
-//! A plan as a value: every path, pattern and number of it is known to be good.
+//! A plan whose paths, patterns and numbers are all valid.
 
 use std::{fmt, time::Duration};
 
@@ -7,10 +7,7 @@ use serde_json::Value;
 
 use crate::task::{ActionType, RelPath, Risk};
 
-use super::{
-    edit::{Count, JsonPath, Pattern},
-    limits::Limits,
-};
+use super::{edit::Edit, limits::Limits};
 
 /// A validated plan (001 §3.3) with what it may touch.
 #[derive(Debug)]
@@ -25,7 +22,7 @@ pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     pub(crate) instructions: Instructions,
     pub(crate) limits: Limits,
-    /// What was assumed or left aside, for people.
+    /// Sentences about assumptions and ignored keys.
     pub(crate) notes: Vec<String>,
 }
 
@@ -79,45 +76,6 @@ impl Operation {
     }
 }
 
-/// A change inside a file (001 §A.1).
-#[derive(Debug)]
-pub(crate) enum Edit {
-    TextReplace {
-        pattern: Pattern,
-        replacement: String,
-        count: Count,
-    },
-    /// The content becomes line `line`, counted from 1; one past the last appends.
-    LineInsert {
-        line: u64,
-        content: String,
-    },
-    /// Lines `first` to `last`, both included, counted from 1.
-    LineDelete {
-        first: u64,
-        last: u64,
-    },
-    JsonAdd {
-        path: JsonPath,
-        key: String,
-        value: Value,
-    },
-    JsonRemove {
-        path: JsonPath,
-        key: String,
-    },
-    JsonUpdate {
-        path: JsonPath,
-        value: Value,
-    },
-    YamlUpdate {
-        path: JsonPath,
-        /// Which document of the file, counted from 1; the only one that has the path, if none is named.
-        document: Option<u64>,
-        value: Value,
-    },
-}
-
 /// 001 §4.2's operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -128,7 +86,7 @@ pub(crate) enum ChangeKind {
     Rename,
 }
 
-/// A condition on the tree after the plan, by path; `on_failure` says what a broken one means.
+/// A condition for a file after the plan. `on_failure` says what happens if it does not hold.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) target: RelPath,
@@ -150,18 +108,18 @@ pub(crate) enum Condition {
     Schema(Value),
 }
 
-/// What a rule that does not hold means.
+/// What happens if a rule does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// The report tells.
+    /// The report contains a warning.
     Warn,
     /// The action fails; `rollback_on_failure` decides.
     Error,
-    /// The plan is undone whatever it says.
+    /// The plan is undone, whatever `rollback_on_failure` says.
     RollBack,
 }
 
-/// How the plan is to be carried out (001 §3.3, §7.2).
+/// How the plan is applied (001 §3.3, §7.2).
 #[derive(Debug, Default)]
 pub(crate) struct Instructions {
     pub(crate) on_error: OnError,

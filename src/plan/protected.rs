@@ -1,4 +1,4 @@
-//! Files that a plan may not touch: those that need an approval (001 §9.1), and those that none gives.
+//! Files that a plan may not touch: some need an approval (001 §9.1), and for others there is no approval.
 //!
 //! A pattern without a `/` (but for one at its end) matches a name in any directory, as in `.gitignore`;
 //! any other is anchored at the root. What a pattern matches, it matches with all that lies below.
@@ -13,9 +13,9 @@ use crate::task::RelPath;
 /// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// One of oneact's own files: no approval gives it.
+    /// One of oneact's own files; no approval permits a change.
     Own,
-    /// Named by `forbidden_patterns` of the configuration: no approval gives it.
+    /// Named by `forbidden_patterns` of the configuration; no approval permits a change.
     Forbidden,
     Critical,
     Important,
@@ -73,7 +73,8 @@ pub(crate) struct PatternError {
 
 impl Protected {
     /// oneact's own files, there or where its settings put them, the configuration's `forbidden_patterns`, the
-    /// built-in patterns, and the configuration's `protected_files`. Answers which of these is no pattern.
+    /// built-in patterns, and the configuration's `protected_files`. The error names the pattern that is not
+    /// valid.
     pub(crate) fn with(
         own: &[RelPath],
         forbidden: &[String],

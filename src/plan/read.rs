@@ -1,9 +1,8 @@
-//! A plan as it arrived becomes a [`Plan`]: its words checked one by one, nothing guessed, nothing run.
+//! Reads a plan: checks every key and value, and returns a [`Plan`]. Nothing is guessed.
 //!
-//! The order: is it validated (R-001-30, R-001-133); has it its schema's shape (R-001-26), with every
-//! operation, path and rule; has `system_config` (R-001-27); what do the limits say of each action
-//! (R-001-22 … R-001-25); do the dependencies exist and form no cycle (R-001-94); can the actions all hold.
-//! All that is wrong is told at once; the first decides.
+//! The checks, in this order: the validation (R-001-30, R-001-133); the schema (R-001-26), with every operation,
+//! path and rule; `system_config` (R-001-27); the limits for each action (R-001-22 … R-001-25); the dependencies
+//! (R-001-94); conflicts between actions. All problems are reported at once; the first decides the fault.
 
 mod action;
 mod conflicts;
@@ -29,7 +28,7 @@ use super::{
 };
 
 use self::{
-    fields::{Found, Shape, quoted},
+    fields::{Found, LIST, OBJECT, TEXT, quoted},
     findings::{Findings, Subject},
     instructions::{Asked, Config},
     rules::Files,
@@ -37,8 +36,8 @@ use self::{
 
 pub(crate) use findings::PlanError;
 
-/// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
-/// `own` is what oneact keeps for itself below the root.
+/// Reads a plan within the bounds of its catalog entry. Pure, except for a warning about unknown keys.
+/// `own` are oneact's own files and directories below the root.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
     let rejected = |plan_id, actions, problems| PlanError {
         plan_id,
@@ -49,17 +48,18 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
-    if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
-        findings.failure(too_many_actions(actions));
+    let items = items.map_or(&[] as &[Value], Vec::as_slice);
+    if items.len() > MAX_ACTIONS {
+        findings.failure(too_many_actions(items.len()));
         return Err(rejected(plan_id, Vec::new(), findings.ended().0));
     }
-    let names = names(&order.plan);
+    let names = names(items);
 
     validated(&order.validation, bounds.validation, &findings);
     if !findings.is_clean() {
         return Err(rejected(plan_id, names, findings.ended().0));
     }
-    let files = files(&order.plan);
+    let files = files(items);
     let document = document(&order.plan, &files, &findings);
     findings.about(Subject::default());
     let config = Config::read(order.system_config.as_ref(), &files, &findings);
@@ -100,9 +100,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     if let Some(risk) = actions.iter().map(|action| action.risk).max()
         && risk >= Risk::High
     {
-        findings.note_in_any_case(format!(
-            "By the words of its author, the risk of this plan is {risk}."
-        ));
+        findings.note_in_any_case(format!("The author of this plan states the risk {risk}."));
     }
     if let Some(strangers) = findings.strangers().filter(|_| findings.is_clean()) {
         tracing::warn!("{strangers}");
@@ -120,7 +118,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     }
 }
 
-/// Whether the plan may run at all. What the protocol layer refused, no catalog entry lets pass.
+/// Checks that the plan is approved. No catalog entry permits a plan that the protocol layer refused.
 fn validated(said: &Validation, rule: ValidationRule, findings: &Findings) {
     match (said, rule) {
         (Validation::Approved, _) | (Validation::Unsaid, ValidationRule::None) => {}
@@ -136,7 +134,7 @@ fn validated(said: &Validation, rule: ValidationRule, findings: &Findings) {
     }
 }
 
-/// The plan's own document, as far as it is good.
+/// The valid parts of the plan's document.
 #[derive(Default)]
 struct Document {
     /// With their places in `action_plan`.
@@ -151,25 +149,25 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     };
     action::id(&mut fields, "plan_id", "a name for the plan");
     let mut document = Document::default();
-    let list = fields.need("action_plan", "the array of actions");
-    if let Some(items) = list.and_then(|list| list.list()) {
+    let items = fields.required("action_plan", "the array of actions", Found::list);
+    if let Some(items) = items {
         document.actions = actions(items, files, findings);
     }
     findings.about(Subject::default());
-    if let Some(inner) = fields.inner("execution_instructions") {
+    if let Some(inner) = fields.optional("execution_instructions", Found::fields) {
         document.asked = Asked::read(inner);
     }
-    // The envelope has read it already.
+    // The envelope has already read this key.
     fields.get("protocol_validation");
     fields.descriptive(&[
-        ("version", Shape::Text),
-        ("created_at", Shape::Text),
-        ("inspector_version", Shape::Text),
-        ("task_summary", Shape::Text),
-        ("context_files_used", Shape::List),
-        ("decisions", Shape::List),
-        ("task_decomposition", Shape::List),
-        ("risk_assessment", Shape::Object),
+        ("version", TEXT),
+        ("created_at", TEXT),
+        ("inspector_version", TEXT),
+        ("task_summary", TEXT),
+        ("context_files_used", LIST),
+        ("decisions", LIST),
+        ("task_decomposition", LIST),
+        ("risk_assessment", OBJECT),
     ]);
     fields.finish();
     document
@@ -231,7 +229,7 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
             findings.problem(
                 Fault::UnknownDependency,
                 format!(
-                    "`action_plan[{at}].depends_on` names {}, and no action of the plan is called so",
+                    "`action_plan[{at}].depends_on` names {}, and no action of the plan has this id",
                     quoted(&id.0)
                 ),
             );
@@ -240,7 +238,7 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
     findings.about(Subject::default());
 }
 
-/// What can only be said of all actions together.
+/// The checks that concern all actions together.
 fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
@@ -260,7 +258,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
             findings.problem(
                 Fault::PlanCycle,
                 format!(
-                    "the actions wait for each other: {cycle}; take one of these dependencies away"
+                    "the actions wait for each other: {cycle}; remove one of these dependencies"
                 ),
             );
         }
@@ -269,18 +267,16 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
 }
 
 /// Every action's id, or its place.
-fn names(plan: &Value) -> Vec<ActionId> {
-    let items = plan.get("action_plan").and_then(Value::as_array);
+fn names(items: &[Value]) -> Vec<ActionId> {
     let name = |(at, item): (usize, &Value)| {
         let id = item.get("action_id").and_then(action::short_id);
         ActionId(id.map_or_else(|| action::place(at), str::to_owned))
     };
-    items.into_iter().flatten().enumerate().map(name).collect()
+    items.iter().enumerate().map(name).collect()
 }
 
 /// Every path that the plan names as one of its files.
-fn files(plan: &Value) -> Files<'_> {
-    let items = plan.get("action_plan").and_then(Value::as_array);
+fn files(items: &[Value]) -> Files<'_> {
     let named = |item| {
         [
             "/target",
@@ -290,7 +286,7 @@ fn files(plan: &Value) -> Files<'_> {
         .into_iter()
         .filter_map(move |place| Value::pointer(item, place)?.as_str())
     };
-    items.into_iter().flatten().flat_map(named).collect()
+    items.iter().flat_map(named).collect()
 }
 
 fn touches(action: &Action, path: &str) -> bool {

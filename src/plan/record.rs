@@ -10,7 +10,7 @@ use crate::task::{ActionType, Failure, Fault, RelPath, canonical, hexadecimal};
 
 use super::model::{Action, ActionId, ChangeKind};
 
-/// What is known of a run before anything is done.
+/// The facts of a run before anything is changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub(crate) plan_id: String,
@@ -22,14 +22,14 @@ pub(crate) struct Run {
     pub(crate) actions: Vec<(ActionId, Vec<ActionId>)>,
 }
 
-/// What a plan is about to change, and how each change is taken back: complete before the first one
-/// (001 §7.1, `CHECKPOINT_FIRST`). Exists only where there is something to take back.
+/// The changes of a plan, and how each is undone. It is complete before the first change (001 §7.1,
+/// `CHECKPOINT_FIRST`), and exists only if there are changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Undo {
     /// The rollback manifest's.
     pub(crate) id: Uuid,
     pub(crate) created: Zoned,
-    /// When the backups may be cleared away.
+    /// When the backups may be removed.
     pub(crate) expires: Option<Zoned>,
     /// In the order in which they are made.
     pub(crate) changes: Vec<Change>,
@@ -60,7 +60,7 @@ pub(crate) struct Story {
     pub(crate) preview: Option<PreviewHash>,
 }
 
-/// Whether the plan's changes were taken back.
+/// Whether the plan's changes were undone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rollback {
     NotDone,
@@ -69,7 +69,7 @@ pub(crate) enum Rollback {
         /// Checkpoints of files that others have changed since: they stay as they are.
         left: Vec<Uuid>,
     },
-    /// Begun, and not finished: a person has to look.
+    /// The rollback was begun, but not finished. A person has to act.
     Stuck {
         at: Zoned,
         /// Checkpoints that are not restored.
@@ -84,7 +84,7 @@ pub(crate) struct Trouble {
 }
 
 impl Story {
-    /// What there is to tell before anything happened.
+    /// A story without events.
     pub(crate) fn begun(run: Run, jail: Jail) -> Self {
         Self {
             ended: run.began.clone(),
@@ -119,14 +119,14 @@ impl Story {
         }
     }
 
-    /// The changes that were made, whether or not they were taken back.
+    /// The changes that were made, including those that were undone.
     pub(crate) fn changes(&self) -> &[Change] {
         self.undo.as_ref().map_or(&[], |undo| &undo.changes)
     }
 }
 
-/// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash is
-/// the same change: of a tree that has moved since, or by a plan that differs, it is another one.
+/// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash
+/// means the same change. If a file or the plan has changed, the hash is different.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct PreviewHash(String);
@@ -239,7 +239,7 @@ pub(crate) struct Change {
     pub(crate) after: Option<FileState>,
     pub(crate) diff: DiffSummary,
     pub(crate) fidelity: Fidelity,
-    /// By which it is taken back.
+    /// The id of the checkpoint that undoes the change.
     pub(crate) checkpoint: Uuid,
     /// The original, from the root, below the report directory; none where no file was (CREATE).
     pub(crate) backup: Option<RelPath>,
@@ -289,7 +289,7 @@ pub(crate) struct DiffSummary {
     pub(crate) preview: String,
 }
 
-/// What of a file was kept, and how it was exchanged: told as it is.
+/// Which attributes of a file were kept, and how its content was replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Fidelity {
     /// Attributes that could not be kept, each with the reason: `owner: Operation not permitted`.
@@ -305,11 +305,11 @@ pub(crate) struct Fidelity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Atomicity {
-    /// By one rename: nobody ever saw half of it.
+    /// By one rename, so that no reader sees a partial file.
     #[default]
     Swap,
-    /// Written over the old one, where no rename is possible (a mount point): a crash leaves it to the
-    /// next run to restore.
+    /// The old file was overwritten, because no rename is possible (a mount point). After a crash, the next run
+    /// restores it.
     InPlace,
 }
 
@@ -318,14 +318,14 @@ pub(crate) enum Atomicity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {
-    /// The exchange itself took what was there.
+    /// The exchange itself kept the old file.
     #[default]
     Strong,
-    /// Looked at just before; a save in between would be lost.
+    /// The file was checked just before; a change in between would be lost.
     Weak,
 }
 
-/// What the plan as a whole can promise, as far as this file system lets it.
+/// Whether the changes of the plan are certainly on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Durability {
@@ -335,7 +335,7 @@ pub(crate) enum Durability {
     Unconfirmed,
 }
 
-/// Whether the kernel, too, kept the plan inside its root.
+/// Whether the kernel prevented writes outside the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Jail {

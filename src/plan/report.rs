@@ -1,5 +1,4 @@
-//! What happened, told: every file of a report directory as a function of the one [`Story`]. Pure: bytes
-//! and values out; `engine` writes them.
+//! Makes every file of a report directory from the [`Story`]. Pure: `engine` writes the files.
 //!
 //! | file | made by | when |
 //! |---|---|---|
@@ -34,7 +33,7 @@ pub(crate) struct Reports {
     pub(crate) manifest: Option<Manifest>,
 }
 
-/// Tells a story. `ids` gives UUIDs that nobody has seen before.
+/// Makes the reports. `ids` returns new UUIDs.
 pub(crate) fn tell(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Reports {
     let report_id = ids();
     Reports {
@@ -69,7 +68,7 @@ pub(crate) fn files(directory: &RelPath) -> ReportFiles {
     }
 }
 
-/// A point in time as reports write it (ISO 8601 with its offset). Read back, it is written again as it was.
+/// A time as reports write it (ISO 8601 with its offset). A time that is read keeps its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct At {

@@ -1,6 +1,6 @@
-//! Undoing a plan that was finished: from its manifest, and as a plan of its own (001 §6.3).
+//! Undoes a finished plan by its manifest. The rollback is a plan of its own (001 §6.3).
 //!
-//! What has changed since is never destroyed: then nothing is undone, and the answer names it.
+//! If a file has changed since the plan, nothing is undone, and the answer names the file.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ use super::{
     report::{MANIFEST, Manifest, Point, bytes},
 };
 
-/// For a rollback as a whole (R-001-173).
+/// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
+/// Undoes a finished plan, or only the named checkpoints with those that depend on them (R-001-105, R-001-109,
 /// R-001-110).
 pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
     in_the_root(desk, Faults::asked(), |root, jail| {
@@ -71,7 +71,7 @@ fn undo(
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &desk.report_name())?;
     let actions = inverses.iter().flat_map(|inverse| inverse.actions.clone());
-    // The plan's own id must keep naming the plan, not its rollback.
+    // The plan's id must continue to name the plan, not its rollback.
     let plan_id = format!("rollback-{}", manifest.plan_id);
     let actions = actions.map(|action| (action, Vec::new()));
     let run = desk.run(plan_id, own.path.clone(), actions);
@@ -84,7 +84,7 @@ fn undo(
         teller.story.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)
     });
-    // Directories that the plan had made go with the last of their files.
+    // The directories that the plan made are removed with the last checkpoint.
     let done = points.iter().map(|point| point.checkpoint_id);
     let ids: Vec<Uuid> = done.chain(already).collect();
     let last = manifest
@@ -109,7 +109,7 @@ fn undo(
     manifest.restored(&ids, &desk.host.now());
     if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
         teller.warn(format!(
-            "The manifest of the undone plan does not tell of it: {error}."
+            "The manifest of the undone plan could not be updated: {error}."
         ));
     }
     if last {
@@ -119,7 +119,8 @@ fn undo(
     Ok(committed_end(committed, teller))
 }
 
-/// A manifest is believed as far as its plan's journal bears it out: the changes that this names.
+/// Checks that the journal of the plan contains every change that the manifest names. Returns the journal's
+/// entries.
 fn vouched(
     folder: &Folder<'_>,
     manifest: &Manifest,
@@ -129,13 +130,13 @@ fn vouched(
     let account = account(&folder.dir)?;
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
-            "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
+            "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
             &folder.path
         )));
     }
     let State::Done(entries) = account.state else {
         return Err(unusable(format!(
-            "{} is not the directory of a plan that was carried out",
+            "{} is not the directory of a plan that was applied",
             &folder.path
         )));
     };
@@ -146,7 +147,7 @@ fn vouched(
     };
     if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
         return Err(unusable(format!(
-            "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
+            "the manifest says that the plan made the directory `{dir}`, but the journal of the plan does not: the manifest was altered"
         )));
     }
     for dir in &manifest.created_directories {
@@ -155,13 +156,13 @@ fn vouched(
     match manifest.checkpoints.iter().find(|point| !known(point)) {
         None => Ok(entries),
         Some(point) => Err(unusable(format!(
-            "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
+            "the journal of the plan does not contain the checkpoint {} of `{}`: the manifest was altered",
             point.checkpoint_id, point.file_path
         ))),
     }
 }
 
-/// Whether a change that the journal names is the one that the checkpoint takes back.
+/// Whether the change of this journal entry is the one that the checkpoint undoes.
 fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
     let pre = entry.pre();
     let (to, result) = match entry {
@@ -178,8 +179,8 @@ fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
         && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
 }
 
-/// The checkpoints that are restored already, though the manifest does not say so, and those that are not:
-/// a rollback that was killed after its last change had no time to say so.
+/// The checkpoints that are already restored although the manifest does not say so, and those that are not. A
+/// rollback that was killed after its last change could not update the manifest.
 fn left_to_do(
     manifest: &Manifest,
     order: &RollbackOrder,
@@ -199,7 +200,7 @@ fn left_to_do(
     Ok((already, todo))
 }
 
-/// Whether a file is as it was before the plan, so that there is nothing to take back.
+/// Whether a file is as it was before the plan.
 fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
     if let Some(new) = &point.new_path
         && root.look(new)?.is_some()
@@ -210,7 +211,7 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         Err(error) if error.errno == Errno::FBIG => return Ok(false),
         other => other?,
     };
-    // A plan that changed permissions alone left the content as it was.
+    // If the plan changed only permissions, the content does not show whether it was undone.
     let content_alone = point.original_hash != point.result_hash || point.new_path.is_some();
     let mode = now
         .as_ref()
@@ -221,23 +222,23 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
 
 struct Inverse<'a> {
     point: &'a Point,
-    /// What is there now; nothing after a deletion.
+    /// The file as it is now; `None` if the plan deleted it.
     now: Option<Original>,
-    /// What was there; nothing before a creation.
+    /// The original; `None` if the plan created or renamed the file.
     then: Option<Original>,
-    /// Somebody has changed owner, permissions or extended attributes since: what they made of it stays.
+    /// The owner, permissions or extended attributes were changed after the plan. These changes stay.
     attributes_stay: bool,
-    /// Directories that are to be made again, the outermost first.
+    /// Directories that have to be made again, the outermost first.
     missing: Vec<RelPath>,
-    /// The one that the file is, or will be, in.
+    /// The mount that the file is or will be in.
     mount: u64,
-    /// What the innermost directory that is there hands on.
+    /// What a new file inherits from the innermost directory that exists.
     inherited: Inherited,
     actions: [ActionId; 1],
 }
 
 impl<'a> Inverse<'a> {
-    /// Sees that it can be taken back without destroying what came later.
+    /// Checks that the change can be undone without the loss of later changes.
     fn of(
         point: &'a Point,
         entries: &[Entry],
@@ -249,28 +250,31 @@ impl<'a> Inverse<'a> {
         limits.admits(path)?;
         let now = match original(root, path) {
             Err(error) if error.errno == Errno::FBIG => {
-                return Err(changed(path, "it is larger than a plan can make a file"));
+                return Err(changed(
+                    path,
+                    "it is larger than any file that a plan can write",
+                ));
             }
             other => other?,
         };
         match (&now, &point.result_hash) {
             (None, None) => {}
             (Some(now), Some(result)) if now.seen.sha256 == *result => {}
-            (Some(_), None) => return Err(changed(path, "there is a file again")),
-            (None, Some(_)) => return Err(changed(path, "it is gone")),
-            (Some(_), Some(_)) => return Err(changed(path, "it has other content")),
+            (Some(_), None) => return Err(changed(path, "a file exists there again")),
+            (None, Some(_)) => return Err(changed(path, "it no longer exists")),
+            (Some(_), Some(_)) => return Err(changed(path, "its content is different")),
         }
         if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
-            return Err(changed(&point.file_path, "there is a file again"));
+            return Err(changed(&point.file_path, "a file exists there again"));
         }
         let then = match (point.operation_to_reverse, &point.backup_location) {
             (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
             (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
                 let then = original(root, backup)?
-                    .ok_or_else(|| unusable(format!("the backup `{backup}` is gone")))?;
+                    .ok_or_else(|| unusable(format!("the backup `{backup}` no longer exists")))?;
                 if Some(&then.seen.sha256) != point.original_hash.as_ref() {
                     return Err(unusable(format!(
-                        "the backup `{backup}` is not what was backed up: somebody wrote to it"
+                        "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
                 Some(then)
@@ -281,7 +285,7 @@ impl<'a> Inverse<'a> {
         for dir in point.file_path.ancestors() {
             match root.look(&dir)? {
                 Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
-                Some(_) => return Err(changed(&dir, "it is no directory any more")),
+                Some(_) => return Err(changed(&dir, "it is no longer a directory")),
                 None => missing.push(dir),
             }
         }
@@ -336,11 +340,11 @@ impl<'a> Inverse<'a> {
         })
     }
 
-    /// What is said of permissions that stay.
+    /// The note about attributes that stay.
     fn note(&self) -> Option<String> {
         self.attributes_stay.then(|| {
             format!(
-                "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and its content alone is restored.",
+                "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored.",
                 self.point.file_path
             )
         })
@@ -375,7 +379,8 @@ fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> 
     }
 }
 
-/// Directories of other file systems, where our slots were until now; and what is said of those that stay.
+/// Removes the directories on other file systems, which contained slots until now. Returns a sentence for each
+/// that stays.
 fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
     let remove = |dir: &RelPath| {
         root.parent(dir)
@@ -385,7 +390,7 @@ fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
         Ok(()) => None,
         Err(error) if error.errno == Errno::NOENT => None,
         Err(error) => Some(format!(
-            "A directory that the plan had made stays: {error}."
+            "A directory that the plan made could not be removed: {error}."
         )),
     };
     made.iter().rev().filter_map(left).collect()
@@ -405,7 +410,7 @@ fn unusable(message: String) -> Failure {
 fn no_manifest(error: FileError) -> Failure {
     if error.errno == Errno::NOENT {
         return unusable(format!(
-            "{error}: the plan changed nothing, or was taken back already"
+            "{error}: the plan changed nothing, or was rolled back already"
         ));
     }
     error.into()

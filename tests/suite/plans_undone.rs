@@ -101,7 +101,9 @@ fn a_file_that_is_larger_than_any_plan_makes_one_has_changed_and_is_not_read() {
     let refused = told(&root, &["rollback", &report]);
     assert_ne!(refused.exit, 0);
     assert!(
-        refused.text.contains("larger than a plan can make a file"),
+        refused
+            .text
+            .contains("larger than any file that a plan can write"),
         "{}",
         refused.text
     );

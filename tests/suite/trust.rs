@@ -211,7 +211,7 @@ fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
     let named = format!("{REPORTS}/{name}");
     let (code, told) = oneact(&copy, &["rollback", &named]);
     assert!(
-        code == 2 && told.contains("not written where it lies"),
+        code == 2 && told.contains("not written in this place"),
         "{code} {told}"
     );
     assert!(copy.path.join("made.txt").exists());

@@ -1,4 +1,4 @@
-//! What a crash left, and what has expired.
+//! Settles the plans that a crash interrupted, and removes expired backups.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::{
     task::{Failure, Fault, PlanName, Reach},
 };
 
-/// Threads that wait for the disk, where no plan says how many.
+/// How many threads sync files if no plan says how many.
 const THREADS: usize = 4;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub(crate) struct Settled {
     pub(crate) open: usize,
 }
 
-/// Settles what a crash interrupted, before anything else is begun. Where another plan is at work, there is
-/// nothing to settle: it did so itself.
+/// Settles the plans that a crash interrupted, before anything else is begun. A plan that is at work has already
+/// settled them.
 pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     if engine::never_planned(desk.root) {
         return Settled::default();
@@ -40,7 +40,7 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     })
 }
 
-/// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
+/// Settles the plan of one report directory if `ask` agrees to the changes, whoever wrote its journal.
 pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
         let name = find(root, &PlanName::Path(path.to_owned()))?;
@@ -60,7 +60,7 @@ fn settled_under_lock(
     settle: impl FnOnce(&Root) -> Result<Vec<(String, End)>, Failure>,
 ) -> Settled {
     let root = Root::open_with(desk.root, Faults::asked()).map_err(Failure::from);
-    // The lock, if it was taken, ends with the root.
+    // If the lock was taken, it is released when the root is dropped.
     match root.and_then(|root| settle(&root)) {
         Ok(ends) => Settled {
             open: ends.iter().filter(|(_, end)| end.is_open()).count(),
@@ -68,7 +68,7 @@ fn settled_under_lock(
         },
         Err(failure) => Settled {
             told: vec![format!(
-                "Whether an earlier plan was interrupted is not known: {}.",
+                "oneact could not find out whether an earlier plan was interrupted: {}.",
                 failure.message
             )],
             open: 1,
@@ -110,7 +110,7 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     settled
 }
 
-/// Each of these plans is told of before it is forgotten that it was unfinished.
+/// Settles each of these plans. Its report is updated before the note that it is unfinished is removed.
 fn each_settled(
     root: &Root,
     desk: Desk<'_>,
@@ -131,8 +131,8 @@ fn each_settled(
     Ok(told)
 }
 
-/// Clears the backups of plans away whose manifest has expired (R-001-62); the manifests stay
-/// (R-001-139). A sentence for each.
+/// Removes the backups of plans whose manifest has expired (R-001-62); the manifests stay (R-001-139).
+/// Returns a sentence for each plan.
 pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
     let cleared = || -> Result<Vec<String>, FileError> {
         let root = Root::open(desk.root)?;
@@ -143,7 +143,7 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         let mut cleared = Vec::new();
         for folder in engine::finished(&root)? {
             let name = folder.path.name();
-            // What is not settled needs all it has.
+            // A plan that is not settled still needs its backups.
             let done = engine::account(&folder.dir).is_ok_and(|account| {
                 account.origin == Origin::Here && matches!(account.state, State::Done(_))
             });
@@ -160,16 +160,16 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
             folder.put(&[(MANIFEST, bytes(&manifest))])?;
             folder.clear_backups()?;
             cleared.push(format!(
-                "The backups of {name} had expired and were cleared away."
+                "The backups of {name} had expired and were removed."
             ));
         }
         Ok(cleared)
     };
     cleared()
-        .unwrap_or_else(|error| vec![format!("What has expired was not cleared away: {error}.")])
+        .unwrap_or_else(|error| vec![format!("Expired backups could not be removed: {error}.")])
 }
 
-/// What became of a plan that a crash had interrupted. Its report tells it too.
+/// The sentence that says how an interrupted plan ended. Its report is updated, too.
 fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
     let mut amended = Ok(());
     let mut sentence = match end {
@@ -179,34 +179,34 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
             format!("The plan {name} had been interrupted before it changed anything.")
         }
         End::RolledBack(conflicts) => {
-            let what = "what it had changed was taken back";
+            let what = "its changes were rolled back";
             amended = amend(root, desk, name, Status::RolledBack, what, conflicts);
             let but = match Conflict::told(conflicts) {
                 told if told.is_empty() => told,
-                told => format!(", but for what others changed since: {told}"),
+                told => format!(", except for what others have changed since: {told}"),
             };
             format!("The plan {name} had been interrupted: {what}{but}.")
         }
         End::Done => format!("The plan {name} had been finished before it was interrupted."),
         End::Stuck(obstacles) => format!(
-            "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
+            "The plan {name} was interrupted, and can be neither finished nor undone: {}. Remove this cause, then run `oneact recover`",
             obstacles.join("; ")
         ),
         End::Unproven => format!(
-            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. Nothing was changed. `oneact recover {REPORTS}/{name}` shows what it would change, and asks; if you do not know where it comes from, remove that directory"
+            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. Nothing was changed. `oneact recover {REPORTS}/{name}` shows what it would change, and asks before it does so. If you do not know where the directory comes from, remove it"
         ),
         End::AgainstRules(why) => format!(
-            "The journal of {REPORTS}/{name} names what no plan may touch: {why}. Nothing was changed. Settle it by hand from backups/, or remove that directory"
+            "The journal of {REPORTS}/{name} names a path that no plan may touch: {why}. Nothing was changed. Restore the files by hand from backups/, or remove that directory"
         ),
         End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
     if let Err(error) = amended {
-        sentence = format!("{sentence} Its report could not be brought up to date: {error}.");
+        sentence = format!("{sentence} Its report could not be updated: {error}.");
     }
     sentence
 }
 
-/// Brings the reports of an interrupted plan up to date, as far as they were written.
+/// Updates the reports of an interrupted plan.
 fn amend(
     root: &Root,
     desk: Desk<'_>,
@@ -220,7 +220,7 @@ fn amend(
     let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
     let report = folder.report(EXECUTION_REPORT).ok();
     let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    // Before there was a report, the plan had said who it is.
+    // If there is no report yet, the note of the plan has its ids.
     let mark = engine::mark_of(root, name);
     let mut report = report.unwrap_or_else(|| {
         json!({

@@ -1,4 +1,4 @@
-//! What a plan comes to: made ready and written down as it comes, or only foreseen and shown.
+//! The sinks of the check: `Staging` stages each change and records it, `Foresight` collects the preview.
 
 use jiff::{Timestamp, ToSpan};
 
@@ -19,7 +19,7 @@ use crate::{
 
 use super::{stopped, telling};
 
-/// How long backups are kept before `oneact recover` may clear them away.
+/// How long backups are kept before `oneact recover` may remove them.
 const KEPT_DAYS: i64 = 30;
 
 /// Stages every change, and keeps its record.
@@ -29,7 +29,7 @@ pub(crate) struct Staging<'a> {
     /// The outermost first.
     pub(crate) directories: Vec<RelPath>,
     pub(crate) foreseen: Vec<Foreseen>,
-    /// What new directories could not be given: told of the file for which they are made.
+    /// What new directories could not inherit. It is recorded at the file for which they are made.
     lost: Kept,
     host: &'a Host,
 }
@@ -46,7 +46,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// What is staged, and what takes it back.
+    /// The stage, and what is needed to undo the changes.
     pub(crate) fn ready(self) -> (Stage<'a>, Undo) {
         let created = self.host.now();
         let undo = Undo {
@@ -146,7 +146,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
     Pair { before, after }
 }
 
-/// What a preview's hash is made of. `after` is the SHA-256 of the file after the change.
+/// The part of the preview's hash for one change. `after` is the SHA-256 of the file after the change.
 fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
     let (path, from, mode) = match &change.after {
         After::Written { attributes, .. } => (change.path, None, attributes.mode),
@@ -163,7 +163,7 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
     }
 }
 
-/// Finds out what a plan would do, as a diff that is bound to a hash; writes nothing.
+/// The preview of a plan: a diff and its hash. Nothing is written.
 pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Outcome {
     let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,

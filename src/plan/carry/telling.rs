@@ -1,4 +1,4 @@
-//! What is told of a plan: to its report directory, to the log, and to whoever asked.
+//! Collects what happened to a plan, and writes it to the report directory, the log and the outcome.
 
 use std::collections::HashMap;
 
@@ -25,12 +25,12 @@ use crate::{
     task::{Effect, Failure, Fault, Outcome, Phase, RelPath, State},
 };
 
-/// Everything that is told of one plan, as it becomes known.
+/// The facts about one plan that its reports need, as they become known.
 pub(crate) struct Teller<'a> {
     pub(crate) desk: Desk<'a>,
     clock: Moment,
     pub(crate) story: Story,
-    /// Drawn once, so that a report that is written twice is the same report.
+    /// The ids of the reports, drawn once, so that a report that is written twice has the same ids.
     ids: Vec<Uuid>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Something failed that belongs to no single action.
+    /// Records a failure that belongs to no single action.
     pub(crate) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.story.troubles.push(Trouble { at, failure });
@@ -69,18 +69,18 @@ impl<'a> Teller<'a> {
         self.story.warnings.push(warning.into());
     }
 
-    /// The failure that decided: that it is stuck, else an action's, or the plan's.
+    /// The failure that decides the outcome: a rollback that is stuck, otherwise an action's, otherwise the
+    /// plan's.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
-            // Being stuck comes first.
             Rollback::Stuck { .. } => first,
             Rollback::NotDone | Rollback::Done { .. } => of_action.or(first),
         }
     }
 
-    /// How each change was made.
+    /// Records how each change was made.
     pub(crate) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.story.undo else {
             return;
@@ -94,7 +94,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The plan was given up: `at` is the file at which it failed, if it was one.
+    /// Records that the plan was undone. `at` is the file at which it failed, if it failed at one.
     pub(crate) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
         match end {
@@ -115,7 +115,7 @@ impl<'a> Teller<'a> {
                 let left = changes.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Stuck { at: now, left };
                 let message = format!(
-                    "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",
+                    "the rollback could not be finished: {}. Remove this cause, then run `oneact recover`; the originals are in {}/backups",
                     obstacles.join("; "),
                     self.story.run.directory
                 );
@@ -141,7 +141,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The plan failed while its actions were looked at (R-001-126).
+    /// Records that the plan failed while its actions were checked (R-001-126).
     pub(crate) fn none_tried(&mut self, plan: &Plan) {
         let now = self.desk.host.now();
         let verdict = |action| {
@@ -151,8 +151,8 @@ impl<'a> Teller<'a> {
         self.story.verdicts = plan.actions.iter().map(verdict).collect();
     }
 
-    /// The plan is to be taken back for what failed after all was done: what waits for that, and under
-    /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
+    /// The plan is undone because an action failed after all actions were performed. The actions that depend on
+    /// it, and under `stop_on_error` those after it, do not count as completed (R-001-97, R-001-181).
     pub(crate) fn hold_back(&mut self, plan: &Plan) {
         let order = graph::order(&plan.actions).unwrap_or_default();
         let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
@@ -163,7 +163,7 @@ impl<'a> Teller<'a> {
                 continue;
             };
             let taken_back =
-                || halted.map(|failed| format!("Taken back: {failed} failed before it"));
+                || halted.map(|failed| format!("Rolled back: {failed} failed before it"));
             match &verdict.end {
                 ActionEnd::Completed(_) => {
                     if let Some(reason) = skipped(action, |id| ends.get(id)).or_else(taken_back) {
@@ -179,14 +179,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A plan that failed before its first change lists as completed what would have been (C-24).
+    /// A plan that failed before its first change lists the actions that were only checked as completed (C-24).
     pub(crate) fn nothing_changed(&mut self) {
         if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
-            self.warn("Nothing was changed: the plan failed before its first change. What is listed as completed would have been.");
+            self.warn("Nothing was changed: the plan failed before its first change. The actions that are listed as completed were only checked.");
         }
     }
 
-    /// The action that changes that file failed, and those after it were not tried (R-001-181).
+    /// Marks the action that changes that file as failed, and those after it as not tried (R-001-181).
     fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
         let at_it = |at: &RelPath| {
             let mut changes = self.story.changes().iter();
@@ -230,7 +230,7 @@ impl<'a> Teller<'a> {
         })
     }
 
-    /// The same as files of the report directory.
+    /// The reports as files of the report directory.
     pub(crate) fn documents(&mut self) -> Documents {
         let reports = self.reports();
         let mut documents = vec![
@@ -262,7 +262,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The end: the log is written, and the caller told.
+    /// Writes the log, and returns the outcome.
     pub(crate) fn finish(mut self, folder: &Folder<'_>) -> Outcome {
         if let Err(error) = log(folder.root, self.ended()) {
             self.warn(format!("The executor's log is not complete: {error}."));
@@ -274,7 +274,7 @@ impl<'a> Teller<'a> {
         reported(self.unwritten(), files)
     }
 
-    /// The same if no report could be written.
+    /// The outcome if no report could be written.
     pub(crate) fn unwritten(mut self) -> Outcome {
         let reports = self.reports();
         let story = &self.story;
@@ -289,7 +289,7 @@ impl<'a> Teller<'a> {
             (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
-        // Of a renamed file both names.
+        // Both names of a renamed file.
         let paths = |change: &Change| {
             let from = change.from.as_ref().map(ToString::to_string);
             [Some(change.path.to_string()), from].into_iter().flatten()
@@ -344,13 +344,13 @@ fn reasoning(story: &Story) -> Vec<String> {
     );
     let mut told = vec![told];
     if let Rollback::Stuck { .. } = &story.rollback {
-        told.push("Undoing did not come to its end.".to_owned());
+        told.push("The rollback could not be finished.".to_owned());
     }
     if let Rollback::Done { left, .. } = &story.rollback {
         told.push(match left.len() {
-            0 => "Every change was taken back.".to_owned(),
+            0 => "Every change was rolled back.".to_owned(),
             left => format!(
-                "Changes were taken back, but for {} that others have changed since.",
+                "The changes were rolled back, except for {} that others have changed since.",
                 counted(left, "file")
             ),
         });
@@ -373,7 +373,7 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
         .append(path.name(), report::log_lines(story).as_bytes())
 }
 
-/// A plan that could not be read: nothing was touched, not even a report.
+/// The outcome of a plan that could not be read. Nothing was written, not even a report.
 pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
         return refused(error.failure());
@@ -409,7 +409,7 @@ pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
     };
     let mut report = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes())).execution;
     if let Some(fields) = report.as_object_mut() {
-        // Nothing was written, and nothing promised.
+        // Nothing was written, so there is nothing that these fields could name.
         for absent in ["change_log", "rollback_manifest", "guarantees"] {
             fields.remove(absent);
         }

@@ -1,4 +1,4 @@
-//! After the changes: is the tree what it was to be, and do the plan's rules hold (001 §5.1, phase 6)?
+//! Checks after the changes that the files are as planned and that the plan's rules hold (001 §5.1, phase 6).
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError},
@@ -18,19 +18,19 @@ use crate::{
     task::{Failure, Fault, RelPath},
 };
 
-/// Between two looks at whether the plan has to stop.
+/// How often a running schema check asks whether the plan has to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Of actions whose rule is broken (`on_failure: error`).
+    /// Actions with a rule that does not hold (`on_failure: error`).
     pub(super) failed: Vec<(ActionId, Failure)>,
-    /// The action whose rule undoes the plan whatever that says (`on_failure: rollback`).
+    /// The first action with a rule that undoes the plan (`on_failure: rollback`).
     pub(super) fatal: Option<(ActionId, Failure)>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Looks at every changed file and runs every rule. `completed` are the actions whose rules count.
+/// Checks every changed file and every rule of the actions that are `completed`.
 pub(super) fn verify(
     plan: &Plan,
     root: &Root,
@@ -58,7 +58,7 @@ pub(super) fn verify(
             continue;
         };
         let path = &rule.target;
-        let message = format!("validation rule for `{path}` does not hold: {why}");
+        let message = format!("the validation rule for `{path}` does not hold: {why}");
         let failure = Failure::new(Fault::RuleFailed, message);
         match rule.on_failure {
             Broken::Warn => findings.warnings.push(failure.message),
@@ -78,7 +78,7 @@ fn heed(stopped: &dyn Fn() -> Option<Failure>) -> Result<(), Failure> {
     stopped().map_or(Ok(()), Err)
 }
 
-/// R-001-82: what is at its place is what was made ready, to the byte.
+/// R-001-82: the file has exactly the content that was staged.
 fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
     let changed = || {
         let message = format!(
@@ -111,12 +111,12 @@ fn holds(
 ) -> Result<Result<(), String>, Failure> {
     let path = &rule.target;
     let located = View::of(root).locate(path)?;
-    // A link that leads to nothing is there, too.
+    // A dangling link exists, too.
     let exists = located.facts.is_some() || located.link.is_some();
     match (exists, &rule.condition) {
-        (true, Condition::Absent) => return Ok(Err("it exists".to_owned())),
+        (true, Condition::Absent) => return Ok(Err("the file exists".to_owned())),
         (false, Condition::Absent) | (true, Condition::Exists) => return Ok(Ok(())),
-        (false, _) => return Ok(Err("it does not exist".to_owned())),
+        (false, _) => return Ok(Err("the file does not exist".to_owned())),
         (true, _) => {}
     }
     let bytes = root.read(&located.path, most)?;
@@ -135,13 +135,19 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
     match condition {
         Condition::Exists | Condition::Absent | Condition::Schema(_) => Ok(()),
-        Condition::Contains(text) => check(contains(text), "the text it must contain is not in it"),
-        Condition::Lacks(text) => check(!contains(text), "a text it must not contain is in it"),
+        Condition::Contains(text) => check(
+            contains(text),
+            "the file does not contain the required text",
+        ),
+        Condition::Lacks(text) => check(!contains(text), "the file contains the forbidden text"),
         Condition::ValidJson => parses(Language::Json, path, bytes),
         Condition::ValidYaml => parses(Language::Yaml, path, bytes),
         Condition::Sha256(wanted) => {
             let found = hash(bytes);
-            check(found == *wanted, &format!("its SHA-256 is {found}"))
+            check(
+                found == *wanted,
+                &format!("the SHA-256 of the file is {found}"),
+            )
         }
     }
 }
@@ -150,8 +156,8 @@ fn parses(language: Language, path: &RelPath, bytes: &[u8]) -> Result<(), String
     edit::check(language, path, bytes).map_err(|error| error.to_string())
 }
 
-/// A few hundred bytes of a schema whose parts refer to one another can mean years of work. So it is worked on
-/// by a thread of its own, which is left behind when the plan has to stop.
+/// Checks a document against a schema. A small schema whose parts refer to one another can take years, so a thread
+/// of its own does this. If the plan has to stop, the thread is abandoned.
 fn fits(
     schema: &Value,
     path: &RelPath,
@@ -172,14 +178,14 @@ fn fits(
         });
     if let Err(error) = started {
         return Ok(Err(format!(
-            "no thread can be started to check it: {error}"
+            "no thread could be started for the check: {error}"
         )));
     }
     loop {
         match answered.recv_timeout(LOOK) {
             Ok(judged) => return Ok(judged),
             Err(RecvTimeoutError::Disconnected) => {
-                return Ok(Err("its check broke down".to_owned()));
+                return Ok(Err("the check ended with an internal error".to_owned()));
             }
             Err(RecvTimeoutError::Timeout) => heed(stopped)?,
         }
@@ -188,13 +194,13 @@ fn fits(
 
 fn judge(schema: &Value, value: &Value) -> Result<(), String> {
     let validator = jsonschema::validator_for(schema)
-        .map_err(|error| format!("the rule's schema is none: {error}"))?;
+        .map_err(|error| format!("the schema of the rule is not valid: {error}"))?;
     if validator.is_valid(value) {
         return Ok(());
     }
-    // Of a schema whose parts refer to one another there may be too many errors to hold.
+    // A schema whose parts refer to one another can have more errors than fit into memory.
     if schema.to_string().contains("Ref\"") || schema.to_string().contains("\"$ref\"") {
-        return Err("it does not fit the rule's schema".to_owned());
+        return Err("the file does not match the schema of the rule".to_owned());
     }
     validator
         .validate(value)

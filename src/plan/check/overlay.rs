@@ -1,4 +1,4 @@
-//! The tree as the plan would leave it, as far as the plan names it.
+//! The files that the plan names, as the plan would leave them.
 
 mod edits;
 
@@ -10,7 +10,7 @@ use std::{
 use crate::{
     plan::{
         edit,
-        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View},
+        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View, innermost},
         model::{Action, ActionId, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
@@ -23,7 +23,7 @@ pub(super) struct Overlay<'a> {
     plan: &'a Plan,
     view: &'a View<'a>,
     files: BTreeMap<RelPath, Entry<'a>>,
-    /// Directories that will have been made.
+    /// Directories that the plan makes.
     dirs: BTreeSet<RelPath>,
     changed: usize,
 }
@@ -47,7 +47,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Does one action. A failing action leaves everything as it was.
+    /// Performs one action. An action that fails changes nothing.
     pub(super) fn act(
         &mut self,
         action: &'a Action,
@@ -63,18 +63,11 @@ impl<'a> Overlay<'a> {
                 self.entry(path).now = Some(Now::created(content.clone(), *mode));
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(change) => {
+            Operation::Modify(change) | Operation::SchemaUpdate(change) => {
                 self.load(&place.target)?;
-                let edit =
+                let modify =
                     |now: &mut Now<'a>, file: &FileContext<'_>| now.modify(action, change, file);
-                self.with(path, stopped, edit)?.unwrap_or_default()
-            }
-            Operation::SchemaUpdate(change) => {
-                self.load(&place.target)?;
-                let edit = |now: &mut Now<'a>, file: &FileContext<'_>| {
-                    now.edit(action, change, edit::schema_update, file)
-                };
-                self.with(path, stopped, edit)?.unwrap_or_default()
+                self.with(path, stopped, modify)?.unwrap_or_default()
             }
             Operation::Delete => {
                 no_link(&place.target)?;
@@ -136,8 +129,8 @@ impl<'a> Overlay<'a> {
         before.map_or(&[], |before| &before.bytes)
     }
 
-    /// No later action edits these paths. Edits that have left a file broken are taken back; answers the
-    /// actions that made them, and what is wrong.
+    /// Called when no later action edits these paths. Edits that have left a file broken are undone. Returns their
+    /// actions, and what is wrong.
     pub(super) fn judge(
         &mut self,
         paths: &BTreeSet<RelPath>,
@@ -158,13 +151,13 @@ impl<'a> Overlay<'a> {
         Ok(failed)
     }
 
-    /// Makes sure that a file is there to work on, and that it is known.
+    /// Checks that the file exists, and reads it.
     fn load(&mut self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         if let Some(entry) = self.files.get(path) {
             let message = || {
                 format!(
-                    "File not found: `{path}` is no longer there when this action's turn comes; an earlier one deletes or renames it"
+                    "File not found: `{path}` no longer exists when this action is performed; an earlier action deletes or renames it"
                 )
             };
             let now = entry.now.as_ref().map(|_| ());
@@ -175,13 +168,13 @@ impl<'a> Overlay<'a> {
         self.plan.limits.fits_file(path, facts.bytes)?;
         if facts.nlink > 1 {
             let message = format!(
-                "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
+                "`{path}` has {} names (hard links); a change would separate this name from the others. Give the plan a file with only one name",
                 facts.nlink
             );
             return Err(Failure::new(Fault::SharedFile, message));
         }
         let dir = self.view.parent(path)?;
-        self.view.may_change(path.parent().as_ref())?;
+        dir.may_change()?;
         let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
         let entry = Entry {
             before: Some(before),
@@ -192,7 +185,7 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    /// What something is mounted on has to stay where it is.
+    /// A mount point can be neither deleted nor renamed.
     fn no_mount(&self, path: &RelPath) -> Result<(), Failure> {
         let before = self.files.get(path).and_then(|entry| entry.before.as_ref());
         let Some(before) = before else { return Ok(()) };
@@ -205,21 +198,21 @@ impl<'a> Overlay<'a> {
         Err(Failure::new(Fault::NotAFile, message))
     }
 
-    /// Makes sure that nothing is where a file is to be put, and that it can be put there.
+    /// Checks that nothing is at the path of a new file, and that the file can be created there.
     fn vacant(&self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         let taken = |what: &str| {
             let message = format!(
-                "`{path}` {what}; a plan never puts a file over another. Delete or rename it first"
+                "`{path}` {what}; a plan never replaces one file with another. Delete or rename it first"
             );
             Failure::new(Fault::FileExists, message)
         };
         if located.link.is_some() {
-            return Err(taken("is where a symbolic link leads"));
+            return Err(taken("is the target of a symbolic link"));
         }
         match self.files.get(path) {
             Some(Entry { now: Some(_), .. }) => {
-                return Err(taken("is there already when this action's turn comes"));
+                return Err(taken("already exists when this action is performed"));
             }
             Some(_) => {}
             None => match &located.facts {
@@ -231,7 +224,6 @@ impl<'a> Overlay<'a> {
         if self.dirs.contains(path) {
             return Err(taken("is a directory that an earlier action makes"));
         }
-        let mut nearest = None;
         for dir in path.ancestors() {
             if self.files.contains_key(&dir) {
                 let message =
@@ -239,20 +231,20 @@ impl<'a> Overlay<'a> {
                 return Err(Failure::new(Fault::PlanConflict, message));
             }
             match self.view.look(&dir)? {
-                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
+                Some(facts) if facts.kind == Kind::Dir => {}
                 Some(_) => {
                     let message =
-                        format!("`{dir}` is no directory, so that `{path}` cannot be made");
+                        format!("`{dir}` is not a directory, so `{path}` cannot be created");
                     return Err(Failure::new(Fault::NotAFile, message));
                 }
                 None => break,
             }
         }
-        self.view.may_change(nearest.as_ref())?;
+        self.nearest(path)?.may_change()?;
         Ok(())
     }
 
-    /// No later action names these paths: what they come to is given up.
+    /// Called when no later action names these paths: the sink gets their changes.
     pub(super) fn finish(
         &mut self,
         paths: &BTreeSet<RelPath>,
@@ -272,7 +264,7 @@ impl<'a> Overlay<'a> {
         }
         for path in paths {
             if let Some(entry) = self.files.get_mut(path) {
-                // Free the bytes, but remember that the plan has named this path.
+                // Frees the bytes. The entry stays, because the plan has named this path.
                 entry.before = None;
                 if let Some(now) = &mut entry.now {
                     now.bytes = Some(Vec::new());
@@ -296,7 +288,7 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    /// What one path comes to: nothing, or one change.
+    /// The change of one path, if there is one.
     fn change<'b>(&'b self, path: &'b RelPath) -> Result<Option<Change<'b>>, FileError> {
         let Some(entry) = self.files.get(path) else {
             return Ok(None);
@@ -332,8 +324,8 @@ impl<'a> Overlay<'a> {
         }))
     }
 
-    /// Where a file went that is gone from its path and has its own bytes elsewhere, at a path that was
-    /// free. One in another mount is made anew.
+    /// The new path of a file that was only renamed, to a path that was free. In another mount, the file has to be
+    /// written anew.
     fn is_rename(&self, origin: &RelPath) -> Option<&RelPath> {
         let from = self.files.get(origin)?;
         if from.now.is_some() || from.before.is_none() {
@@ -351,8 +343,8 @@ impl<'a> Overlay<'a> {
         })
     }
 
-    /// What the file at that path is to have beside its bytes: what the file that it comes from had, or the
-    /// one in whose place it is created; but for permissions that the plan names.
+    /// The attributes of the new file: those of the file that it comes from or replaces, with the permissions that
+    /// the plan names.
     fn attributes(&self, path: &RelPath, now: &Now<'a>) -> Result<Attributes, FileError> {
         let origin = self
             .files
@@ -368,7 +360,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// What is handed on to what is made there; directories that are made on the way hand it on.
+    /// What a new file at the path inherits, also through directories that have to be made.
     fn inherited(&self, path: &RelPath) -> Result<Inherited, FileError> {
         Inherited::of(&*self.nearest(path)?)
     }
@@ -377,15 +369,9 @@ impl<'a> Overlay<'a> {
         self.nearest(path)?.mount()
     }
 
-    /// The innermost directory on the way to a path that is there.
+    /// The innermost directory on the path that exists.
     fn nearest(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
-        let mut nearest = None;
-        for dir in path.ancestors() {
-            if self.view.look(&dir)?.is_none() {
-                break;
-            }
-            nearest = Some(dir);
-        }
+        let nearest = innermost(path, |dir| self.view.look(dir))?;
         self.view.dir(nearest.as_ref())
     }
 }
@@ -412,8 +398,7 @@ fn regular(path: &RelPath, facts: &Facts) -> Result<(), Failure> {
     Err(Failure::new(Fault::NotAFile, message))
 }
 
-/// Deleting or renaming what a link leads to would leave the link behind, and doing it to the link is
-/// not what the plan says.
+/// Refuses to delete or rename a file through a link: the link would stay and lead to nothing.
 fn no_link(located: &Located) -> Result<(), Failure> {
     let Some(link) = &located.link else {
         return Ok(());

@@ -7,12 +7,12 @@ use similar::{DiffOp, TextDiff};
 /// Lines shown around a difference, as git does.
 const CONTEXT: usize = 3;
 
-/// How long a good diff is looked for. `similar` bounds its search as git does; only files that have
-/// been shuffled in the large ever get here, and are then shown as changed in coarser pieces.
+/// The time limit of the search for a good diff. Only files in which large parts were reordered reach it; their
+/// diff is coarser.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Lines between the first and the last difference up to which a good diff is looked for: it takes some
-/// hundred bytes a line. Of more, all are shown as replaced.
+/// The most lines between the first and the last difference for which a good diff is searched for, which takes
+/// some hundred bytes per line. If there are more, all are shown as replaced.
 const MOST_LINES: usize = 1_000_000;
 
 pub(super) struct Hunks<'a> {

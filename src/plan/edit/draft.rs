@@ -1,11 +1,11 @@
-//! Several edits of one document that are judged by their common result: it is read once before them and
-//! once after them, not with each.
+//! Several edits of one document that are checked by their common result. The document is read once before them
+//! and once after them, instead of with each edit.
 
-use crate::{plan::model::Edit, task::RelPath};
+use crate::task::RelPath;
 
-use super::{Budget, EditError, Language, MAX_READ, json, text::Text, yaml};
+use super::{Budget, Edit, EditError, Language, MAX_READ, json, text::Text, yaml};
 
-/// A document with edits that are not judged yet.
+/// A document with edits that are not checked yet.
 pub(crate) struct Draft {
     mark: String,
     kind: Kind,
@@ -17,7 +17,7 @@ enum Kind {
 }
 
 impl Draft {
-    /// `None` where this edit has to be made alone, or cannot be made.
+    /// `None` if this edit has to be made alone, or cannot be made.
     pub(crate) fn begin(
         change: &Edit,
         name: &RelPath,
@@ -29,7 +29,7 @@ impl Draft {
         }
         let text = Text::read(bytes).ok()?;
         let body = text.body.to_owned();
-        let kind = match language(change, name)? {
+        let kind = match change.language(name)? {
             Language::Json => Kind::Json(json::Draft::begin(body).ok()?),
             Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
         };
@@ -39,7 +39,7 @@ impl Draft {
         })
     }
 
-    /// Makes an edit, and says what it did; `None` where it cannot be made together with those before it.
+    /// Makes an edit, and returns a sentence about it; `None` if it cannot be made together with those before it.
     pub(crate) fn edit(
         &mut self,
         change: &Edit,
@@ -47,11 +47,15 @@ impl Draft {
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
         budget.go_on()?;
-        match (&mut self.kind, language(change, name), change) {
-            (Kind::Json(draft), Some(Language::Json), _) => draft.edit(change, budget).map(Some),
+        if change.language(name).is_none() {
+            return Ok(None);
+        }
+        match (&mut self.kind, change) {
+            (Kind::Json(draft), Edit::Json { path, edit }) => {
+                draft.edit(path, edit, budget).map(Some)
+            }
             (
                 Kind::Yaml(draft),
-                Some(Language::Yaml),
                 Edit::YamlUpdate {
                     path,
                     document,
@@ -62,7 +66,7 @@ impl Draft {
         }
     }
 
-    /// The bytes with every edit; `None` if they are not what was meant.
+    /// The bytes with all edits; `None` if the check fails.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
         let (as_meant, body) = match &mut self.kind {
             Kind::Json(draft) => (draft.settle(budget)?.is_ok(), &*draft.body),
@@ -70,19 +74,4 @@ impl Draft {
         };
         Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))
     }
-}
-
-/// The language of the document, if such an edit can be made in a file of that name; none of an edit of text.
-fn language(change: &Edit, name: &RelPath) -> Option<Language> {
-    let language = match change {
-        Edit::JsonAdd { .. } | Edit::JsonRemove { .. } | Edit::JsonUpdate { .. } => Language::Json,
-        Edit::YamlUpdate { .. } => Language::Yaml,
-        Edit::TextReplace { .. } | Edit::LineInsert { .. } | Edit::LineDelete { .. } => {
-            return None;
-        }
-    };
-    let named = Language::of(name);
-    named
-        .is_none_or(|named| named == language)
-        .then_some(language)
 }

@@ -1,4 +1,4 @@
-//! The three JSON operations: bytes are cut and put in where one pass over the document's tokens says.
+//! The three JSON edits. One pass over the document's tokens finds where bytes are removed and inserted.
 //!
 //! Everything else stays as it is by construction: key order, indentation, number text, escapes,
 //! comments, byte order mark, line ends, final line end. What is added looks like its neighbours.
@@ -22,44 +22,54 @@ use super::{
     path::Step,
     text::{Splice, Text, apply},
 };
-use crate::plan::model::Edit;
 
 pub(super) use reading::Grammar;
 
 use outline::{Kind, no_key, outline};
-use reading::{Change, Meaning, What};
+use reading::{Change, Meaning};
 use splice::Style;
 
+/// An edit at a place of a JSON document.
+#[derive(Debug)]
+pub(crate) enum JsonEdit {
+    /// A new last member of the object there.
+    Add { key: String, value: Value },
+    /// A member of the object there, or an item of the array there.
+    Remove { key: String },
+    /// Another value of the place.
+    Update { value: Value },
+}
+
 /// An edit whose place was found.
-struct Planned<'c> {
+struct Planned {
     splices: Vec<Splice>,
-    /// Without indices from the end.
+    /// Of what is added to, removed or updated; without indices from the end.
     steps: Vec<Step>,
-    what: What<'c>,
     said: String,
 }
 
 pub(super) fn edit(
     text: Text<'_>,
-    change: &Edit,
+    path: &JsonPath,
+    edit: &JsonEdit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     budget.go_on()?;
     let mut draft = Draft::begin(text.body)?;
-    let said = draft.edit(change, budget)?;
+    let said = draft.edit(path, edit, budget)?;
     let settled = draft.settle(budget)?;
     settled.map_err(|problem| EditError::risky(&problem))?;
     Ok(Edited::whole(text.with(draft.body.into_owned()), said))
 }
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
-fn add<'c>(
+fn add(
     body: &str,
     path: &JsonPath,
-    key: &'c str,
-    value: &'c Value,
+    key: &str,
+    value: &Value,
     budget: &Budget<'_>,
-) -> Result<Planned<'c>, EditError> {
+) -> Result<Planned, EditError> {
     let found = outline(body, path, Some(key), budget)?;
     let place = &found.place;
     let Some(object) = place.node.as_ref().filter(|_| place.kind == Kind::Object) else {
@@ -78,19 +88,18 @@ fn add<'c>(
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
         steps: found.path.steps().to_vec(),
-        what: What::Add { key, value },
         said: format!("Property '{key}' added successfully"),
     })
 }
 
 /// `json_remove_property`: a key of an object, or an item of an array by its decimal index. A comment
 /// that follows on the same line goes with what is removed.
-fn remove<'c>(
+fn remove(
     body: &str,
     path: &JsonPath,
     key: &str,
     budget: &Budget<'_>,
-) -> Result<Planned<'c>, EditError> {
+) -> Result<Planned, EditError> {
     let found = outline(body, path, Some(key), budget)?;
     let missing = |problem: String| path.clone().missing(problem);
     let place = &found.place;
@@ -104,7 +113,7 @@ fn remove<'c>(
         return Err(match place.kind {
             Kind::Object => no_key(path.child(key), container),
             _ => missing(format!(
-                "the array has {} items, and `{key}` is the index of none; count from 0",
+                "the array has {} items, and `{key}` is not the index of one of them; count from 0",
                 container.count
             )),
         });
@@ -116,24 +125,22 @@ fn remove<'c>(
     Ok(Planned {
         splices: splice::remove(container, picked),
         steps: [found.path.steps(), &[step]].concat(),
-        what: What::Remove,
         said: format!("Property '{key}' removed successfully"),
     })
 }
 
 /// `json_update_value`: the place must be there.
-fn update<'c>(
+fn update(
     body: &str,
     path: &JsonPath,
-    value: &'c Value,
+    value: &Value,
     budget: &Budget<'_>,
-) -> Result<Planned<'c>, EditError> {
+) -> Result<Planned, EditError> {
     let found = outline(body, path, None, budget)?;
     let style = Style::of(&found.habits, budget);
     Ok(Planned {
         splices: vec![splice::update(body, &found, &style, value)?],
         steps: found.path.steps().to_vec(),
-        what: What::Update { value },
         said: format!("Value at {path} updated successfully"),
     })
 }
@@ -162,8 +169,8 @@ fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     Ok(read)
 }
 
-/// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
-/// after it. That is checked by the next edit, or when the draft is settled.
+/// A text with its edits. An independent reader computes the expected meaning after each edit. The next edit
+/// compares it with the text, and so does `settle`.
 pub(super) struct Draft<'a> {
     pub(super) body: Cow<'a, str>,
     grammar: Grammar,
@@ -186,22 +193,21 @@ impl<'a> Draft<'a> {
     }
 
     /// Makes an edit, and says what it did. One that fails changes nothing.
-    pub(super) fn edit(&mut self, change: &Edit, budget: &Budget<'_>) -> Result<String, EditError> {
+    pub(super) fn edit(
+        &mut self,
+        path: &JsonPath,
+        edit: &JsonEdit,
+        budget: &Budget<'_>,
+    ) -> Result<String, EditError> {
         let body = &*self.body;
-        let planned = match change {
-            Edit::JsonAdd { path, key, value } => add(body, path, key, value, budget)?,
-            Edit::JsonRemove { path, key } => remove(body, path, key, budget)?,
-            Edit::JsonUpdate { path, value } => update(body, path, value, budget)?,
-            _ => return Err(EditError::Unfit("the edit is none of JSON".to_owned())),
+        let planned = match edit {
+            JsonEdit::Add { key, value } => add(body, path, key, value, budget)?,
+            JsonEdit::Remove { key } => remove(body, path, key, budget)?,
+            JsonEdit::Update { value } => update(body, path, value, budget)?,
         };
         budget.go_on()?;
-        let (is, expected) = reading::read_with(
-            body,
-            Change {
-                path: &planned.steps,
-                what: planned.what,
-            },
-        )?;
+        let path = &planned.steps;
+        let (is, expected) = reading::read_with(body, Change { path, edit })?;
         let after = apply(body, &planned.splices, budget)?;
         self.as_meant &= self.expected.replace(expected).is_none_or(|it| it == is);
         self.body = Cow::Owned(after);

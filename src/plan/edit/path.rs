@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Index(i64),
 }
 
-/// Why a text is no singular query.
+/// Why a text is not a singular query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}` is not a path to one place: at character {at}, {problem}")]
 pub(crate) struct PathError {
@@ -34,7 +34,7 @@ pub(crate) struct PathError {
 const LARGEST: i64 = (1 << 53) - 1;
 
 impl JsonPath {
-    /// There is no such place, or none that fits.
+    /// The error that there is no such place, or no suitable one.
     pub(super) fn missing(self, problem: impl Into<String>) -> EditError {
         EditError::PlaceNotFound {
             path: self,

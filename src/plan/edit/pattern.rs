@@ -1,4 +1,4 @@
-//! `text_replace`: what is looked for, how often it may be there, and what it becomes.
+//! `text_replace`: the pattern, the number of its occurrences, and the replacement.
 
 mod expression;
 mod rewriting;
@@ -34,7 +34,7 @@ pub(crate) enum Pattern {
     Regex(Expression),
 }
 
-/// Why a pattern cannot be looked for.
+/// Why a pattern is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     #[error("the pattern is empty; say what to replace")]
@@ -117,7 +117,7 @@ pub(super) fn replace(
     Ok(Edited::whole(text.with(after), said))
 }
 
-/// Answers what is to be said of how it was found.
+/// Replaces a literal. Returns the remark about how it was found.
 fn literally(
     rewriting: &mut Rewriting<'_>,
     body: &str,
@@ -139,40 +139,23 @@ fn literally(
         return Ok("");
     }
     let (folded, literal) = (with_ends(body, "\n"), with_ends(literal, "\n"));
-    let mut unfolded = Unfolded::new(body.as_bytes());
+    // Maps a place of the folded text to the original text. The last result is kept, because the places come in
+    // order.
+    let (mut here, mut passed) = (0, 0);
+    let mut unfolded = |place: usize| loop {
+        let end = here + (place - passed);
+        // The line feed of the last pair may be the byte behind.
+        let ahead = body.as_bytes().get(here..=end);
+        let ahead = ahead.or(body.as_bytes().get(here..)).unwrap_or_default();
+        let Some(before) = ahead.windows(2).position(|pair| pair == b"\r\n") else {
+            (here, passed) = (end, place);
+            return end;
+        };
+        (here, passed) = (here + before + 2, passed + before + 1);
+    };
     for (start, found) in folded.match_indices(&literal) {
-        let end = start + found.len();
-        let found = unfolded.place(start)..unfolded.place(end);
+        let found = unfolded(start)..unfolded(start + found.len());
         rewriting.replace(&[found], &template)?;
     }
     Ok(" (matched without regard to line ends; the replacement has those of the file)")
-}
-
-/// Where bytes of a text whose line ends are all `\n` are in the text as it is. Asked in order.
-struct Unfolded<'b> {
-    body: &'b [u8],
-    /// The same place in the text as it is, and in the folded one.
-    here: (usize, usize),
-}
-
-impl<'b> Unfolded<'b> {
-    fn new(body: &'b [u8]) -> Self {
-        let here = (0, 0);
-        Self { body, here }
-    }
-
-    fn place(&mut self, folded: usize) -> usize {
-        loop {
-            let (at, passed) = self.here;
-            let end = at + (folded - passed);
-            // The line feed of the last pair may be the byte behind.
-            let ahead = self.body.get(at..=end).or(self.body.get(at..));
-            let mut pairs = ahead.unwrap_or_default().windows(2);
-            let Some(before) = pairs.position(|pair| pair == b"\r\n") else {
-                self.here = (end, folded);
-                return end;
-            };
-            self.here = (at + before + 2, passed + before + 1);
-        }
-    }
 }

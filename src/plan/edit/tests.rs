@@ -13,11 +13,8 @@ mod yaml_random;
 
 use serde_json::Value;
 
-use super::{Budget, EditError, Edited, FREE, JsonPath, Pattern};
-use crate::{
-    plan::{edit::Count, model::Edit},
-    task::{Failure, Fault, RelPath},
-};
+use super::{Budget, Count, Edit, EditError, Edited, FREE, JsonEdit, JsonPath, Pattern};
+use crate::task::{Failure, Fault, RelPath};
 
 fn name(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
@@ -94,25 +91,23 @@ fn delete(first: u64, last: u64) -> Edit {
 }
 
 fn add(place: &str, key: &str, new: &str) -> Edit {
-    Edit::JsonAdd {
-        path: path(place),
-        key: key.to_owned(),
-        value: value(new),
-    }
+    let (key, value) = (key.to_owned(), value(new));
+    json(place, JsonEdit::Add { key, value })
 }
 
 fn remove(place: &str, key: &str) -> Edit {
-    Edit::JsonRemove {
-        path: path(place),
-        key: key.to_owned(),
-    }
+    let key = key.to_owned();
+    json(place, JsonEdit::Remove { key })
 }
 
 fn update(place: &str, new: &str) -> Edit {
-    Edit::JsonUpdate {
-        path: path(place),
-        value: value(new),
-    }
+    let value = value(new);
+    json(place, JsonEdit::Update { value })
+}
+
+fn json(place: &str, edit: JsonEdit) -> Edit {
+    let path = path(place);
+    Edit::Json { path, edit }
 }
 
 fn yaml_update(place: &str, new: &str) -> Edit {

@@ -1,8 +1,7 @@
-//! Text files taken apart: byte order mark, lines, line ends; `line_insert` and `line_delete`. Only what an
-//! edit names is changed.
+//! The parts of text files: byte order mark, lines, line ends; `line_insert` and `line_delete`.
 //!
-//! A line ends with `\n` or `\r\n`; the last one may have no end. Lines are counted from 1. What is
-//! inserted gets the line ends of its neighbour, and a file that ends without a line end still does.
+//! A line ends with `\n` or `\r\n`; the last one may have no end. Lines are counted from 1. An inserted
+//! line gets the line end of its neighbour, and a file that ends without a line end stays so.
 
 use std::ops::Range;
 
@@ -42,7 +41,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// These bytes become that text.
+/// The bytes that are replaced, and the text that replaces them.
 pub(super) type Splice = (Range<usize>, String);
 
 /// Makes splices, which are in order and do not overlap. A result that is too large is not built.

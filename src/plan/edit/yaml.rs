@@ -1,8 +1,8 @@
-//! `yaml_update`: one place set by cutting and putting in bytes where the parser's tree says.
+//! `yaml_update` sets one value. The parser's tree shows where bytes are removed and inserted.
 //!
 //! Everything else stays as it is by construction: comments, quotes, indentation, anchors, byte order
-//! mark, line ends, final line end. A result is let out only if the parser finds in it the old documents
-//! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
+//! mark, line ends, final line end. A result is accepted only if the parser finds in it the old
+//! documents with the one change; otherwise the next form or position of the value is tried.
 
 mod draft;
 mod model;
@@ -119,18 +119,19 @@ fn choose<'a>(
         let root = index(asked).and_then(|number| Some((number, documents.get(number)?)));
         let (number, root) = root.ok_or_else(|| {
             path.clone().missing(format!(
-                "there is no document {asked}: the file holds {count}, counted from 1"
+                "there is no document {asked}: the file contains {count}, counted from 1"
             ))
         })?;
         return Ok((number, Place::find(body, root, path)?));
     }
     let mut places = Vec::new();
-    let mut problem =
-        EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned());
+    let mut problem = EditError::Refused(
+        "the file contains no YAML document yet; write it as a whole".to_owned(),
+    );
     for (number, root) in documents.iter().enumerate() {
         match Place::find(body, root, path) {
             Ok(place) => places.push((number, place)),
-            // What has the path, but not for an edit, is more worth telling.
+            // A document that has the path but cannot be edited there gives the more useful error.
             Err(error) if matches!(error, EditError::Refused(_)) => return Err(error),
             Err(error) => problem = error,
         }
@@ -148,7 +149,7 @@ fn choose<'a>(
             .clone()
             .missing(format!("none of the {count} documents of the file has it"))),
         (Some(_), Some(_)) => Err(EditError::Refused(format!(
-            "documents {} of the file can be meant by {path}; say which with `\"document\": N`, \
+            "{path} can mean the documents {} of the file; name one of them with `\"document\": N`, \
              counted from 1",
             numbers.join(", ")
         ))),
@@ -200,7 +201,7 @@ fn said_as(value: &Value) -> Node {
     }
 }
 
-/// Says that what was changed is seen elsewhere too.
+/// The remark that aliases of a changed anchor change as well.
 fn followers(root: &Node, path: &JsonPath) -> String {
     let steps = path.steps().iter();
     let mut nodes: Vec<_> = steps
@@ -217,7 +218,7 @@ fn followers(root: &Node, path: &JsonPath) -> String {
         .collect();
     let follows = |node: &Node| matches!(node.content, Content::Alias(to) if anchors.contains(&to));
     if !anchors.is_empty() && root.any(&follows) {
-        " (aliases of its anchor follow)".to_owned()
+        " (aliases of its anchor change as well)".to_owned()
     } else {
         String::new()
     }

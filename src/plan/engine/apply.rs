@@ -1,4 +1,4 @@
-//! One change made: by one rename, which also captures what was there.
+//! Makes one change by one rename, which also captures the old file.
 
 use rustix::{fs::RenameFlags, io::Errno};
 
@@ -18,14 +18,14 @@ use super::{
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// Another program changed the file after the check; what it made is at the path.
+    /// Another program changed the file after the check. Its version is at the path.
     #[error("`{0}` was changed by somebody else after it was checked")]
     Changed(String),
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// Makes the change; what somebody else did meanwhile is never destroyed.
+/// Makes the change. Changes that others made meanwhile are never lost.
 pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, ApplyError> {
     let (root, path) = (folder.root, entry.path());
     let dir = root.parent(path)?;
@@ -86,14 +86,14 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
     }
 }
 
-/// Takes a directory away that nothing is left in; one in which others have put something stays.
+/// Removes a directory if it is empty. One that contains files of others stays.
 fn set_aside(root: &Root, path: &RelPath, dir: &Dir<'_>, slot: &RelPath) -> Result<(), FileError> {
     if !root.dir(Some(path))?.list()?.is_empty() {
         return Ok(());
     }
     let aside = root.parent(slot)?;
     dir.move_to(path.name(), &aside, slot.name())?;
-    // Another program put something into it meanwhile.
+    // Another program has put something into it meanwhile.
     if !root.dir(Some(slot))?.list()?.is_empty() {
         aside.move_to(slot.name(), dir, path.name())?;
     }
@@ -116,13 +116,13 @@ fn moved(
     if is(to, new, pre)? {
         return Ok(Capture::Strong);
     }
-    // Where another file stands there by now, both are kept: taking back tells of it.
+    // If another file is at the path by now, both are kept, and the rollback names them.
     to.move_to(new, dir, path.name())?;
     Err(changed())
 }
 
-/// Where the file system knows no exchange: a look, then a rename over it. The original stays in its
-/// backup.
+/// Replaces a file where the file system cannot exchange two names: a check, then a rename over it. The original
+/// stays in its backup.
 fn replace(
     aside: &Dir<'_>,
     slot: &str,
@@ -143,7 +143,7 @@ fn is(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<bool, FileError> {
     Ok(facts.is_some_and(|facts: Facts| facts.same(&pre.facts)))
 }
 
-/// What file systems answer that cannot exchange two names.
+/// The errors of file systems that cannot exchange two names.
 fn unknown(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }

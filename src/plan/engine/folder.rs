@@ -1,4 +1,4 @@
-//! The report directory of a plan: its journal, its backups, what is to come, and its reports.
+//! The report directory of a plan: its journal, its backups, its slots and its reports.
 //!
 //! ```text
 //! agent_outputs/reports/{timestamp}_{task_id}/   journal, backups/, staged/, the reports   (C-20)
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, joined, there},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
         report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
@@ -25,13 +25,13 @@ const UNFINISHED: &str = ".unfinished";
 const STAGED: &str = "staged";
 const BACKUPS: &str = "backups";
 
-/// Our slots in directories of other file systems, one a line, so that they can be found again.
+/// The file that lists the slots on other file systems, one per line, so that they can be found again.
 const ELSEWHERE: &str = "elsewhere";
 
-/// What their names begin with; the name of the report directory and a number follow.
+/// The prefix of the names of these slots; the name of the report directory and a number follow.
 const BESIDE: &str = ".oneact-";
 
-/// Reports and backups may hold what only their owner may read.
+/// Reports and backups may contain what only the owner may read.
 const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
 
@@ -49,19 +49,19 @@ pub(crate) struct Folder<'a> {
     slots: RefCell<Option<Rc<Dir<'a>>>>,
 }
 
-/// The note of a plan under way: what it says of itself.
+/// The note of a plan under way.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) plan_id: String,
     pub(crate) task_id: String,
-    /// The run that carries the plan out. Notes of earlier versions do not have it.
+    /// The run that applies the plan. Notes of earlier versions do not have it.
     #[serde(default)]
     pub(crate) operation_id: String,
     pub(crate) pid: i32,
     pub(crate) began: String,
 }
 
-/// The names that backups have so far, and the directories on the way to them.
+/// The names of the backups so far, and the directories on their paths.
 #[derive(Debug, Default)]
 pub(crate) struct BackupNames {
     files: HashSet<RelPath>,
@@ -81,7 +81,7 @@ impl BackupNames {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes one of that name, or of the next that is free.
+    /// Makes a report directory with that name, or with the next free one.
     pub(crate) fn create(root: &'a Root, name: &str) -> Result<Self, FileError> {
         let reports = reports(root)?;
         for n in 1..SAME_SECOND {
@@ -131,7 +131,7 @@ impl<'a> Folder<'a> {
         Inherited::take_from(&self.root.dir(Some(&self.below(STAGED)?))?)
     }
 
-    /// The directory that a slot is in. Our own is opened once: nobody else has business there.
+    /// The directory that a slot is in. The report directory's own is opened only once.
     pub(crate) fn beside(&self, slot: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
         if slot.parent() != Some(self.below(STAGED)?) {
             return self.root.parent(slot).map(Rc::new);
@@ -144,7 +144,7 @@ impl<'a> Folder<'a> {
         Ok(slots)
     }
 
-    /// What is in a slot; a crash may have left no directory for it.
+    /// The facts of the file in a slot. After a crash, its directory may not exist.
     pub(crate) fn look(&self, slot: &RelPath) -> Result<Option<Facts>, FileError> {
         there(self.beside(slot))?.map_or(Ok(None), |dir| dir.look(slot.name()))
     }
@@ -153,8 +153,8 @@ impl<'a> Folder<'a> {
         self.below(&format!("{STAGED}/{number}"))
     }
 
-    /// Whether it is a name that this folder gives to a slot: numbered, in its own directory or beside a
-    /// file on another file system.
+    /// Whether the path is a possible slot of this plan: a number, in the report directory or beside a file on
+    /// another file system.
     pub(crate) fn is_slot(&self, path: &RelPath) -> bool {
         let name = path.name();
         let number = if path.parent() == self.below(STAGED).ok() {
@@ -181,7 +181,7 @@ impl<'a> Folder<'a> {
         )
     }
 
-    /// Whether originals are kept, or a list of them.
+    /// Whether there are backups or a manifest.
     pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
         Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
     }
@@ -204,17 +204,11 @@ impl<'a> Folder<'a> {
         listed.then(|| self.below(ELSEWHERE)).transpose()
     }
 
-    /// A slot beside a file that lies in another mount, or beside the first directory on its way
-    /// that is yet to be made; remembered before it is made.
+    /// A slot beside a file in another mount, or beside the first directory on its path that does not exist yet.
+    /// It is listed before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
         let name = format!("{BESIDE}{}-{number}", self.path.name());
-        let mut beside = None;
-        for dir in path.ancestors() {
-            if self.root.look(&dir)?.is_none() {
-                break;
-            }
-            beside = Some(dir);
-        }
+        let beside = innermost(path, |dir| self.root.look(dir))?;
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
         let slot = joined("name", &slot)?;
         let mut told = self.elsewhere()?;
@@ -225,8 +219,7 @@ impl<'a> Folder<'a> {
         Ok(slot)
     }
 
-    /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
-    /// and names nothing.
+    /// The slots on other file systems. A line that is not a slot of this plan is ignored.
     pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
         let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?.unwrap_or_default();
         let slots = String::from_utf8_lossy(&listed)
@@ -267,7 +260,7 @@ impl<'a> Folder<'a> {
         })
     }
 
-    /// Notes that the plan is under way, and by whom.
+    /// Writes the note that the plan is under way, and which process applies it.
     pub(crate) fn mark(&self, mark: &Mark) -> Result<(), FileError> {
         // Texts and a number: writing them to memory cannot fail.
         let text = serde_json::to_vec(mark).unwrap_or_default();
@@ -283,7 +276,7 @@ impl<'a> Folder<'a> {
         marks.sync()
     }
 
-    /// The same directory for another try: nothing of the last one is left but its manifest and its journal.
+    /// Prepares the directory for another try: removes the manifest and the journal of the last one.
     pub(crate) fn again(self) -> Result<Self, FileError> {
         self.dir.remove(MANIFEST)?;
         self.dir.remove(JOURNAL)?;
@@ -294,18 +287,18 @@ impl<'a> Folder<'a> {
         forget(self.root, self.path.name())
     }
 
-    /// Removes everything that was made ready or kept, but for `spared`. Reports and journal stay.
+    /// Removes all slots and backups except for `spared`. Reports and journal stay.
     pub(crate) fn clear(&self, spared: &[RelPath]) -> Result<(), FileError> {
         self.clear_slots(spared)?;
         self.clear_part(BACKUPS, spared)
     }
 
-    /// Removes what was kept of a plan that can no longer be undone.
+    /// Removes the backups of a plan that can no longer be undone.
     pub(crate) fn clear_backups(&self) -> Result<(), FileError> {
         self.clear_part(BACKUPS, &[])
     }
 
-    /// Removes what is left in the slots after a plan was applied; backups stay.
+    /// Removes the slots except for `spared`. Backups stay.
     pub(crate) fn clear_slots(&self, spared: &[RelPath]) -> Result<(), FileError> {
         let elsewhere = self.elsewhere()?;
         for slot in elsewhere.iter().filter(|slot| !spared.contains(slot)) {
@@ -331,14 +324,14 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// The names of the plans that are, or were when they were killed, under way.
+/// The names of the plans that are under way, or were when their process was killed.
 pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
     let mut names = list(there(marks(root))?)?;
     names.retain(|name| !name.starts_with('.'));
     Ok(names)
 }
 
-/// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
+/// Whether no plan was ever begun below this root. This takes one system call, and most runs need no more.
 pub(crate) fn never_planned(root: &Utf8Path) -> bool {
     Root::lacks(root, &format!("{REPORTS}/{UNFINISHED}"))
 }
@@ -348,8 +341,8 @@ pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
     Ok(!list(there(marks(root))?)?.is_empty())
 }
 
-/// Clears away notes that were never finished, with the directories they were to be about. The caller
-/// holds the root's lock: nobody is writing one.
+/// Removes notes that were not completely written, with the empty directories that they belong to. The caller
+/// holds the root's lock, so no other process is writing one.
 pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
     let Some(marks) = there(marks(root))? else {
         return Ok(());
@@ -360,12 +353,12 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
             .and_then(|name| name.strip_suffix(".new"))
             .filter(|folder| !folder.is_empty() && !folder.starts_with('.'));
         let Some(folder) = begun else { continue };
-        // What no plan of this program makes stays: others may have put it there.
+        // Anything but a file was put there by others, and stays.
         let found = marks.look(&name)?;
         if found.is_none_or(|facts| facts.kind != Kind::File) {
             continue;
         }
-        // Where it is not an empty directory, it is not what was begun.
+        // If it is not an empty directory, it does not belong to the note.
         match reports(root)?.remove_dir(folder) {
             Err(error) if !matches!(error.errno, Errno::NOTEMPTY | Errno::NOTDIR) => {
                 return Err(error);
@@ -411,7 +404,7 @@ fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
     dir.map_or(Ok(Vec::new()), |dir| dir.list())
 }
 
-/// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.
+/// Removes the content of a directory of the plan, except for `spared`. Returns whether it is empty.
 fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, FileError> {
     let dir = root.dir(Some(path))?;
     let mut is_empty = true;

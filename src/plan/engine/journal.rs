@@ -1,4 +1,4 @@
-//! The journal of a plan: what was meant, and how far it came. Recovery reads nothing else of ours.
+//! The journal of a plan: the intended changes, and how far the plan came. Recovery relies on it.
 //!
 //! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
 //! checksum fails ends it: a torn tail says nothing. The file is made together with the report directory, so
@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 /// Room for what is written after the entries, in bytes.
 const TAIL: usize = 4096;
 
-/// More than the longest journal there can be: a plan has at most some hundred entries.
+/// The largest journal that is read. A plan has at most some hundred entries.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
@@ -40,7 +40,7 @@ pub(crate) enum Event {
         /// Journals of earlier versions have them here.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         entries: Vec<Entry>,
-        /// The run that carries the plan out.
+        /// The run that applies the plan.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         operation: String,
         /// Of the journal's own file; none where the file system keeps no birth times.
@@ -50,14 +50,14 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<u64>,
     },
-    /// Everything is made ready. Nothing of the tree has changed.
+    /// Everything is staged. Nothing of the tree has changed.
     Ready { entries: Vec<Entry> },
     /// From here on, the tree may have changed.
     Apply,
-    /// All of it was made, and is on the disk.
+    /// Every change was made, and is on the disk.
     Done,
-    /// Nothing of it is left. What others had changed meanwhile was left alone: these names of ours
-    /// hold what would otherwise be lost.
+    /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain
+    /// what would otherwise be lost.
     RolledBack { spared: Vec<RelPath> },
 }
 
@@ -65,18 +65,18 @@ pub(crate) enum Event {
 pub(crate) enum State {
     #[default]
     Empty,
-    /// Without entries the changes are not made ready yet.
+    /// Without entries, the changes are not staged yet.
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
-    /// With the names of ours that hold what would otherwise be lost.
+    /// With the slots and backups that contain what would otherwise be lost.
     RolledBack(Vec<RelPath>),
     /// Written by a later version of this program.
     Foreign,
 }
 
 impl State {
-    /// The only ways from state to state; an event that does not fit changes nothing.
+    /// The state after an event. An event that does not fit the state changes nothing.
     pub(crate) fn next(self, event: Event) -> Self {
         match (self, event) {
             (_, Event::Begin { version, .. }) if version != VERSION => Self::Foreign,
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// Whether a journal was written where it lies.
+/// Whether a journal was written in this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Origin {
     /// Its first record names its own file and its root, and nobody but its owner may write to it.
@@ -108,12 +108,12 @@ pub(crate) enum Origin {
 pub(crate) struct Account {
     pub(crate) state: State,
     pub(crate) origin: Origin,
-    /// The run that carries the plan out.
+    /// The run that applies the plan.
     pub(crate) operation: String,
 }
 
 impl Account {
-    /// What the first record says of the journal itself.
+    /// Takes the operation and the origin from the first event.
     fn begun(&mut self, first: &Event, own: Option<Birth>, own_root: Option<u64>) {
         if let Event::Begin {
             operation,
@@ -137,7 +137,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Starts one. It is not waited for.
+    /// Starts a journal, without a sync.
     pub(crate) fn begin(dir: &Dir<'_>, operation: &str) -> Result<Self, FileError> {
         let (file, _) = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
@@ -152,7 +152,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes every entry, and sets room aside for what follows. It is not waited for.
+    /// Writes every entry, and reserves space for the events that follow, without a sync.
     pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), FileError> {
         let entries = entries.to_vec();
         let line = line(&Event::Ready { entries });
@@ -161,7 +161,7 @@ impl Journal {
         self.write(dir, &line)
     }
 
-    /// Reads what a journal says, and opens it to go on.
+    /// Reads a journal, and opens it for further events.
     pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
         let (account, length) = told(dir)?;
         let file = dir.open_to_write(JOURNAL)?;
@@ -189,14 +189,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives back the room that was set aside and is not needed.
+    /// Releases the reserved space that is not needed.
     pub(crate) fn trim(self) {
         // Nothing depends on it.
         let _ = self.file.set_len(self.length);
     }
 }
 
-/// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
+/// The account of the journal of a plan that no process is applying; an empty one if there is no journal.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
     let (account, _) = there(told(dir))?.unzip();
     Ok(account.unwrap_or_default())
@@ -233,7 +233,7 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
             }
             break;
         };
-        // A line that is whole and says what we do not know was written by somebody else.
+        // A complete line with an unknown content was written by a later version.
         account.state = match serde_json::from_slice(json) {
             Ok(event) => {
                 if length == 0 {
@@ -256,9 +256,9 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
     (sum == CHECKSUM.checksum(json)).then_some(json)
 }
 
-/// One change of the tree, as the journal names it: enough to tell from the disk alone whether it was made, and
-/// to take it back. It is made by one rename. Slots are names of ours beside the tree: before the change they hold what
-/// is to come, after it what was there.
+/// One change of the tree, as the journal names it: enough to tell from the disk alone whether it was made, and to
+/// take it back. It is made by one rename. Slots are names of ours beside the tree: before the change they hold
+/// what is to come, after it what was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
@@ -289,7 +289,7 @@ pub(crate) enum Entry {
         to: RelPath,
         pre: Pre,
     },
-    /// A directory that goes when nothing is left in it, and stays otherwise.
+    /// A directory that is removed if it is empty.
     RemoveDir { path: RelPath, slot: RelPath },
 }
 
@@ -314,12 +314,12 @@ pub(crate) struct Post {
     pub(crate) attributes: Option<String>,
 }
 
-/// How new content comes to its place.
+/// How new content gets to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Way {
     Exchange,
-    /// By writing over it: at a mount point, which cannot be renamed.
+    /// The file is overwritten, because it is a mount point and cannot be renamed.
     InPlace,
 }
 
@@ -344,7 +344,7 @@ impl Entry {
         }
     }
 
-    /// Our own name for what is to come, or was there.
+    /// The slot of the new content, or of the old file.
     pub(crate) fn slot(&self) -> Option<&RelPath> {
         match self {
             Self::MakeDir { slot, .. }
@@ -356,7 +356,7 @@ impl Entry {
         }
     }
 
-    /// What was there before.
+    /// The file before the change.
     pub(crate) fn pre(&self) -> Option<&Pre> {
         match self {
             Self::Modify { pre, .. } | Self::Delete { pre, .. } | Self::Rename { pre, .. } => {
@@ -376,7 +376,7 @@ impl Entry {
         self.places().chain(self.slot()).map(RelPath::parent)
     }
 
-    /// Whether it writes over the file.
+    /// Whether the file is overwritten in place.
     pub(crate) fn is_in_place(&self) -> bool {
         let way = Way::InPlace;
         matches!(self, Self::Modify { way: found, .. } if *found == way)

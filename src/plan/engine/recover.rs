@@ -1,7 +1,7 @@
-//! After a crash: every plan that was under way is settled, by its journal and the disk alone.
+//! Settles the plans that a crash interrupted, by their journals and the disk alone.
 //!
-//! A journal is acted on without a question only if it was written where it lies, and never beyond the rules
-//! of a plan.
+//! Without a question, only a journal that was written in this place is used, and only within the limits of a
+//! plan.
 
 use crate::{
     plan::{
@@ -18,22 +18,22 @@ use super::{
     undo::Conflict,
 };
 
-/// What became of a plan that was found unfinished.
+/// How an unfinished plan was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// It had not changed anything yet.
     NothingChanged,
-    /// It was half applied; nothing of it is left, but for these conflicts.
+    /// It was partly applied, and is undone except for these conflicts.
     RolledBack(Vec<Conflict>),
     /// It had been finished.
     Done,
-    /// It could not be settled: what stands in the way.
+    /// It could not be settled, for these reasons.
     Stuck(Vec<String>),
     /// Its journal was not written here; nothing was done.
     Unproven,
     /// Its journal names what no plan may touch; nothing was done.
     AgainstRules(String),
-    /// A person did not want it; nothing was done.
+    /// A person declined; nothing was done.
     Declined,
 }
 
@@ -52,12 +52,12 @@ pub(crate) enum Consent {
     Refused,
 }
 
-/// Asks a person, who is shown what would change.
+/// Shows a person what would change, and asks for consent.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
 /// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
-/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
-/// Every path must keep the rules of the limits.
+/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked,
+/// agrees. Every path must keep the rules of the limits.
 pub(crate) fn recover(
     root: &Root,
     name: &str,
@@ -85,7 +85,7 @@ fn settle(
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
             return unrecorded(folder, limits, Silent::Blank);
         }
-        // The record of the first change may have been cut off: the disk knows.
+        // The event of the first change may be lost; the disk shows that a change was made.
         State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
         state => state,
     };
@@ -113,7 +113,7 @@ fn settle(
             UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
         }),
         State::Done(entries) => {
-            // The record has to be on the disk before that is removed which undoing would need.
+            // The event must be on the disk before the files are removed that a rollback would need.
             journal.sync(&folder.dir)?;
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
@@ -123,13 +123,13 @@ fn settle(
             Ok(End::RolledBack(Vec::new()))
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
-            "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
+            "{} has a journal that this version of oneact cannot read: a later version wrote it, or it is damaged. Run `oneact recover` with that version, or restore the files by hand from backups/",
             &folder.path
         )])),
     }
 }
 
-/// What settling a plan would do, for a person.
+/// What would be changed to settle a plan, for a person.
 fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
     let mut lines = match state {
         State::Applying(entries) => entries.iter().rev().map(would_undo).collect(),
@@ -149,18 +149,21 @@ fn would_undo(entry: &Entry) -> String {
     match entry {
         Entry::MakeDir { path, .. } => format!("remove the directory {path}, if it is empty"),
         Entry::Create { path, .. } => {
-            format!("remove {path}, if it is as the journal says that the plan made it")
+            format!(
+                "remove {path}, if it still has the content that the plan wrote, as the journal records it"
+            )
         }
-        Entry::Modify { path, slot, .. } => format!("put {slot} in the place of {path}"),
+        Entry::Modify { path, slot, .. } => format!("replace {path} with {slot}"),
         Entry::Delete { path, slot, .. } => format!("put {slot} back as {path}"),
         Entry::Rename { path, to, .. } => format!("rename {to} back to {path}"),
         Entry::RemoveDir { path, .. } => format!("make the directory {path} again"),
     }
 }
 
-/// Settles a plan whose journal does not name its entries. The journal is made before the slots, and its entries are
-/// written before the backups and the manifest. So where one of these is, somebody removed or cut the journal, and they
-/// may hold the only originals. A blank journal can also be the result of a power failure before the first change.
+/// Settles a plan whose journal does not name its entries. The journal is made before the slots, and its entries
+/// are written before the backups and the manifest. So if one of these exists, somebody removed or cut the
+/// journal, and they may contain the only originals. A blank journal can also be the result of a power failure
+/// before the first change.
 fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<End, FileError> {
     if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
         return Ok(End::AgainstRules(why));
@@ -174,7 +177,7 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<En
         return Ok(End::NothingChanged);
     }
     Ok(End::Stuck(vec![format!(
-        "{0} has no journal that says what was changed. Nothing was changed or removed. If you do not know where that directory comes from, remove it. Else compare your files with {0}/backups/ and {0}/staged/, put back what you want to have back, and remove {0}",
+        "{0} has no journal that says what was changed. Nothing was changed or removed. If you do not know where that directory comes from, remove it. Otherwise, compare your files with {0}/backups/ and {0}/staged/, restore the files that you need, and remove {0}",
         folder.path
     )]))
 }
@@ -186,7 +189,7 @@ enum Silent {
     Blank,
 }
 
-/// Whether none of these changes was made, or all of them are taken back.
+/// Whether none of these changes was made, or all of them are undone.
 fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
     let root = folder.root;
     let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
@@ -219,7 +222,7 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
     Ok(true)
 }
 
-/// Records that nothing of a plan is left. If the record cannot be written, a later run asks a person.
+/// Records that all changes of a plan are undone. If the event cannot be written, a later run asks a person.
 fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
     let event = Event::RolledBack { spared: Vec::new() };
     if let Err(error) = journal.record(&folder.dir, &event) {

@@ -1,4 +1,4 @@
-//! What is to come, made ready beside the tree: nothing of it is visible yet.
+//! Stages the changes: the new contents are written into slots, and the tree is not changed.
 
 use sha2::{Digest, Sha256};
 
@@ -18,10 +18,10 @@ pub(crate) struct Stage<'a> {
     pub(super) folder: Folder<'a>,
     pub(super) journal: Journal,
     pub(crate) entries: Vec<Entry>,
-    /// Made by us, and to be on the disk before anything is changed.
+    /// Slots that were written. They must be on the disk before the first change.
     pub(super) made: Vec<RelPath>,
     mount: u64,
-    /// How many slots lie in the folder: a rename needs none.
+    /// How many slots are in the report directory. A rename needs none.
     slots: usize,
     backups: BackupNames,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Stage<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) facts: Facts,
-    /// Another one than its directory's if something is mounted on it.
+    /// Differs from that of its directory if the file is a mount point.
     pub(crate) mount: u64,
     pub(crate) sha256: String,
 }
@@ -49,7 +49,8 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 }
 
 impl<'a> Stage<'a> {
-    /// `mark` says who carries the plan out. The journal is made first: what happened to a plan without one is unknown.
+    /// `mark` says which run applies the plan. The journal is made first, because nothing is known about a plan
+    /// without one.
     pub(crate) fn open(folder: Folder<'a>, mark: &Mark) -> Result<Self, FileError> {
         let journal = Journal::begin(&folder.dir, &mark.operation_id)?;
         folder.mark(mark)?;
@@ -66,7 +67,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// A directory that is to be made. `mount` is the one it will be in.
+    /// Stages a directory that will be made. `mount` is the mount that it will be in.
     pub(crate) fn make_dir(
         &mut self,
         path: RelPath,
@@ -82,8 +83,8 @@ impl<'a> Stage<'a> {
         Ok(kept)
     }
 
-    /// A file that is to be created, or written anew. `mount` is its directory's; a file that has another
-    /// one is a mount point.
+    /// Stages the new content of a file. `mount` is that of its directory; a file with another mount is a mount
+    /// point.
     pub(crate) fn write(
         &mut self,
         path: RelPath,
@@ -139,8 +140,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// A directory that is to go if nothing is left in it by then, and whose slot is beside our own: one
-    /// in another mount would never be empty, with our slots in it.
+    /// Stages the removal of a directory that will be empty. A directory in another mount is left out: it contains
+    /// slots, and would not be empty.
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
         let root = self.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);

@@ -1,4 +1,4 @@
-//! The way of a change: each state gives the next, and only that.
+//! The states of a plan that is applied. Each state can only become the next one, or be undone.
 //!
 //! ```text
 //! Stage ─ arm → Armed ─ apply → Applied ─ commit → Committed
@@ -23,8 +23,8 @@ use super::{
     undo::{Conflict, undo},
 };
 
-/// Everything is ready and on the disk: the new content, the originals, the manifest, the journal
-/// (R-001-98, R-001-125). Nothing of the tree has changed.
+/// The checkpoint is on the disk: the new contents, the originals, the manifest, the journal
+/// (R-001-98, R-001-125). The tree has not changed yet.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
@@ -34,12 +34,12 @@ pub(crate) struct Armed<'a> {
     threads: usize,
 }
 
-/// Every change is made, and can still be taken back.
+/// Every change is made, and can still be undone.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Applied<'a> {
     armed: Armed<'a>,
-    /// For each entry, in their order.
+    /// One for each entry, in the order of the entries.
     pub(crate) captures: Vec<Capture>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Committed<'a> {
 pub(crate) struct Undoing<'a> {
     pub(crate) folder: Folder<'a>,
     pub(crate) why: Failure,
-    /// The file at which it failed, if it was one.
+    /// The file at which the plan failed, if it failed at one.
     pub(crate) at: Option<RelPath>,
     pub(crate) end: UndoEnd,
 }
@@ -62,9 +62,9 @@ pub(crate) struct Undoing<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UndoEnd {
     NothingChanged,
-    /// The tree is as before, but for what others have changed meanwhile.
+    /// The tree is as it was before, except for files that others have changed.
     RolledBack(Vec<Conflict>),
-    /// It could not be finished; the next start tries again. What stands in the way: sentences.
+    /// The rollback could not be finished; the next run tries again. Each sentence names an obstacle.
     Stuck(Vec<String>),
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum UndoEnd {
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
 impl<'a> Stage<'a> {
-    /// The checkpoint: every original safe, every document and the journal on the disk.
+    /// Makes the checkpoint: originals, documents and journal are on the disk.
     pub(crate) fn arm(
         mut self,
         documents: &Documents,
@@ -101,16 +101,16 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Writes the entries, and waits until they are on the disk. So where there are backups or a manifest, a journal
-    /// without entries was cut or removed.
+    /// Writes the entries, and waits until they are on the disk. If there are backups or a manifest, but the
+    /// journal has no entries, the journal was cut or removed.
     fn noted(&mut self, threads: usize) -> Result<(), ApplyError> {
         self.journal.ready(&self.folder.dir, &self.entries)?;
         let journal = self.folder.below(JOURNAL)?;
         Ok(sync(&self.folder, &[], &[journal], threads)?)
     }
 
-    /// Keeps every original at its backup location: the same inode where it can have a second name and
-    /// leaves its first, else a copy with everything that belongs to it (R-001-99 … R-001-101).
+    /// Keeps every original at its backup location: as a second name if the file leaves its path, otherwise as a
+    /// copy with all attributes (R-001-99 … R-001-101).
     fn checkpoint(&self) -> Result<Vec<RelPath>, ApplyError> {
         let view = View::of(self.folder.root);
         let mut backups = Vec::new();
@@ -126,8 +126,7 @@ impl<'a> Stage<'a> {
                 view.parent(&pre.backup)?
             };
             let (name, new) = (entry.path().name(), pre.backup.name());
-            // A renamed file stays in use, and one that is written over is: their backups must be
-            // files of their own.
+            // A file that is renamed or overwritten in place keeps its inode, so its backup must be a copy.
             let leaves = entry.to().is_none() && !entry.is_in_place();
             if !(leaves && from.link(name, &to, new).is_ok()) {
                 to.remove(new)?;
@@ -147,13 +146,14 @@ impl<'a> Stage<'a> {
 }
 
 impl<'a> Armed<'a> {
-    /// Makes every change. `stopped` is asked between any two: a signal, the end of the time.
+    /// Makes every change. Between two changes, `stopped` is asked for a reason to stop: a signal or the time
+    /// limit.
     pub(crate) fn apply(
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
         if let Err(error) = self.journal.record(&self.folder.dir, &Event::Apply) {
-            // Whether it is on the disk or not: no name has changed.
+            // Nothing of the tree has changed, whether the event is on the disk or not.
             return Err(Box::new(self.undo(error.into(), 0)));
         }
         let mut captures = Vec::with_capacity(self.entries.len());
@@ -166,7 +166,7 @@ impl<'a> Armed<'a> {
                         continue;
                     }
                     Err(error @ ApplyError::Changed(_)) => (error.into(), before),
-                    // Whether it was made, only the disk knows.
+                    // The change may have been made.
                     Err(error @ ApplyError::File(_)) => (error.into(), before + 1),
                 },
             };
@@ -182,7 +182,7 @@ impl<'a> Armed<'a> {
         })
     }
 
-    /// Takes the first `made` changes back: there are no others.
+    /// Undoes the first `made` changes; the others were not made.
     fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
         let entries = self.entries.get(..made).unwrap_or(&self.entries);
         let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
@@ -205,7 +205,7 @@ impl<'a> Applied<'a> {
         self.armed.undo(why, made)
     }
 
-    /// Writes the reports, waits for the disk, and only then says that it is done.
+    /// Writes the reports, waits until everything is on the disk, and then records that the plan is done.
     pub(crate) fn commit(self, documents: &Documents) -> Result<Committed<'a>, Box<Undoing<'a>>> {
         let mut work = self.armed;
         let files = documents
@@ -221,19 +221,19 @@ impl<'a> Applied<'a> {
             let made = work.entries.len();
             return Err(Box::new(work.undo(error.into(), made)));
         }
-        // The record is written: from here on a crash may leave it standing, so nothing is taken back.
+        // The event is written. After a crash it may be on the disk, so the changes are no longer undone.
         let durability = match work.journal.sync(&work.folder.dir) {
             Ok(()) => Durability::Confirmed,
             Err(_) => Durability::Unconfirmed,
         };
         let mut notes = Vec::new();
-        // Without that, recovery may have to take the changes back after a power failure.
+        // If the disk did not confirm the event, recovery may have to undo the changes after a power failure.
         if durability == Durability::Confirmed
             && let Err(error) =
                 tidy(&work.folder, &work.entries, &mut notes).and_then(|()| work.folder.unmark())
         {
             notes.push(format!(
-                "What the plan no longer needs was not cleared away: {error}."
+                "Files that the plan no longer needs could not be removed: {error}."
             ));
         }
         work.journal.trim();
@@ -245,7 +245,7 @@ impl<'a> Applied<'a> {
     }
 }
 
-/// Takes back, in reverse order, whatever of these entries was made, and says so in the journal.
+/// Undoes in reverse order those of these entries that were made, and records that in the journal.
 pub(super) fn take_back(
     folder: &Folder<'_>,
     entries: &[Entry],
@@ -285,8 +285,8 @@ pub(super) fn take_back(
     }
 }
 
-/// After a plan was applied: slots hold originals, which their backups hold as well. One that somebody
-/// has written into since is kept, and told of.
+/// Removes the slots after a plan was applied: their originals are also in the backups. An original that somebody
+/// has written to since is kept, with a note.
 pub(super) fn tidy(
     folder: &Folder<'_>,
     entries: &[Entry],
@@ -313,7 +313,7 @@ pub(super) fn tidy(
             .is_some_and(|facts| !entry.is_in_place() && !facts.same_later(&pre.facts));
         if late {
             notes.push(format!(
-                "{}: somebody wrote to the old file after it was exchanged; what they wrote is kept as {slot}.",
+                "{}: somebody wrote to the old file after it was replaced; the old file is kept as {slot}.",
                 entry.path()
             ));
             spared.push(slot.clone());
@@ -332,7 +332,7 @@ fn sync(
     let root = folder.root;
     let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
     dirs.extend(files.iter().map(RelPath::parent));
-    // A name is no safer than the names on the way to it; all of them may be new below the root.
+    // A file is safe only if the names of all directories on its path are on the disk. All of them may be new.
     let below = files.iter().chain([&folder.path]);
     let ours = below.filter(|file| file.as_str().starts_with(REPORTS));
     dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
@@ -340,7 +340,7 @@ fn sync(
     dirs.push(None);
     dirs.sort();
     dirs.dedup();
-    // Directories that are yet to be made, or gone again, have nothing to be waited for.
+    // Directories that do not exist yet, or no longer, are left out.
     let mut present = Vec::new();
     let mut barrier = Barrier::fitting(root);
     let own = folder.dir.facts()?.dev;
@@ -353,7 +353,7 @@ fn sync(
         }
     }
     if barrier == Barrier::Each {
-        // First of all the note: without it, nobody would look for the rest after a power cut.
+        // The note comes first: without it, recovery would not find the plan after a power failure.
         folder.note_is_safe()?;
     }
     durable(root, barrier, files, &present, threads)

@@ -1,7 +1,7 @@
-//! One change taken back, by what is on the disk alone: so it can be tried again after any crash.
+//! Undoes one change by what is on the disk alone, so that it can be tried again after any crash.
 //!
-//! Somebody else's work is never destroyed: where a file is not as the plan left it, it stays, and the
-//! answer says so. Nothing but the original is put back: a regular file with its content, to the byte.
+//! Changes of others are never lost: a file that is not as the plan left it stays, and the answer names it. Only
+//! the original is restored: a regular file with exactly its content.
 
 use std::io::{self, Read};
 
@@ -18,16 +18,16 @@ use super::{
     stage::hash,
 };
 
-/// Read at a time, in bytes.
+/// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
 
-/// What a kernel writes at once, in bytes.
+/// How many bytes the kernel writes at once.
 const PAGE: usize = 4096;
 
-/// What somebody else has changed since, so that it stays; `None`: it is as before the plan.
+/// `None`: the file is as it was before the plan. Otherwise it stays, because others have changed it.
 type Undone = Option<Conflict>;
 
-/// What somebody else has changed, so that it was not taken back.
+/// A change that was not undone, because others have changed the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
 pub(crate) struct Conflict {
@@ -37,7 +37,7 @@ pub(crate) struct Conflict {
 }
 
 impl Conflict {
-    /// Whether one of these is about that file, which may have had another path.
+    /// Whether one of these conflicts is about that file, which may have two paths.
     pub(crate) fn any_at(conflicts: &[Self], path: &RelPath, other: Option<&RelPath>) -> bool {
         let about = |conflict: &Self| conflict.path == *path || Some(&conflict.path) == other;
         conflicts.iter().any(about)
@@ -86,11 +86,11 @@ impl Change<'_> {
             return Ok(None);
         }
         if !is(now, ino) {
-            return self.stays("another directory or file stands there; it stays");
+            return self.stays("another directory or file is there; it stays");
         }
         match self.root.parent(self.path)?.remove_dir(self.path.name()) {
             Err(error) if error.errno == Errno::NOTEMPTY => {
-                self.stays("the directory holds files of others; it stays")
+                self.stays("the directory contains files of others; it stays")
             }
             removed => removed.map(|()| None),
         }
@@ -105,7 +105,7 @@ impl Change<'_> {
             if is(staged, post.ino) {
                 return Ok(None);
             }
-            return self.stays("the created file was changed since; it stays");
+            return self.stays("the created file has been changed since; it stays");
         };
         let slot = self.slot;
         if staged.is_some() {
@@ -114,23 +114,23 @@ impl Change<'_> {
         }
         let (dir, aside) = self.dirs()?;
         dir.move_to(self.path.name(), &aside, slot.name())?;
-        // Whoever wrote to it since it was looked at has written to what was moved aside.
+        // A program that wrote to the file after the check has written to the file that was moved to the slot.
         if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
             return Ok(None);
         }
         aside.move_to(slot.name(), &dir, self.path.name())?;
-        self.stays("the created file was exchanged meanwhile; it stays")
+        self.stays("the created file was replaced meanwhile; it stays")
     }
 
     fn undo_modify(&self, pre: &Pre, post: &Post) -> Result<Undone, FileError> {
         let (staged, now) = (self.root.look(self.slot)?, self.root.look(self.path)?);
-        // Never made, or taken back already. A second name of the new content in the slot does not say so.
+        // The change was never made, or is already undone. If the path has the new inode, too, it was made.
         if is(staged, post.ino) && !is(now, post.ino) || staged.is_none() && is(now, pre.facts.ino)
         {
             return Ok(None);
         }
         let Some(ours) = self.ours(post)? else {
-            return self.stays("the changed file was changed again since; it stays");
+            return self.stays("the changed file has been changed again since; it stays");
         };
         let (dir, aside) = self.dirs()?;
         let (name, slot) = (self.path.name(), self.slot.name());
@@ -140,7 +140,7 @@ impl Change<'_> {
             Original::InBackup => {
                 let from = self.root.parent(&pre.backup)?;
                 if staged.is_none() {
-                    // Made by a rename over it: the original is in its backup alone.
+                    // The file was replaced by a rename over it, so the original is only in its backup.
                     from.link(pre.backup.name(), &aside, slot)?;
                     aside.rename(slot, &dir, name, RenameFlags::empty())?;
                     return Ok(None);
@@ -158,7 +158,7 @@ impl Change<'_> {
             give_back(&aside, slot, &dir, name, || {
                 original.as_ref().map_or(Ok(false), &out)
             })?;
-            return self.stays("the changed file was exchanged meanwhile; it stays");
+            return self.stays("the changed file was replaced meanwhile; it stays");
         }
         match kept {
             Original::InBackup => self.instead(&pre.backup),
@@ -166,14 +166,14 @@ impl Change<'_> {
         }
     }
 
-    /// The new content may be written in part or as a whole: the backup is written over it, and the file gets its
+    /// The new content may be written partly or completely. The backup is written over it, and the file gets its
     /// old modification time.
     fn undo_in_place(&self, pre: &Pre) -> Result<Undone, FileError> {
         let (dir, name) = (self.root.parent(self.path)?, self.path.name());
         match dir.look(name)? {
             Some(facts) if facts.same(&pre.facts) => return Ok(None),
             Some(facts) if facts.ino == pre.facts.ino => {}
-            _ => return self.stays("another file stands there; it stays"),
+            _ => return self.stays("another file is there; it stays"),
         }
         let theirs = || self.stays("the file was changed by somebody else; it stays");
         let whole = |path: &RelPath| self.root.read(path, Bounds::MAX_FILE_BYTES);
@@ -205,7 +205,7 @@ impl Change<'_> {
             return self.as_before(pre);
         }
         let Some(dir) = there(self.root.parent(self.path))? else {
-            return self.stays("its directory is gone; the file is kept in its backup");
+            return self.stays("its directory no longer exists; the file is kept in its backup");
         };
         let backup = &pre.backup;
         let taken = format!("another file was put there; the deleted one is kept as {backup}");
@@ -231,7 +231,7 @@ impl Change<'_> {
         }
         let to = self.slot;
         if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
-            let what = "the renamed file was exchanged since; it stays";
+            let what = "the renamed file has been replaced since; it stays";
             return Ok(Some(conflict(to, what)));
         }
         self.move_back(format!(
@@ -254,7 +254,7 @@ impl Change<'_> {
                 ))
             }
             Some(_) => self.stays(format!(
-                "the directory is gone; what is at {} is no directory",
+                "the directory no longer exists; what is at {} is not a directory",
                 self.slot
             )),
         }
@@ -272,12 +272,12 @@ impl Change<'_> {
         }
         let backup = &pre.backup;
         self.stays(format!(
-            "another file stands there; the original is kept as {backup}"
+            "another file is there; the original is kept as {backup}"
         ))
     }
 
-    /// Moves what is in the slot back to its path. Where others have put something there, that stays: `taken`
-    /// says so.
+    /// Moves the file in the slot back to its path. If another file is at the path, that file stays; `taken` is
+    /// the message for this case.
     fn move_back(&self, taken: impl Into<String>) -> Result<Undone, FileError> {
         let (dir, aside) = self.dirs()?;
         match aside.move_to(self.slot.name(), &dir, self.path.name()) {
@@ -296,7 +296,7 @@ impl Change<'_> {
         })
     }
 
-    /// What is at the path, if it is what the plan put there, to the byte.
+    /// The file at the path, if it is exactly the file that the plan put there.
     fn ours(&self, post: &Post) -> Result<Option<Facts>, FileError> {
         let dir = there(self.root.parent(self.path))?;
         dir.map_or(Ok(None), |dir| own(&dir, self.path.name(), post))
@@ -305,18 +305,18 @@ impl Change<'_> {
     fn gone(&self, pre: &Pre) -> Result<Undone, FileError> {
         let (slot, backup) = (self.slot, &pre.backup);
         self.stays(format!(
-            "neither {slot} nor {backup} is its original; nothing was put back"
+            "neither {slot} nor {backup} is the original; nothing was restored"
         ))
     }
 
-    /// The backup was put back. What somebody had put in the place of the original is kept.
+    /// The backup was restored. The file that somebody had put in the place of the original is kept.
     fn instead(&self, other: &RelPath) -> Result<Undone, FileError> {
         self.stays(format!(
-            "it was put back from its backup; what others made of the original is kept as {other}"
+            "it was restored from its backup; the original, which others have changed, is kept as {other}"
         ))
     }
 
-    /// Others have changed something: `what` says what stays.
+    /// The answer if others have changed the file; `what` says what stays.
     #[expect(
         clippy::unnecessary_wraps,
         reason = "it is what each change answers then"
@@ -335,12 +335,12 @@ fn is(facts: Option<Facts>, ino: u64) -> bool {
 enum Original {
     InSlot,
     InBackup,
-    /// What is in their places is something else.
+    /// Neither the slot nor the backup contains the original.
     Gone,
 }
 
-/// Whether a regular file is there that has the content of the original. Inode and time alone do not say
-/// so: whoever writes to a file can set its time.
+/// Whether a regular file with the content of the original is there. Inode and time are not enough, because a
+/// program that writes to a file can set its time.
 fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
     let Some(dir) = there(root.parent(path))? else {
         return Ok(false);
@@ -353,8 +353,7 @@ fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError
     Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
 }
 
-/// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
-/// the two.
+/// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.
 pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
     let page_of = |bytes: &[u8], at: usize, length: usize| {
         let start = (at * PAGE).min(bytes.len());
@@ -367,14 +366,14 @@ pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
         })
 }
 
-/// What the plan put there, to the byte, if it is still there.
+/// The file, if it is exactly the file that the plan put there.
 pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
     let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
     with_content(dir, name, &post.sha256, fits)
 }
 
-/// A file that fits and has this content. The facts are those before it was read: what has other facts later was
-/// written to meanwhile.
+/// The file, if it `fits` and has this content. The facts are from before it was read, so that a later write
+/// shows.
 fn with_content(
     dir: &Dir<'_>,
     name: &str,
@@ -387,9 +386,9 @@ fn with_content(
     Ok((sha256(dir, name)? == hash).then_some(facts))
 }
 
-/// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
-/// and goes back after it: the newest stays. `ours` tells whether the slot holds what we had left at the
-/// path.
+/// Puts a file that was taken by mistake back to its path. A file that somebody put there in the meantime is newer
+/// and is put back after it, so that the newest stays. `ours` tells whether the slot contains the file that oneact
+/// left at the path.
 pub(super) fn give_back(
     aside: &Dir<'_>,
     slot: &str,

@@ -1,8 +1,7 @@
-//! What belongs to a file beside its bytes: mode, owner, extended attributes, and with them ACLs and
-//! labels.
+//! The attributes of a file: mode, owner and extended attributes, which include ACLs and labels.
 //!
-//! A directory hands on to what is made in it its group (set-group-ID) and its default ACL. What is made beside
-//! the tree and moved into it gets them from us, not from the kernel.
+//! A new file inherits the group (set-group-ID) and the default ACL of its directory. A file that is made in a
+//! slot and moved into the tree gets them from oneact, not from the kernel.
 
 use std::{ffi::CString, fs::File, os::fd::AsFd};
 
@@ -22,7 +21,7 @@ use crate::task::hexadecimal;
 
 use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
 
-/// What one file has and another is to get.
+/// The attributes of one file, to be given to another.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
     /// The permission bits; `None` = what the umask leaves of a new file's.
@@ -34,7 +33,7 @@ pub(crate) struct Attributes {
     modified: Option<Timespec>,
 }
 
-/// What could not be handed on, each with the reason; empty = an exact likeness.
+/// The attributes that could not be kept, each with the reason; empty if all were.
 pub(crate) type Kept = Vec<String>;
 
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
@@ -79,7 +78,7 @@ impl Attributes {
             };
             match told(|value| fgetxattr(file, &attribute, value)) {
                 Ok(value) => extended.push((attribute, value)),
-                // Gone meanwhile, or not ours to see.
+                // It was removed meanwhile, or this user may not read it.
                 Err(Errno::NODATA | Errno::ACCESS | Errno::PERM) => {}
                 Err(errno) => return Err(failed()(errno)),
             }
@@ -147,7 +146,7 @@ impl Attributes {
         let mut missed = |what: &str, errno: Errno| {
             lost.push(format!("{what}: {}", std::io::Error::from(errno)));
         };
-        // The owner first: changing it takes set-user-ID bits away.
+        // The owner comes first, because changing it clears the set-user-ID bits.
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
         if owner.is_some() || group.is_some() {
@@ -162,12 +161,12 @@ impl Attributes {
                 missed(&attribute.to_string_lossy(), errno);
             }
         }
-        // Where it was made, it may have got an ACL.
+        // The file may have inherited an ACL from the directory of the slot.
         let has_acl = |(name, _): &(CString, Vec<u8>)| name.as_bytes() == ACL.as_bytes();
         if !self.extended.iter().any(has_acl) {
             remove(file, ACL).unwrap_or_else(|errno| missed(ACL, errno));
         }
-        // The mode after them: an ACL brings one of its own.
+        // The mode comes after them, because an ACL sets one.
         let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
         if let Some(mode) = self.mode.filter(other) {
             gate()?;
@@ -196,7 +195,7 @@ impl Dir<'_> {
             std::io::copy(&mut from, &mut copy).map_err(FileError::of("write", to.name(new)))?;
         }
         let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
-        // What a backup cannot have of its original, the manifest still tells.
+        // The manifest contains the attributes that a backup cannot have.
         attributes.give(to, new, &copy, &made)?;
         Ok(())
     }
@@ -207,7 +206,7 @@ const DEFAULT_ACL: &str = "system.posix_acl_default";
 
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// What one directory hands on.
+/// What a new file inherits from its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Inherited {
     group: Option<u32>,
@@ -242,7 +241,7 @@ impl Inherited {
         }
     }
 
-    /// Gives it to a directory of ours.
+    /// Gives it to a directory of the plan.
     pub(crate) fn give(&self, dir: &Dir<'_>) -> Result<Kept, FileError> {
         let mut lost = Kept::new();
         if self == &Self::default() {
@@ -270,7 +269,7 @@ impl Inherited {
         Ok(lost)
     }
 
-    /// Makes a directory of ours hand nothing on.
+    /// Makes files in a directory of the plan inherit nothing.
     pub(crate) fn take_from(dir: &Dir<'_>) -> Result<(), FileError> {
         let failed = || FileError::of("set the attributes of", dir.name("."));
         remove(dir.fd(), DEFAULT_ACL).map_err(failed())?;

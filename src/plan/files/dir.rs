@@ -1,4 +1,4 @@
-//! One directory: what is in it, and every way to change that.
+//! One directory: reads and changes of the files in it.
 
 use std::{
     fs::File,
@@ -55,7 +55,7 @@ impl Root {
         there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
     }
 
-    /// Makes these directories, the outermost first, where they are not there.
+    /// Makes those of these directories that do not exist, the outermost first.
     pub(crate) fn ensure_dirs(
         &self,
         dirs: impl IntoIterator<Item = RelPath>,
@@ -162,7 +162,7 @@ impl<'a> Dir<'a> {
         Ok(self.read_open(name, most)?.0)
     }
 
-    /// The same, with what it was while it was read, and the handle it was read through.
+    /// The same, with the facts during the read, and the handle.
     pub(crate) fn read_open(
         &self,
         name: &str,
@@ -197,8 +197,9 @@ impl<'a> Dir<'a> {
             .map_err(|_| failed()(Errno::ILSEQ))
     }
 
-    /// Whether we may do that in it, as ourselves (R-001-71).
-    pub(crate) fn may(&self, what: Access) -> Result<(), FileError> {
+    /// Whether the effective user may change files in it (R-001-71).
+    pub(crate) fn may_change(&self) -> Result<(), FileError> {
+        let what = Access::WRITE_OK | Access::EXEC_OK;
         accessat(&self.fd, ".", what, AtFlags::EACCESS)
             .map_err(FileError::of("change files in", self.name(".")))
     }
@@ -238,7 +239,7 @@ impl<'a> Dir<'a> {
         Ok((file, facts))
     }
 
-    /// Makes a file with that content, or exchanges one of ours: readers see the old or the new one.
+    /// Makes or replaces a file of the plan: readers see the old or the new content.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
         let temporary = format!(".{name}.new");
         self.remove(&temporary)?;
@@ -248,11 +249,11 @@ impl<'a> Dir<'a> {
         self.rename(&temporary, self, name, RenameFlags::empty())
     }
 
-    /// Sets room aside, so that later appends cannot find the disk full.
+    /// Reserves space, so that later appends do not fail because the disk is full.
     pub(crate) fn reserve(&self, name: &str, file: &File, bytes: u64) -> Result<(), FileError> {
         self.change(Call::Write, "reserve space for", name, || {
             match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-                // Not every file system can promise.
+                // Not every file system supports this.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
                 reserved => reserved,
             }
@@ -263,7 +264,7 @@ impl<'a> Dir<'a> {
         Ok(self.opened("open", name, OFlags::RDWR, 0)?.0)
     }
 
-    /// Adds to the end of a log of ours, in one write.
+    /// Appends to a log of oneact, in one write.
     pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.gate(Call::Write, "append to", name)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
@@ -284,7 +285,7 @@ impl<'a> Dir<'a> {
         })
     }
 
-    /// Writes over an existing file, from its first byte on: where no rename is possible.
+    /// Overwrites an existing file in place, if no rename is possible.
     pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         let (mut file, _) = self.opened("write over", name, OFlags::WRONLY, 0)?;
         self.change(Call::Write, "write over", name, || {
@@ -294,7 +295,7 @@ impl<'a> Dir<'a> {
         self.change(Call::Sync, "write over", name, || fsync(&file))
     }
 
-    /// Makes a file as old as that: nanoseconds since 1970, as in [`Facts`].
+    /// Sets the modification time: nanoseconds since 1970, as in [`Facts`].
     pub(crate) fn set_modified(&self, name: &str, mtime: i64) -> Result<(), FileError> {
         let (file, facts) = self.open(name)?;
         if facts.mtime == mtime {
@@ -358,12 +359,12 @@ impl<'a> Dir<'a> {
         }
     }
 
-    /// Removes a file of ours. A missing file is no error.
+    /// Removes a file of the plan. A missing file is no error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::empty())
     }
 
-    /// Removes an empty directory of ours. A missing directory is no error.
+    /// Removes an empty directory of the plan. A missing directory is no error.
     pub(crate) fn remove_dir(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::REMOVEDIR)
     }

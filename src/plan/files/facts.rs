@@ -1,4 +1,4 @@
-//! What a look at a file tells.
+//! The facts about a file: kind, size, time, owner, identity.
 
 use std::{fs::File, os::fd::AsFd};
 
@@ -42,8 +42,8 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// None where the file system keeps no birth times, and of a file that neither this user nor root owns, or that
-    /// others may write to. An access control list shows in the bits of the group.
+    /// None where the file system keeps no birth times, and of a file that neither this user nor root owns, or
+    /// that others may write to. An access control list shows in the bits of the group.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::UID | StatxFlags::MODE;
         let found = statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted).ok()?;

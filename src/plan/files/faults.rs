@@ -43,9 +43,9 @@ pub(crate) struct Faults {
 enum What {
     /// SIGKILL before the call.
     Kill,
-    /// The call never comes back, whatever is asked of the process.
+    /// The call never returns.
     Hang,
-    /// From there on nothing is done any more: the same for the disk, without losing the process.
+    /// All calls from there on fail: the same for the disk, without the end of the process.
     Stop,
     Fail(Errno, Span),
 }
@@ -55,9 +55,9 @@ pub(crate) enum Waiting {
     /// By how busy the machine is.
     #[default]
     Fitting,
-    /// For each file of ours, however quiet the machine is.
+    /// For each file of the plan.
     Each,
-    /// Not at all: what the crash suite must be able to find out.
+    /// Never, so that the crash suite can prove that it finds a missing barrier.
     Never,
 }
 
@@ -125,7 +125,7 @@ impl Faults {
         self.waiting != Waiting::Never
     }
 
-    /// Calls so far; 0 where nothing is to go wrong.
+    /// The number of calls so far; 0 if no fault is injected.
     #[cfg(test)]
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)

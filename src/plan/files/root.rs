@@ -1,6 +1,7 @@
 //! The root of a plan: no path leads out of it. Where the kernel has Landlock, it refuses writes outside as well.
 
 use std::{
+    io::ErrorKind,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
     thread,
@@ -13,15 +14,14 @@ use landlock::{
 };
 use rustix::{
     fs::{
-        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2,
-        readlinkat, statat,
+        CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2, readlinkat,
     },
     io::Errno,
 };
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults, joined, there};
+use super::{FileError, faults::Faults, innermost, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -51,21 +51,17 @@ impl Root {
         fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
 
-    /// Whether nothing is there below a root that need not be opened for that.
+    /// Whether nothing is at that path below a root, which is not opened for this check.
     pub(crate) fn lacks(root: &Utf8Path, below: &str) -> bool {
-        let there = statat(
-            CWD,
-            root.join(below).as_std_path(),
-            AtFlags::SYMLINK_NOFOLLOW,
-        );
-        matches!(there, Err(Errno::NOENT))
+        let there = root.join(below).symlink_metadata();
+        there.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
     pub(crate) fn path(&self) -> &Utf8Path {
         &self.path
     }
 
-    /// Tries to be the only one at work below this root; released with the process, however it ends.
+    /// Tries to lock the root. The lock is released when the process ends in any way.
     pub(crate) fn try_lock(&self) -> Result<bool, FileError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
@@ -75,21 +71,26 @@ impl Root {
     }
 
     pub(crate) fn unlock(&self) {
-        // The lock ends with the handle at the latest.
+        // If this fails, the lock is released with the handle.
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// The path with the directories on its way resolved, as far as there are some.
+    /// The path with its directories resolved, as far as they exist.
     pub(super) fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = |dir: &RelPath| self.open_beneath(dir.as_str(), flags, ResolveFlags::empty());
+        let open_as = |dir: &RelPath, kind: OFlags| {
+            let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
+            self.open_beneath(dir.as_str(), flags, ResolveFlags::empty())
+        };
+        let open = |dir: &RelPath| open_as(dir, OFlags::DIRECTORY);
+        // A directory, or a link.
+        let there_at = |dir: &RelPath| there(open_as(dir, OFlags::NOFOLLOW));
         let Some(parent) = path.parent() else {
             return Ok(path.clone());
         };
         let (dir, fd) = match there(open(&parent))? {
             Some(fd) => (parent, fd),
-            None => match self.innermost(&parent)? {
-                // A dangling link on the way: nothing can be made below it.
+            None => match innermost(path, there_at)? {
+                // If it is a dangling link, nothing can be made below it, and `open` fails.
                 Some(dir) => (dir.clone(), open(&dir)?),
                 None => return Ok(path.clone()),
             },
@@ -101,19 +102,6 @@ impl Root {
             None => rest.to_owned(),
         };
         joined("resolve", &real)
-    }
-
-    /// The innermost directory, or link, that is there on the way to a directory that is missing.
-    fn innermost(&self, missing: &RelPath) -> Result<Option<RelPath>, FileError> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut found = None;
-        for dir in missing.ancestors().chain([missing.clone()]) {
-            if there(self.open_beneath(dir.as_str(), flags, ResolveFlags::empty()))?.is_none() {
-                break;
-            }
-            found = Some(dir);
-        }
-        Ok(found)
     }
 
     /// The path of an open directory below the root; `None` for the root itself.
@@ -170,7 +158,7 @@ impl Root {
         resolve: ResolveFlags,
     ) -> Result<OwnedFd, FileError> {
         let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        // A rename elsewhere makes the kernel unsure: it asks to be asked again.
+        // A concurrent rename elsewhere can make the kernel return EAGAIN.
         for _ in 0..64 {
             match openat2(&self.fd, name, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -185,8 +173,8 @@ impl Root {
     }
 }
 
-/// Does the work on a thread that can write below `root` alone; so can the threads it starts. Where the
-/// kernel has no Landlock, the work is done without, and told so.
+/// Does the work on a thread that can write only below `root`, as can the threads that it starts. If the kernel
+/// has no Landlock, the work is done without it, and gets `Jail::Unavailable`.
 pub(crate) fn jailed<T: Send>(root: &Utf8Path, work: impl FnOnce(Jail) -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let worker = scope.spawn(|| {

@@ -1,16 +1,11 @@
-//! The tree as it is looked at before, or after, anything is changed: each directory is opened and
-//! resolved once.
+//! A view of the tree while nothing is changed. Each directory is opened and resolved only once.
 //!
-//! What a view knows may be old. That does no harm: handles lead where their paths led when they were
-//! opened, inside the root, and whoever changes something opens the directory anew.
+//! A view may be outdated. This is harmless: a handle stays inside the root, and code that changes files opens the
+//! directory again.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use rustix::{fs::Access, io::Errno};
+use rustix::io::Errno;
 
 use crate::task::RelPath;
 
@@ -22,8 +17,6 @@ pub(crate) struct View<'a> {
     dirs: RefCell<BTreeMap<Option<RelPath>, Rc<Dir<'a>>>>,
     /// Directories as they are spelled → as they are: `None` = the root.
     real: RefCell<BTreeMap<RelPath, Option<RelPath>>>,
-    /// Directories in which files may be changed.
-    open: RefCell<BTreeSet<Option<RelPath>>>,
 }
 
 /// Where a path of a plan really leads: without links, inside the root.
@@ -39,7 +32,7 @@ pub(crate) struct Located {
 /// How many links may follow each other, as in Linux.
 const MOST_LINKS: u32 = 40;
 
-/// So many directories are kept open: a process may have few files.
+/// How many directories are kept open. The limit of open files may be low.
 const MOST_OPEN: usize = 32;
 
 impl<'a> View<'a> {
@@ -48,7 +41,6 @@ impl<'a> View<'a> {
             root,
             dirs: RefCell::default(),
             real: RefCell::default(),
-            open: RefCell::default(),
         }
     }
 
@@ -74,17 +66,6 @@ impl<'a> View<'a> {
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
         there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
-    }
-
-    /// Whether files in that directory may be changed, by ourselves (R-001-71).
-    pub(crate) fn may_change(&self, path: Option<&RelPath>) -> Result<(), FileError> {
-        let key = path.cloned();
-        if self.open.borrow().contains(&key) {
-            return Ok(());
-        }
-        self.dir(path)?.may(Access::WRITE_OK | Access::EXEC_OK)?;
-        self.open.borrow_mut().insert(key);
-        Ok(())
     }
 
     /// Follows links as far as they stay inside, and says where the path really leads: rules about

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        edit::{Count, JsonPath, Pattern},
+        edit::{Count, Edit, JsonEdit, JsonPath, Pattern},
         limits::action_timeout,
-        model::{Action, ActionId, Edit, Operation},
+        model::{Action, ActionId, Operation},
     },
     task::{ActionType, Fault},
 };
 
 use super::{
-    fields::{Fields, Found, Shape, listed, quoted},
+    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
     findings::Subject,
     instructions::{RISKS, seconds},
     rules::{self, Files},
@@ -25,15 +25,15 @@ use super::{
 /// The longest id, in bytes.
 const LONGEST_ID: usize = 256;
 
-/// The longest target that is told of an action, in bytes: no path of Linux is longer.
+/// The longest target that a report contains, in bytes. No path of Linux is longer.
 const LONGEST_TARGET: usize = 4096;
 
-/// An id by which what it names can be told; one that is too long is in no report.
+/// An id that is short enough for a report.
 pub(super) fn short_id(id: &Value) -> Option<&str> {
     id.as_str().filter(|id| id.len() <= LONGEST_ID)
 }
 
-/// Reads an action. `None` if it is wrong, which was told.
+/// Reads an action; `None` if it is invalid, which is in the findings.
 pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let findings = item.findings;
     findings.about(subject(item.value));
@@ -45,30 +45,29 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
         "a name of its own, such as `a001`",
     );
     let types = ActionType::ALL.map(|kind| (kind.name(), kind));
-    let kind = fields.need("action_type", "what to do, such as `FILE_MODIFY`");
-    let kind = kind.and_then(|kind| kind.word(&types));
-    let target = fields.need("target", "the file, relative to the root");
-    let target = target.and_then(|target| target.path());
-    let operation = fields.need("operation", "an object with `type` and its parameters");
-    let operation = operation.and_then(|found| read_operation(kind?, &found));
-    let depends_on = fields.texts("depends_on").unwrap_or_default();
-    if fields.flag("reversible") == Some(false) {
+    let meaning = "what to do, such as `FILE_MODIFY`";
+    let kind = fields.required("action_type", meaning, |kind| kind.word(&types));
+    let target = fields.required("target", "the file, relative to the root", Found::path);
+    let meaning = "an object with `type` and its parameters";
+    let operation = fields.required("operation", meaning, |it| read_operation(kind?, it));
+    let depends_on = fields
+        .optional("depends_on", Found::texts)
+        .unwrap_or_default();
+    if fields.optional("reversible", Found::flag) == Some(false) {
         findings.note(format!(
-            "`{place}.reversible` is false; a checkpoint is made all the same, and the action can be undone"
+            "`{place}.reversible` is false; a checkpoint is made anyway, and the action can be undone"
         ));
     }
-    let risk = fields.word("risk_level", &RISKS);
-    let said = fields.whole("timeout_seconds");
+    let risk = fields.optional("risk_level", |found| found.word(&RISKS));
+    let said = fields.optional("timeout_seconds", Found::whole);
     let stays_at = match &operation {
         Some(Operation::Rename { to }) => Some(to),
         _ => target.as_ref(),
     };
-    let rules = fields.get("validation_rules");
-    let rules = rules.map(|list| rules::read(&list, stays_at, files));
-    fields.descriptive(&[
-        ("estimated_duration_ms", Shape::Number),
-        ("description", Shape::Text),
-    ]);
+    let rules = fields.optional("validation_rules", |list| {
+        Some(rules::read(list, stays_at, files))
+    });
+    fields.descriptive(&[("estimated_duration_ms", NUMBER), ("description", TEXT)]);
     fields.finish();
     let (id, target, operation) = (id?, target?, operation?);
     if let Operation::Rename { to } = &operation
@@ -94,7 +93,7 @@ pub(super) fn place(at: usize) -> String {
     format!("action_plan[{at}]")
 }
 
-/// What of an action can be told even if it is wrong.
+/// What a report says of an action, even of an invalid one.
 fn subject(item: &Value) -> Subject {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let kind = text("action_type");
@@ -132,7 +131,7 @@ fn unique(ids: &[&str]) -> Vec<ActionId> {
     first.map(|id| ActionId((*id).to_owned())).collect()
 }
 
-/// Reads `operation`. `None` if it is wrong, which was told.
+/// Reads `operation`; `None` if it is invalid, which is in the findings.
 fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
     let mut fields = found.fields()?.with_inner("details");
     let operation = match kind {
@@ -144,8 +143,7 @@ fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
         ActionType::FileRename => {
             only(&mut fields, "rename");
             let meaning = "where the file is to go, relative to the root";
-            let to = fields.need("new_path", meaning);
-            let to = to.and_then(|to| to.path());
+            let to = fields.required("new_path", meaning, Found::path);
             to.map(|to| Operation::Rename { to })
         }
         ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
@@ -165,8 +163,8 @@ fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
 
 /// The one `type` that an operation of this action can have.
 fn only(fields: &mut Fields<'_>, word: &'static str) -> Option<()> {
-    let found = fields.need("type", &format!("write `\"type\": \"{word}\"`"))?;
-    found.word(&[(word, ())])
+    let meaning = format!("write `\"type\": \"{word}\"`");
+    fields.required("type", &meaning, |found| found.word(&[(word, ())]))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -177,10 +175,10 @@ enum Encoding {
 
 fn create(fields: &mut Fields<'_>) -> Option<Operation> {
     let encodings = [("utf-8", Encoding::Utf8), ("base64", Encoding::Base64)];
-    let encoding = fields.word("encoding", &encodings);
+    let encoding = fields.optional("encoding", |found| found.word(&encodings));
     let found = fields.need("content", "the text of the new file, which may be empty");
     let content = found.as_ref().and_then(Found::text);
-    let mode = fields.get("mode").and_then(|mode| permissions(&mode));
+    let mode = fields.optional("mode", permissions);
     let (found, content) = (found?, content?);
     let content = match encoding {
         Some(Encoding::Base64) => match STANDARD.decode(content) {
@@ -192,7 +190,7 @@ fn create(fields: &mut Fields<'_>) -> Option<Operation> {
     Some(Operation::Create { content, mode })
 }
 
-/// Permission bits as an octal text. A number is refused: 644 could mean two things.
+/// Reads permission bits from an octal text. A number is refused, because 644 could be octal or decimal.
 fn permissions(found: &Found<'_>) -> Option<u32> {
     const OCTAL: &str = "permissions in octal as a text, such as \"0644\"";
     let Some(text) = found.value.as_str() else {
@@ -220,7 +218,7 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
 
 type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
 
-/// What an edit can be made in.
+/// In which files an edit can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Documents {
     Any,
@@ -244,17 +242,14 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>) -> Option<Edit> {
     });
     let possible: Vec<(&str, ReadEdit)> = possible.map(|(name, _, read)| (*name, *read)).collect();
     let meaning = format!("one of {}", listed(possible.iter().map(|(name, _)| *name)));
-    let read = fields.need("type", &meaning)?.word(&possible)?;
+    let read = fields.required("type", &meaning, |found| found.word(&possible))?;
     read(fields)
 }
 
 fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
-    let line = fields.need(
-        "line_number",
-        "the number the new line will have, from 1 on",
-    );
-    let line = line.and_then(|line| line.whole());
-    let content = fields.need_text("content", "the line or lines to insert");
+    let meaning = "the number the new line will have, from 1 on";
+    let line = fields.required("line_number", meaning, Found::whole);
+    let content = fields.required("content", "the line or lines to insert", Found::text);
     Some(Edit::LineInsert {
         line: line?,
         content: content?.to_owned(),
@@ -262,8 +257,8 @@ fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn line_delete(fields: &mut Fields<'_>) -> Option<Edit> {
-    let first = fields.need("start_line", "the first line to delete, from 1 on");
-    let first = first.and_then(|first| first.whole());
+    let meaning = "the first line to delete, from 1 on";
+    let first = fields.required("start_line", meaning, Found::whole);
     let end = fields.need("end_line", "the last line to delete");
     let last = end.as_ref().and_then(Found::whole);
     let (first, end, last) = (first?, end?, last?);
@@ -277,35 +272,31 @@ fn line_delete(fields: &mut Fields<'_>) -> Option<Edit> {
 
 fn json_add(fields: &mut Fields<'_>) -> Option<Edit> {
     let path = document_path(fields);
-    let key = fields.need_text("key", "the name of the property to add");
+    let key = fields.required("key", "the name of the property to add", Found::text);
     let value = any_value(fields);
-    Some(Edit::JsonAdd {
-        path: path?,
-        key: key?.to_owned(),
-        value: value?,
-    })
+    let (key, value) = (key?.to_owned(), value?);
+    json(path, JsonEdit::Add { key, value })
 }
 
 fn json_remove(fields: &mut Fields<'_>) -> Option<Edit> {
     let path = document_path(fields);
-    let key = fields.need_text("key", "the name of the property to remove");
-    Some(Edit::JsonRemove {
-        path: path?,
-        key: key?.to_owned(),
-    })
+    let key = fields.required("key", "the name of the property to remove", Found::text);
+    let key = key?.to_owned();
+    json(path, JsonEdit::Remove { key })
 }
 
 fn json_update(fields: &mut Fields<'_>) -> Option<Edit> {
     let (path, value) = (document_path(fields), any_value(fields));
-    Some(Edit::JsonUpdate {
-        path: path?,
-        value: value?,
-    })
+    json(path, JsonEdit::Update { value: value? })
+}
+
+fn json(path: Option<JsonPath>, edit: JsonEdit) -> Option<Edit> {
+    path.map(|path| Edit::Json { path, edit })
 }
 
 fn yaml_update(fields: &mut Fields<'_>) -> Option<Edit> {
     let (path, value) = (document_path(fields), any_value(fields));
-    let document = fields.whole("document");
+    let document = fields.optional("document", Found::whole);
     Some(Edit::YamlUpdate {
         path: path?,
         document,
@@ -314,9 +305,8 @@ fn yaml_update(fields: &mut Fields<'_>) -> Option<Edit> {
 }
 
 fn text_replace(fields: &mut Fields<'_>) -> Option<Edit> {
-    let is_regex = fields.flag("regex").unwrap_or(false);
-    let pattern = fields.need("pattern", "the text to look for");
-    let pattern = pattern.and_then(|found| {
+    let is_regex = fields.optional("regex", Found::flag).unwrap_or(false);
+    let pattern = fields.required("pattern", "the text to look for", |found| {
         let text = found.text()?;
         found.good(if is_regex {
             Pattern::regex(text)
@@ -325,7 +315,7 @@ fn text_replace(fields: &mut Fields<'_>) -> Option<Edit> {
         })
     });
     let meaning = "the text to put there, which may be empty";
-    let replacement = fields.need_text("replacement", meaning);
+    let replacement = fields.required("replacement", meaning, Found::text);
     // Once, unless the plan says otherwise.
     let count = match fields.get("count") {
         None => Some(Count::Exactly(1)),
@@ -349,11 +339,12 @@ fn count(found: &Found<'_>) -> Option<Count> {
 
 fn document_path(fields: &mut Fields<'_>) -> Option<JsonPath> {
     let meaning = "the place in the document, such as `$.properties`";
-    let found = fields.need("path", meaning)?;
-    found.good(JsonPath::parse(found.text()?))
+    fields.required("path", meaning, |found| {
+        found.good(JsonPath::parse(found.text()?))
+    })
 }
 
 fn any_value(fields: &mut Fields<'_>) -> Option<Value> {
-    let found = fields.need("value", "any JSON value, `null` too")?;
-    Some(found.value.clone())
+    let meaning = "any JSON value, `null` too";
+    fields.required("value", meaning, |found| Some(found.value.clone()))
 }

@@ -1,6 +1,5 @@
-//! Actions that cannot both hold, as far as the plan alone tells: a file created twice, one changed after
-//! it was deleted, a file where another action needs a directory. What depends on the tree is found when
-//! the tree is looked at.
+//! Finds actions that contradict each other: a file created twice, a file changed after it was deleted, a file
+//! where another action needs a directory. Only the plan is examined here; `check` examines the tree.
 
 use std::collections::HashMap;
 
@@ -14,8 +13,7 @@ use super::{
     findings::{Findings, Subject},
 };
 
-/// Goes through the actions in their order and tells what cannot be. Answers how many files the plan
-/// touches; one that is renamed on the way is one file.
+/// Reports the contradictions. Returns how many files the plan touches; a file that is renamed counts once.
 pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) -> usize {
     let mut tree = Tree::default();
     for at in order {
@@ -33,10 +31,10 @@ pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) ->
     tree.files
 }
 
-/// What the actions so far say of the tree.
+/// The tree according to the actions so far.
 #[derive(Debug, Default)]
 struct Tree<'a> {
-    /// What is known of a path, and the action that says so.
+    /// The state of a path, and the action that made it so.
     known: HashMap<&'a str, (State, &'a Action)>,
     /// Files known to be below a directory, for each such directory.
     below: HashMap<&'a str, usize>,
@@ -107,7 +105,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A file cannot be where files are below, nor below a file.
+    /// A path cannot be a file and also a directory.
     fn must_fit(&self, does: &str, path: &RelPath) -> Result<(), String> {
         let below = self.below.get(path.as_str());
         if below.is_some_and(|files| *files > 0) {
@@ -121,7 +119,7 @@ impl<'a> Tree<'a> {
             .filter(|(_, (state, _))| *state == State::Present);
         match file {
             Some((dir, (_, by))) => Err(format!(
-                "{does} `{path}`, but `{dir}` is a file for {}, no directory",
+                "{does} `{path}`, but `{dir}` is a file for {}, not a directory",
                 by.id
             )),
             None => Ok(()),

@@ -1,5 +1,5 @@
-//! Strict reading of one object: every known key has its type, what is missing is told, what is unknown
-//! is noted, and what looks like a slip of the pen is refused.
+//! Reads one object strictly: a wrong type or a missing key is an error, an unknown key is noted, and an unknown
+//! key that looks like a typing error is refused.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use crate::task::{Fault, RelPath};
 
 use super::{findings::Findings, synonyms};
 
-/// A value of the plan and where it is. A method that gives no answer has told why.
+/// A value of the plan and its place. If a method returns `None`, the findings contain the reason.
 #[derive(Debug, Clone)]
 pub(super) struct Found<'a> {
     /// `action_plan[2].operation.pattern`
@@ -34,12 +34,12 @@ impl<'a> Found<'a> {
         None
     }
 
-    /// The value is not of its type. The value itself is not told: it may be a secret.
+    /// The value has the wrong type. The message does not contain the value, because it may be a secret.
     pub(super) fn wrong<T>(&self, expected: &str) -> Option<T> {
         self.invalid(format!("must be {expected}, and is {}", kind(self.value)))
     }
 
-    /// What is made of the value, or what that says is wrong.
+    /// The result of a conversion, or its error as a finding.
     pub(super) fn good<T, E: Display>(&self, made: Result<T, E>) -> Option<T> {
         let told = |error| {
             let message = format!("`{}`: {error}", self.place);
@@ -74,7 +74,7 @@ impl<'a> Found<'a> {
         Some(items.iter().enumerate().map(item))
     }
 
-    /// The texts of a list; what is none is left out.
+    /// The texts of a list; items of another type are left out.
     pub(super) fn texts(&self) -> Option<Vec<&'a str>> {
         let items = self.list()?;
         Some(items.filter_map(|item| item.text()).collect())
@@ -116,12 +116,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// An object of the plan and where it is. Operations have two layers: the object and its `details`
+/// An object of the plan and its place. Operations have two layers: the object and its `details`
 /// (C-18).
 pub(super) struct Fields<'a> {
     /// Their places and their contents.
     layers: Vec<(String, &'a Map<String, Value>)>,
-    /// The keys that were asked for: all that are known.
+    /// The keys that were asked for. These are all known keys.
     known: Vec<&'static str>,
     pub(super) findings: &'a Findings,
 }
@@ -183,28 +183,23 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {
-        self.need(key, meaning)?.text()
+    /// Reads the value of a key that may be absent.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Found<'a>) -> Option<T>,
+    ) -> Option<T> {
+        read(&self.get(key)?)
     }
 
-    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.flag()
-    }
-
-    pub(super) fn whole(&mut self, key: &'static str) -> Option<u64> {
-        self.get(key)?.whole()
-    }
-
-    pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<&'a str>> {
-        self.get(key)?.texts()
-    }
-
-    pub(super) fn inner(&mut self, key: &'static str) -> Option<Self> {
-        self.get(key)?.fields()
-    }
-
-    pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        self.get(key)?.word(words)
+    /// Reads the value of a key that must be present.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        meaning: &str,
+        read: impl FnOnce(&Found<'a>) -> Option<T>,
+    ) -> Option<T> {
+        read(&self.need(key, meaning)?)
     }
 
     /// Keys whose type is checked and which have no effect.
@@ -213,14 +208,8 @@ impl<'a> Fields<'a> {
             let Some(found) = self.get(key) else {
                 continue;
             };
-            let value = found.value;
-            let (fits, expected) = match shape {
-                Shape::Text => (value.is_string(), "a text"),
-                Shape::Number => (value.is_number(), "a number"),
-                Shape::List => (value.is_array(), "an array"),
-                Shape::Object => (value.is_object(), "an object"),
-            };
-            if !fits {
+            let (fits, expected) = shape;
+            if !fits(found.value) {
                 found.wrong::<()>(expected);
             }
         }
@@ -240,7 +229,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The known key that this one was meant for: by a name in use, or else the one it is most like.
+    /// The known key that this one probably stands for: by a list of other names, otherwise by similarity.
     fn meant(&self, key: &str) -> Option<&'static str> {
         if key.chars().nth(LONGEST).is_some() {
             return None;
@@ -256,14 +245,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The type of a key that has no effect.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
-    Text,
-    Number,
-    List,
-    Object,
-}
+/// The type of a key that has no effect, and its name.
+pub(super) type Shape = (fn(&Value) -> bool, &'static str);
+
+pub(super) const TEXT: Shape = (Value::is_string, "a text");
+pub(super) const NUMBER: Shape = (Value::is_number, "a number");
+pub(super) const LIST: Shape = (Value::is_array, "an array");
+pub(super) const OBJECT: Shape = (Value::is_object, "an object");
 
 fn kind(value: &Value) -> String {
     let kind = match value {
@@ -290,8 +278,7 @@ fn plain(path: &str) -> String {
     kept.map(|(_, part)| *part).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a path that was refused would leave the root where it is taken at its word, on this system or
-/// on another.
+/// Whether a path that was refused would leave the root on this or another operating system.
 fn leads_out(path: &str) -> bool {
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     drive || path.starts_with(['/', '\\']) || path.split(['/', '\\']).any(|part| part == "..")
@@ -308,7 +295,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", printable(text))
 }
 
-/// The beginning of a text of the plan, what cannot be printed escaped.
+/// The beginning of a text of the plan, with unprintable characters escaped.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 100;
     let short: String = text.chars().take(LONGEST).collect();

@@ -1,4 +1,4 @@
-//! What is found while a plan is read: what forbids it, and what people should know.
+//! Collects the problems and notes that are found while a plan is read.
 
 use std::cell::RefCell;
 
@@ -7,8 +7,7 @@ use crate::{
     task::{ActionType, Failure, Fault},
 };
 
-/// Why a plan was rejected: everything that is wrong with it, so that it can be mended at once. Nothing
-/// was touched.
+/// Why a plan was rejected: all its problems, so that they can be corrected at once. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanError {
     /// As far as it could be read.
@@ -36,14 +35,14 @@ pub(crate) struct Subject {
     pub(crate) operation: Option<ActionType>,
 }
 
-/// So many problems are told in one message, and so many problems and notes kept.
+/// How many problems one message contains, and how many problems and notes are kept.
 const TOLD: usize = 5;
 const KEPT: usize = 100;
 
 const NAMED: usize = 10;
 
 impl PlanError {
-    /// All of it as one failure: the first problem's fault, and the words of the first few.
+    /// All problems as one failure: the fault of the first, and the messages of the first few.
     pub(crate) fn failure(&self) -> Failure {
         let told = self.problems.iter().take(TOLD);
         let told: Vec<&str> = told.map(|it| it.failure.message.as_str()).collect();
@@ -59,13 +58,13 @@ impl PlanError {
             },
             None => Failure::new(
                 Fault::Internal,
-                "the plan was rejected, and nobody said why; this is a defect of oneact",
+                "the plan was rejected without a reason; this is a defect of oneact",
             ),
         }
     }
 }
 
-/// The list being made. Everything that reads a part of the plan adds to it.
+/// The problems and notes so far. Every function that reads a part of the plan adds to them.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: RefCell<List>,
@@ -81,7 +80,7 @@ struct List {
 }
 
 impl Findings {
-    /// Something is wrong with what is being read.
+    /// Adds a problem of the current subject.
     pub(super) fn problem(&self, fault: Fault, message: impl Into<String>) {
         self.failure(Failure::new(fault, message));
     }
@@ -94,12 +93,12 @@ impl Findings {
         }
     }
 
-    /// The plan does not have its schema's shape.
+    /// Adds a problem: the plan does not match its schema.
     pub(super) fn invalid(&self, message: impl Into<String>) {
         self.problem(Fault::PlanInvalid, message);
     }
 
-    /// Notes what is not known to be of any effect.
+    /// Adds a note, unless there are too many.
     pub(super) fn note(&self, note: impl Into<String>) {
         let notes = &mut self.list.borrow_mut().notes;
         if notes.len() < KEPT {
@@ -107,12 +106,12 @@ impl Findings {
         }
     }
 
-    /// Notes what people have to know, however much there is to note.
+    /// Adds an important note, regardless of the number of notes.
     pub(super) fn note_in_any_case(&self, note: String) {
         self.list.borrow_mut().notes.push(note);
     }
 
-    /// Notes a key that is not known. The place can be printed.
+    /// Notes an unknown key. The place must be printable.
     pub(super) fn stranger(&self, place: &str) {
         self.note(format!("`{place}` is unknown and has no effect"));
         let (count, named) = &mut self.list.borrow_mut().strangers;
@@ -122,7 +121,7 @@ impl Findings {
         }
     }
 
-    /// The keys that are not known, in a sentence.
+    /// A sentence that names the unknown keys.
     pub(super) fn strangers(&self) -> Option<String> {
         let (count, named) = &self.list.borrow().strangers;
         let more = match count - named.len() {
@@ -137,12 +136,12 @@ impl Findings {
         self.list.borrow().problems.is_empty()
     }
 
-    /// What follows is about this, and about the plan as a whole if nothing is in it.
+    /// Sets the subject of the problems that follow; an empty one stands for the whole plan.
     pub(super) fn about(&self, subject: Subject) {
         self.list.borrow_mut().subject = subject;
     }
 
-    /// What a limit says of a field of an action.
+    /// Adds the failure of a limit for a field of an action.
     pub(super) fn within(&self, place: &str, key: &str, answer: Result<(), Failure>) {
         if let Err(mut failure) = answer {
             failure.message = format!("{} (`{place}.{key}`)", failure.message);

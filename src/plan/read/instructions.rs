@@ -1,5 +1,5 @@
-//! How a plan is to be carried out: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
-//! as an object (R-001-27, R-001-32), and the time that is given (001 §11.1).
+//! Reads how a plan is applied: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
+//! as an object (R-001-27, R-001-32), and the time limit (001 §11.1).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    fields::{Fields, Found, Shape, listed, quoted},
+    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
     findings::Findings,
     rules::{self, Files},
 };
@@ -27,7 +27,8 @@ pub(super) const RISKS: [(&str, Risk); 4] = [
     ("CRITICAL", Risk::Critical),
 ];
 
-/// What the plan itself asks for, silence filled with 001 §7.2's defaults; its time is in seconds, if it is said.
+/// The instructions of the plan itself, with the defaults of 001 §7.2, and its time limit in seconds, if it has
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct Asked(Instructions, Option<u64>);
 
@@ -38,7 +39,7 @@ pub(super) struct Config {
     pub(super) rules: Vec<Rule>,
     /// Of the whole plan, in seconds.
     timeout: Option<u64>,
-    /// If it insists.
+    /// Set if the configuration requires hashes.
     hashes: Option<Hashes>,
 }
 
@@ -51,9 +52,9 @@ impl Asked {
             ("dependency_based", true),
             ("parallel", false),
         ];
-        if fields.word("execution_order", &orders) == Some(false) {
+        if fields.optional("execution_order", |found| found.word(&orders)) == Some(false) {
             fields.findings.note(
-                "`execution_instructions.execution_order` is \"parallel\": the actions are carried out in the order of \
+                "`execution_instructions.execution_order` is \"parallel\": the actions are performed in the order of \
                  their dependencies, which gives the same files",
             );
         }
@@ -64,9 +65,9 @@ impl Asked {
             hashes: unless(&mut fields, "verify_hashes", Hashes::Trust),
             timeout: PLAN_TIMEOUT.0,
         };
-        let timeout = fields.whole("timeout_seconds");
+        let timeout = fields.optional("timeout_seconds", Found::whole);
         no_approval(&mut fields, "human_approval_required");
-        fields.descriptive(&[("estimated_files_affected", Shape::Number)]);
+        fields.descriptive(&[("estimated_files_affected", NUMBER)]);
         fields.finish();
         Self(asked, timeout)
     }
@@ -90,13 +91,13 @@ impl Asked {
 
 /// What a flag means: `off` where it is false, the default where it is true or not there.
 fn unless<T: Default>(fields: &mut Fields<'_>, key: &'static str, off: T) -> T {
-    match fields.flag(key) {
+    match fields.optional(key, Found::flag) {
         Some(false) => off,
         _ => T::default(),
     }
 }
 
-/// A time that was asked for, never beyond the most.
+/// The requested time, at most the maximum.
 pub(super) fn seconds(
     what: &str,
     said: Option<u64>,
@@ -107,7 +108,7 @@ pub(super) fn seconds(
     let asked = said.map_or(default, Duration::from_secs);
     if asked > most {
         findings.note(format!(
-            "{what} is {} s, and {} s is the most; the shorter holds",
+            "{what} is {} s, and {} s is the most; the shorter time applies",
             asked.as_secs(),
             most.as_secs()
         ));
@@ -115,7 +116,7 @@ pub(super) fn seconds(
     asked.min(most)
 }
 
-/// A plan that waits for a person is refused: there is no way yet to answer for one.
+/// Refuses a plan that requires the approval of a person, because oneact cannot record one yet.
 fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
     let Some(found) = fields.get(key) else { return };
     if found.flag() == Some(true) {
@@ -142,10 +143,10 @@ impl Config {
 
     fn take(&mut self, config: &Found<'_>, files: &Files<'_>) -> Option<()> {
         let mut fields = config.fields()?;
-        if let Some(workflow) = fields.inner("workflow_configuration") {
+        if let Some(workflow) = fields.optional("workflow_configuration", Found::fields) {
             self.timeout = workflow_configuration(workflow);
         }
-        if let Some(constraints) = fields.inner("execution_constraints") {
+        if let Some(constraints) = fields.optional("execution_constraints", Found::fields) {
             self.constraints = Some(execution_constraints(constraints));
         }
         match fields.get("validation_rules") {
@@ -158,19 +159,19 @@ impl Config {
             None => {}
         }
         fields.descriptive(&[
-            ("version", Shape::Text),
-            ("config_id", Shape::Text),
-            ("plan_id", Shape::Text),
-            ("created_at", Shape::Text),
+            ("version", TEXT),
+            ("config_id", TEXT),
+            ("plan_id", TEXT),
+            ("created_at", TEXT),
         ]);
         fields.finish();
         Some(())
     }
 
-    /// The origin's flags. What they ask for is done whether they say so or not, so that they can only
-    /// insist.
+    /// Reads the flags of the origin's configuration. The checks that they name are always made; a flag cannot
+    /// switch one off.
     fn validation_rules(&mut self, mut fields: Fields<'_>, files: &Files<'_>) {
-        match fields.flag("verify_file_hashes") {
+        match fields.optional("verify_file_hashes", Found::flag) {
             Some(true) => self.hashes = Some(Hashes::Verify),
             Some(false) => no_effect(
                 &fields,
@@ -189,7 +190,7 @@ impl Config {
                 "what SCHEMA_UPDATE leaves must be a valid schema",
             ),
         ] {
-            if fields.flag(key) == Some(false) {
+            if fields.optional(key, Found::flag) == Some(false) {
                 no_effect(&fields, key, done);
             }
         }
@@ -206,7 +207,8 @@ fn no_effect(fields: &Fields<'_>, key: &str, why: &str) {
     fields.findings.note(note);
 }
 
-/// The configuration as a value. A message tells where YAML is wrong, not what is written there.
+/// The configuration as a value. The message about invalid YAML contains the place, but no text of the
+/// configuration.
 fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
     let Value::String(text) = config else {
         return Some(config.clone());
@@ -225,20 +227,20 @@ fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
 
 fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
     no_approval(&mut fields, "requires_approval");
-    fields.word("approval_threshold", &RISKS);
+    fields.optional("approval_threshold", |found| found.word(&RISKS));
     let modes = [("sequential", ()), ("parallel", ()), ("mixed", ())];
-    fields.word("execution_mode", &modes);
-    if let Some(mut retries) = fields.inner("retry_policy") {
+    fields.optional("execution_mode", |found| found.word(&modes));
+    if let Some(mut retries) = fields.optional("retry_policy", Found::fields) {
         retries.descriptive(&[
-            ("max_retries", Shape::Number),
-            ("backoff_multiplier", Shape::Number),
-            ("initial_delay_ms", Shape::Number),
+            ("max_retries", NUMBER),
+            ("backoff_multiplier", NUMBER),
+            ("initial_delay_ms", NUMBER),
         ]);
         retries.finish();
         let why = "a plan is tried once, and whoever sent it may send it again";
         no_effect(&fields, "retry_policy", why);
     }
-    let timeout = fields.whole("timeout_seconds");
+    let timeout = fields.optional("timeout_seconds", Found::whole);
     fields.finish();
     timeout
 }
@@ -249,13 +251,11 @@ fn execution_constraints(mut fields: Fields<'_>) -> Constraints {
         texts.map(str::to_owned).collect()
     };
     let constraints = Constraints {
-        max_files: fields.whole("max_files_modified"),
-        operations: fields
-            .get("allowed_operations")
-            .and_then(|found| allowed_operations(&found)),
-        max_file_bytes: fields.whole("max_file_size_bytes"),
-        forbidden: owned(fields.texts("forbidden_patterns")),
-        protected: owned(fields.texts("protected_files")),
+        max_files: fields.optional("max_files_modified", Found::whole),
+        operations: fields.optional("allowed_operations", allowed_operations),
+        max_file_bytes: fields.optional("max_file_size_bytes", Found::whole),
+        forbidden: owned(fields.optional("forbidden_patterns", Found::texts)),
+        protected: owned(fields.optional("protected_files", Found::texts)),
     };
     fields.finish();
     constraints

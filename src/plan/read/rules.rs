@@ -1,4 +1,4 @@
-//! Validation rules (R-001-81): a closed list, so that no rule of a plan is passed over in silence.
+//! Reads validation rules (R-001-81). The list is closed: an unknown rule is an error.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::{
     task::RelPath,
 };
 
-use super::fields::{Fields, Found, Shape, listed, quoted};
+use super::fields::{Fields, Found, TEXT, listed, quoted};
 
 #[derive(Debug, Clone, Copy)]
 enum Reading {
@@ -49,12 +49,16 @@ pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>
 
 fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
     if let Value::String(name) = item.value {
-        let condition = named(item, name)?;
-        return Some(Rule {
-            target: about(item, target)?,
-            condition,
-            on_failure: Broken::Error,
-        });
+        return match item.word(&RULES)? {
+            Reading::Bare(condition) => Some(Rule {
+                target: about(item, target)?,
+                condition: condition(),
+                on_failure: Broken::Error,
+            }),
+            Reading::With(_) => item.good(Err(format!(
+                "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
+            ))),
+        };
     }
     let mut fields = item.fields()?;
     let meaning = format!("one of {}", listed(RULES.iter().map(|(name, _)| *name)));
@@ -70,12 +74,12 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
         ("error", Broken::Error),
         ("rollback", Broken::RollBack),
     ];
-    let on_failure = fields.word("on_failure", &broken);
+    let on_failure = fields.optional("on_failure", |found| found.word(&broken));
     let target = match fields.get("path") {
         None => about(item, target),
         Some(found) => file(&found, files),
     };
-    fields.descriptive(&[("name", Shape::Text), ("description", Shape::Text)]);
+    fields.descriptive(&[("name", TEXT), ("description", TEXT)]);
     fields.finish();
     Some(Rule {
         target: target?,
@@ -84,25 +88,11 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
     })
 }
 
-fn named(item: &Found<'_>, name: &str) -> Option<Condition> {
-    match RULES.iter().find(|(known, _)| *known == name) {
-        None => item.invalid(format!(
-            "is {}, which is no rule; known are {}",
-            quoted(name),
-            listed(RULES.iter().map(|(name, _)| *name))
-        )),
-        Some((_, Reading::Bare(condition))) => Some(condition()),
-        Some((_, Reading::With(_))) => item.good(Err(format!(
-            "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
-        ))),
-    }
-}
-
 fn text(fields: &mut Fields<'_>) -> Option<String> {
     let found = fields.need("text", "the text to look for")?;
     let text = found.text()?;
     if text.is_empty() {
-        return found.invalid("is empty, and every file contains nothing");
+        return found.invalid("is empty; every file contains the empty text");
     }
     Some(text.to_owned())
 }
@@ -124,7 +114,7 @@ fn schema(fields: &mut Fields<'_>) -> Option<Condition> {
     if let Err(error) = jsonschema::validator_for(found.value) {
         let problem = match error.kind() {
             ValidationErrorKind::Referencing(_) => {
-                "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
+                "a `$ref` leads to nothing in it, and nothing is fetched; put the definition that it names into \
                  `$defs` of the schema, and refer to it as `#/$defs/NAME`"
                     .to_owned()
             }

@@ -1,7 +1,7 @@
-//! Names that others give to the keys of a plan. Such a key is refused with the name that is meant, so that no
-//! plan runs without what it asks for.
+//! Other names for the keys of a plan. A key with such a name is refused, and the message proposes the right name,
+//! so that no plan is applied without an option that its author intended.
 
-/// In every object: the plan must not be carried out.
+/// In every object: the plan must not be applied.
 const DRY_RUN: [&str; 4] = ["dryrun", "dryrunonly", "isdryrun", "simulate"];
 
 /// What the plan itself may have been meant to say, and its other names without capitals, hyphens and underscores.

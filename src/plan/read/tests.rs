@@ -134,7 +134,7 @@ fn every_field_of_the_origins_schema_is_known() {
     }));
     assert_eq!(
         plan.notes,
-        ["By the words of its author, the risk of this plan is critical."]
+        ["The author of this plan states the risk critical."]
     );
     let how = &plan.instructions;
     assert_eq!(

@@ -107,7 +107,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
         Rollback::Stuck { .. } => Recovery::ManualRequired,
         Rollback::NotDone => Recovery::Skipped,
     };
-    // A change that breaks its rule and is kept is nobody's but a person's to mend.
+    // If a change that breaks a rule is kept, a person has to decide.
     let of_action = |failure: &Failure| match (&story.rollback, &story.undo) {
         (Rollback::NotDone, Some(_)) if failure.fault == Fault::RuleFailed => {
             Recovery::ManualRequired
@@ -204,7 +204,7 @@ pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -
         "changes": changes,
         "files_affected_count": changes.len(),
         "total_lines_changed": total,
-        // When the changes above were taken back; null where they stand.
+        // When the changes above were undone; null if they were not.
         "rolled_back_at": match &story.rollback {
             Rollback::Done { at, .. } => Some(At::from(at)),
             Rollback::NotDone | Rollback::Stuck { .. } => None,

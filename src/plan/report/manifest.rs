@@ -2,7 +2,10 @@
 
 pub(super) mod by_hand;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound::{Included, Unbounded},
+};
 
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -94,7 +97,7 @@ impl Manifest {
     pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
         let text = |at: &'_ Option<At>| {
             at.as_ref()
-                .map_or("a time it does not name".to_owned(), |at| at.text.clone())
+                .map_or("an unknown time".to_owned(), |at| at.text.clone())
         };
         match self.status {
             ManifestStatus::Active if !self.is_over(now) => Ok(()),
@@ -103,7 +106,7 @@ impl Manifest {
                 text(&self.executed_at)
             )),
             ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
-                "it expired at {}; what is left of its backups can be restored by hand, as its notes say",
+                "it expired at {}; the backups that are left can be restored by hand, as its notes say",
                 text(&self.expires_at)
             )),
         }
@@ -189,7 +192,7 @@ impl Manifest {
         }
         let order: BTreeSet<Uuid> = self.rollback_order.iter().copied().collect();
         if order != ids || self.rollback_order.len() != ids.len() {
-            return Err("`rollback_order` does not name every checkpoint once".to_owned());
+            return Err("`rollback_order` does not name every checkpoint exactly once".to_owned());
         }
         for point in &self.checkpoints {
             let id = point.checkpoint_id;
@@ -222,7 +225,7 @@ impl Point {
             self.original_modified.is_some(),
         ];
         if originals != [kind != ChangeKind::Create; 5] {
-            return Err("what is said of the original does not fit `operation_to_reverse`");
+            return Err("the fields of the original do not fit `operation_to_reverse`");
         }
         if self.result_hash.is_some() != (kind != ChangeKind::Delete) {
             return Err("`result_hash` does not fit `operation_to_reverse`");
@@ -316,13 +319,14 @@ impl Point {
     }
 }
 
-/// The checkpoints, each with those that rest on it.
+/// The checkpoints, each with those that must be restored before it.
 fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     let waiting = dependants(&run.actions);
-    let (mut places, mut changed_by) = (Places::default(), HashMap::<&ActionId, Vec<usize>>::new());
+    let mut places = BTreeMap::<&str, Vec<usize>>::new();
+    let mut changed_by = HashMap::<&ActionId, Vec<usize>>::new();
     for (at, change) in undo.changes.iter().enumerate() {
         for path in paths(change) {
-            places.add(path, at);
+            places.entry(path.as_str()).or_default().push(at);
         }
         for action in &change.actions {
             changed_by.entry(action).or_default().push(at);
@@ -332,7 +336,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     each.map(|(at, change)| {
         let beside = paths(change)
             .into_iter()
-            .flat_map(|path| places.sharing(path))
+            .flat_map(|path| sharing(&places, path))
             .filter(|other| *other > at);
         let after = change.actions.iter().flat_map(|action| {
             let waiting = waiting.get(action).into_iter().flatten();
@@ -356,31 +360,19 @@ fn paths(change: &Change) -> [&RelPath; 2] {
     [&change.path, change.target()]
 }
 
-#[derive(Default)]
-struct Places<'a> {
-    at: HashMap<&'a str, Vec<usize>>,
-    below: HashMap<&'a str, Vec<usize>>,
+/// The changes that share a path with a change of this path: one of their paths is the same, lies below it, or is
+/// one of its directories. They must be undone in a fixed order.
+fn sharing(places: &BTreeMap<&str, Vec<usize>>, path: &RelPath) -> Vec<usize> {
+    let inside = format!("{path}/");
+    let below = places.range::<str, _>((Included(&*inside), Unbounded));
+    let below = below.take_while(|(other, _)| other.starts_with(&inside));
+    let way = [path.as_str()].into_iter().chain(path.directories());
+    let there = way.filter_map(|path| places.get(path));
+    let all = there.chain(below.map(|(_, changes)| changes));
+    all.flatten().copied().collect()
 }
 
-impl<'a> Places<'a> {
-    fn add(&mut self, path: &'a RelPath, change: usize) {
-        self.at.entry(path.as_str()).or_default().push(change);
-        for dir in path.directories() {
-            self.below.entry(dir).or_default().push(change);
-        }
-    }
-
-    /// Changes that cannot be taken back in any order with one at this path: a path of theirs is this one,
-    /// lies below it, or is a directory on its way.
-    fn sharing(&self, path: &RelPath) -> Vec<usize> {
-        let all = [&self.at, &self.below].into_iter();
-        let here = all.filter_map(|places| places.get(path.as_str()));
-        let above = path.directories().filter_map(|dir| self.at.get(dir));
-        here.chain(above).flatten().copied().collect()
-    }
-}
-
-/// Of each action all that wait for it, be it through others.
+/// For each action, all actions that depend on it, also indirectly.
 fn dependants(actions: &[(ActionId, Vec<ActionId>)]) -> HashMap<&ActionId, HashSet<&ActionId>> {
     let mut followers: HashMap<&ActionId, Vec<&ActionId>> = HashMap::new();
     for (action, awaited) in actions {

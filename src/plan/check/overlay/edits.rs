@@ -1,38 +1,38 @@
-//! Edits of a file, and whether what they come to can stand.
+//! The edits of one file, and the check of their common result.
 
 use crate::{
     plan::{
-        edit::{self, Budget, Draft, EditError, Edited},
+        edit::{self, Budget, Draft, Edit, EditError, Edited},
         limits::Limits,
-        model::{Action, ActionId, Edit},
+        model::{Action, ActionId, Operation},
     },
     task::{Failure, RelPath},
 };
 
-/// A file as the plan has it at the moment.
+/// A file after the actions so far.
 #[derive(Default)]
 pub(super) struct Now<'a> {
-    /// `None`: those of the original it comes from.
+    /// `None`: those of the original that the file comes from.
     pub(super) bytes: Option<Vec<u8>>,
-    /// The path whose original it is; none of a created file.
+    /// The path of the original that the file comes from; `None` for a created file.
     pub(super) origin: Option<RelPath>,
-    /// Of a created file.
+    /// The permissions that the plan names for a created file.
     pub(super) mode: Option<u32>,
     doubt: Option<Doubt>,
     /// How many edits of documents there were.
     edits: usize,
-    /// Where edits that are judged by their common result are made.
+    /// The draft of edits that are checked by their common result.
     draft: Option<Draft>,
-    /// Those that are made in the draft only.
+    /// The edits that are only in the draft.
     pending: Vec<(&'a Action, &'a Edit)>,
-    /// Those that turned out to be impossible.
+    /// The edits that could not be made.
     failed: Vec<Failed>,
 }
 
 /// Actions that failed together, and why.
 pub(super) type Failed = (Vec<ActionId>, Failure);
 
-/// Edits that have broken a file between them, and none has mended it yet.
+/// Edits that have left the file broken. A later edit may repair it.
 struct Doubt {
     actions: Vec<ActionId>,
     problem: EditError,
@@ -83,15 +83,18 @@ impl<'a> Now<'a> {
         self.bytes.as_deref().unwrap_or(original)
     }
 
-    /// Makes an edit, together with others of the same document where that can be.
+    /// Makes an edit, if possible together with others of the same document.
     pub(super) fn modify(
         &mut self,
         action: &'a Action,
         change: &'a Edit,
         file: &FileContext<'_>,
     ) -> Result<String, Failure> {
+        if matches!(action.operation, Operation::SchemaUpdate(_)) {
+            return self.edit(action, change, edit::schema_update, file);
+        }
         self.edits += 1;
-        // Once to add it to those that are pending, and once more when they are made.
+        // The second try is made after the pending edits were settled.
         for _ in 0..2 {
             // A single edit needs no draft.
             let alone = self.edits < 2 || self.doubt.is_some();
@@ -112,7 +115,7 @@ impl<'a> Now<'a> {
         self.edit(action, change, edit::edit, file)
     }
 
-    /// Makes the pending edits: all at once, or one by one where their result is not what was meant.
+    /// Makes the pending edits: all at once, or one by one if their common result is wrong.
     pub(super) fn settle(&mut self, file: &FileContext<'_>) -> Result<(), Failure> {
         let pending = std::mem::take(&mut self.pending);
         let (Some(mut draft), false) = (self.draft.take(), pending.is_empty()) else {
@@ -140,7 +143,7 @@ impl<'a> Now<'a> {
         Ok(())
     }
 
-    pub(super) fn edit(
+    fn edit(
         &mut self,
         action: &Action,
         change: &Edit,
@@ -190,8 +193,8 @@ impl<'a> Now<'a> {
         }
     }
 
-    /// No later action edits it. Edits that have left it broken are taken back; answers the actions that
-    /// made them, and what is wrong.
+    /// Called when no later action edits the file. Edits that have left it broken are undone. Returns their
+    /// actions, and what is wrong.
     pub(super) fn judge(&mut self, file: &FileContext<'_>) -> Result<Vec<Failed>, Failure> {
         self.settle(file)?;
         self.draft = None;
@@ -204,7 +207,7 @@ impl<'a> Now<'a> {
     }
 }
 
-/// What an edit says of a file, with the file.
+/// The failure of an edit, with the path of the file.
 pub(super) fn within(path: &RelPath, error: EditError) -> Failure {
     let failure = Failure::from(error);
     let message = format!("`{path}`: {}", failure.message);

@@ -1,5 +1,5 @@
-//! Where in a JSON text the things are that an edit needs, found in one pass over its tokens
-//! (`jsonc-parser`). The text was read strictly before; nothing of it is kept but these places.
+//! Finds the places in a JSON text that an edit needs, in one pass over its tokens (`jsonc-parser`). The text was
+//! read strictly before. Only these places are kept in memory.
 
 use std::{borrow::Cow, collections::HashSet, ops::Range};
 
@@ -11,7 +11,7 @@ use crate::plan::edit::{
     text::line_start,
 };
 
-/// An object or array: where it is, and what is to be known of its members or items.
+/// An object or array: its place, and facts about its members or items.
 #[derive(Debug, Clone)]
 pub(super) struct Container<'b> {
     pub(super) body: &'b str,
@@ -22,9 +22,9 @@ pub(super) struct Container<'b> {
     pub(super) last: Option<Range<usize>>,
     /// Whether any of them starts a line.
     pub(super) lines: bool,
-    /// The one that was asked for.
+    /// The member or item that was asked for.
     pub(super) picked: Option<Picked>,
-    /// The first keys of an object on the path.
+    /// The first keys, if it is an object on the path.
     pub(super) keys: Vec<String>,
 }
 
@@ -58,12 +58,12 @@ impl Kind {
     }
 }
 
-/// What a pass over the text finds.
+/// The result of a pass over the text.
 pub(super) struct Outline<'b> {
     /// The path, its indices counted from the start.
     pub(super) path: JsonPath,
     pub(super) place: Reached<'b>,
-    /// What the place is in.
+    /// The object or array that contains the place.
     pub(super) parent: Option<Container<'b>>,
     pub(super) habits: Habits<'b>,
 }
@@ -79,13 +79,13 @@ pub(super) struct Reached<'b> {
 pub(super) struct Habits<'b> {
     /// The first step of indentation.
     pub(super) unit: Option<String>,
-    /// What stands between the first key and its value.
+    /// The text between the first key and its value.
     pub(super) colon: Option<&'b str>,
-    /// Whether it is one collection with nothing in it.
+    /// Whether the document is one empty collection.
     pub(super) empty: bool,
 }
 
-/// Members that are told of an object without the one that is looked for.
+/// How many keys the message about a missing key contains.
 const KEYS_TOLD: usize = 10;
 
 /// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
@@ -100,7 +100,7 @@ pub(super) fn outline<'b>(
         budget.go_on()?;
         let mut pass = Pass::new(body, &steps, pick);
         pass.run()?;
-        // An index from the end is known when the array has been passed: then once more.
+        // An index from the end can be resolved after the array has been passed; then the pass is repeated.
         let depth = pass.reached.len().saturating_sub(1);
         let node = pass.reached.get(depth).and_then(|it| it.node.as_ref());
         let length = node.filter(|node| node.kind == Kind::Array);
@@ -119,12 +119,12 @@ pub(super) fn outline<'b>(
     }
 }
 
-/// Whether the text can be passed through: no object has two members of the same name.
+/// Checks the tokens of the text, and that no object has two members of the same name.
 pub(super) fn check(body: &str) -> Result<(), EditError> {
     Pass::new(body, &[], None).run()
 }
 
-/// Whether nothing but blanks is before it on its line, which starts behind `from`.
+/// Whether only blanks precede this byte in its line, and the line starts after `from`.
 pub(super) fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
     let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
@@ -140,13 +140,13 @@ pub(super) fn indent(body: &str, at: usize) -> &str {
     line.get(..end.unwrap_or(line.len())).unwrap_or_default()
 }
 
-/// An object or array that is not at its end yet.
+/// An object or array whose end has not been reached yet.
 struct Open<'b> {
     container: Container<'b>,
     names: HashSet<Cow<'b, str>>,
-    /// Of an object: the key of the member that is read, and where the key starts and ends.
+    /// In an object, the key of the current member and its place.
     key: Option<(Cow<'b, str>, Range<usize>)>,
-    /// How many steps of the path lead here, if they do.
+    /// How many steps of the path lead here, if it is on the path.
     depth: Option<usize>,
 }
 
@@ -223,7 +223,7 @@ impl<'b, 'p> Pass<'b, 'p> {
         Ok(())
     }
 
-    /// A value starts: how many steps of the path lead to it, if they do.
+    /// Called at the start of a value. Returns how many steps of the path lead to it, if it is on the path.
     fn starts(&mut self, kind: Kind, start: usize) -> Option<usize> {
         self.values += 1;
         let depth = match self.open.last_mut() {
@@ -234,7 +234,7 @@ impl<'b, 'p> Pass<'b, 'p> {
                     Some((_, key)) => (key.start, container.start),
                     None => (start, container.start),
                 };
-                // Only the collections of the path are asked for it, and the first of any other.
+                // Only collections on the path need all their items for this, others only the first.
                 if !container.lines && (open.depth.is_some() || container.count == 0) {
                     container.lines = starts_line(self.body, from, first);
                 }
@@ -369,7 +369,7 @@ impl<'b, 'p> Pass<'b, 'p> {
     }
 }
 
-/// The key that the path ends with is not among those of the object.
+/// The error that the object does not have the last key of the path.
 pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
     let (count, told) = (object.count, object.keys.join(", "));
     path.missing(match count {
@@ -386,7 +386,7 @@ fn is_collection(text: &str) -> bool {
 }
 
 impl Habits<'_> {
-    /// The first item of a collection starts here.
+    /// Learns from the place of the first item of a collection.
     fn see(&mut self, body: &str, container: &Container<'_>, first: usize) {
         if self.unit.is_some() || !container.lines {
             return;

@@ -1,5 +1,5 @@
-//! A JSON text read strictly (`serde_json`), without being kept: what it says becomes a hash, and so does
-//! what it would say after a change. So documents are compared that are too large to be held as values.
+//! Reads a JSON text strictly (`serde_json`), and hashes its meaning now and after a change. So large documents
+//! can be compared without a tree in memory.
 
 use std::fmt;
 
@@ -7,12 +7,13 @@ use camino::Utf8Path;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
 
+use super::JsonEdit;
 use crate::{
     plan::edit::{EditError, Language, path::Step},
     task::RelPath,
 };
 
-/// What the text makes use of.
+/// The grammar that a text uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grammar {
     Strict,
@@ -20,8 +21,8 @@ pub(crate) enum Grammar {
     Loose,
 }
 
-/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
-/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
+/// Names of `.json` files that may contain comments and trailing commas for the programs that read them. Longer
+/// names such as `tsconfig.build.json` are included.
 const WITH_COMMENTS: [&str; 10] = [
     ".devcontainer",
     ".eslintrc",
@@ -36,7 +37,7 @@ const WITH_COMMENTS: [&str; 10] = [
 ];
 
 impl Grammar {
-    /// What a JSON file may make use of, by its name.
+    /// The grammar that a JSON file may use, by its name.
     pub(crate) fn of(name: &RelPath) -> Self {
         let file = name.name().to_ascii_lowercase();
         let stem = file.strip_suffix(".json").unwrap_or_default();
@@ -61,45 +62,38 @@ impl Grammar {
     }
 }
 
-/// One change of a document, at a place that is there and has no index from the end.
+/// One change of a document. The path leads to the object that gets a member, or to the value that is removed or
+/// updated. The place exists, and the path has no index from the end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change<'c> {
     pub(super) path: &'c [Step],
-    pub(super) what: What<'c>,
+    pub(super) edit: &'c JsonEdit,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) enum What<'c> {
-    /// A new last member of the object there.
-    Add { key: &'c str, value: &'c Value },
-    /// What is there is gone.
-    Remove,
-    /// Something else is there.
-    Update { value: &'c Value },
-}
-
-/// What a document says: the hash of its members in their order, numbers by their text.
+/// The meaning of a document: a hash over its values in their order, with numbers by their text.
 pub(super) type Meaning = blake3::Hash;
 
-/// What the text says, and what it makes use of.
+/// The meaning of the text, and the grammar that it uses.
 pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
-    let (sums, grammar) = sums(body, None)?;
-    Ok((sums.is.0.finalize(), grammar))
+    let ((is, _), grammar) = hashes(body, None)?;
+    Ok((is, grammar))
 }
 
-/// What the text says, and what it says after a change.
+/// The meaning of the text, and its meaning after a change.
 pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
-    let (sums, _) = sums(body, Some(change))?;
-    Ok((sums.is.0.finalize(), sums.becomes.0.finalize()))
+    Ok(hashes(body, Some(change))?.0)
 }
 
-fn sums(body: &str, change: Option<Change<'_>>) -> Result<(Sums, Grammar), EditError> {
-    if let Ok(sums) = said(Deserializer::from_str(body), change) {
-        return Ok((sums, Grammar::Strict));
+fn hashes(
+    body: &str,
+    change: Option<Change<'_>>,
+) -> Result<((Meaning, Meaning), Grammar), EditError> {
+    if let Ok(said) = said(Deserializer::from_str(body), change) {
+        return Ok((said, Grammar::Strict));
     }
     let blanked = without_comments(body);
     match said(Deserializer::from_slice(&blanked), change) {
-        Ok(sums) => Ok((sums, Grammar::Loose)),
+        Ok(said) => Ok((said, Grammar::Loose)),
         Err(error) => Err(broken(body, &error)),
     }
 }
@@ -111,7 +105,7 @@ pub(super) fn value(body: &str) -> Result<Value, EditError> {
     })
 }
 
-/// Why a text is no JSON although it is JSON with comments.
+/// The error for a text with comments or trailing commas where strict JSON is required.
 pub(super) fn not_strict(body: &str) -> EditError {
     let read: Result<IgnoredAny, _> = serde_json::from_str(body);
     let (problem, at) = match read {
@@ -119,7 +113,7 @@ pub(super) fn not_strict(body: &str) -> EditError {
         Ok(_) => ("comments".to_owned(), 0),
     };
     let problem = format!(
-        "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
+        "{problem} (comments and trailing commas are allowed in .jsonc files and in files whose names are known for them, such as tsconfig.json)"
     );
     Language::Json.invalid(problem, body, at)
 }
@@ -129,7 +123,7 @@ fn broken(body: &str, error: &serde_json::Error) -> EditError {
     Language::Json.invalid(problem, body, at)
 }
 
-/// What a reader says, and the byte it says it of.
+/// The message of the reader, and the byte that it is about.
 fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
     let text = error.to_string();
     let problem = text
@@ -144,16 +138,16 @@ fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
 fn said<'de, R: Read<'de>>(
     mut reader: Deserializer<R>,
     change: Option<Change<'_>>,
-) -> Result<Sums, serde_json::Error> {
-    let mut sums = Sums::default();
+) -> Result<(Meaning, Meaning), serde_json::Error> {
+    let (mut is, mut becomes) = (Hash::default(), Hash::default());
     let node = Node {
-        sums: &mut sums,
-        part: change.map_or(Part::Goes, |_| Part::Stays),
+        is: &mut is,
+        becomes: change.is_some().then_some(&mut becomes),
         change,
     };
     node.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(sums)
+    Ok((is.0.finalize(), becomes.0.finalize()))
 }
 
 #[derive(Default)]
@@ -170,69 +164,53 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
-    /// What the text of this value says.
+    /// Adds the meaning of this value.
     fn value(&mut self, value: &Value) {
-        let mut sums = Sums {
-            is: std::mem::take(self),
-            becomes: Self::default(),
-        };
         let node = Node {
-            sums: &mut sums,
-            part: Part::Goes,
+            is: self,
+            becomes: None,
             change: None,
         };
         // It is JSON: it was read as such, and is written by the same library.
         let _ = node.deserialize(&mut Deserializer::from_str(&value.to_string()));
-        *self = sums.is;
     }
 }
 
-/// What the text says, and what it says after the change.
-#[derive(Default)]
-struct Sums {
-    is: Hash,
-    becomes: Hash,
-}
-
-/// Whether a part of the text is there after the change, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Stays,
-    Goes,
-}
-
-/// A value that is about to be read, and the change in it, if it is there.
+/// A value that is about to be read.
 struct Node<'s, 'c> {
-    sums: &'s mut Sums,
-    part: Part,
+    /// The hash of the text's meaning.
+    is: &'s mut Hash,
+    /// The hash of the meaning after the change; `None` if the change removes or replaces the value.
+    becomes: Option<&'s mut Hash>,
+    /// The change, if it is in this value.
     change: Option<Change<'c>>,
 }
 
 impl<'c> Node<'_, 'c> {
     /// A child of it, which is reached by such a step.
     fn child(&mut self, is: impl FnOnce(&Step) -> bool) -> Node<'_, 'c> {
-        let inner = self.change.and_then(|Change { path, what }| {
+        let inner = self.change.and_then(|Change { path, edit }| {
             let (first, path) = path.split_first()?;
-            is(first).then_some(Change { path, what })
+            is(first).then_some(Change { path, edit })
         });
-        let (part, change) = match inner {
+        let (becomes, change) = match inner {
             Some(Change {
                 path: [],
-                what: What::Remove,
-            }) => (Part::Goes, None),
-            change => (self.part, change),
+                edit: JsonEdit::Remove { .. },
+            }) => (None, None),
+            change => (self.becomes.as_deref_mut(), change),
         };
         Node {
-            sums: &mut *self.sums,
-            part,
+            is: &mut *self.is,
+            becomes,
             change,
         }
     }
 
     fn say(&mut self, say: impl Fn(&mut Hash)) {
-        say(&mut self.sums.is);
-        if self.part == Part::Stays {
-            say(&mut self.sums.becomes);
+        say(self.is);
+        if let Some(becomes) = &mut self.becomes {
+            say(becomes);
         }
     }
 }
@@ -241,21 +219,21 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
-        let Some(Change {
+        if let Some(Change {
             path: [],
-            what: What::Update { value },
+            edit: JsonEdit::Update { value },
         }) = self.change
-        else {
-            return reader.deserialize_any(self);
-        };
-        self.part = Part::Goes;
-        self.change = None;
-        self.sums.becomes.value(value);
+        {
+            self.change = None;
+            if let Some(becomes) = self.becomes.take() {
+                becomes.value(value);
+            }
+        }
         reader.deserialize_any(self)
     }
 }
 
-/// By this key `serde_json` hands over a number that is no plain integer, with its text.
+/// The key with which `serde_json` passes the text of a number that is not a plain integer.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Node<'_, '_> {
@@ -319,11 +297,12 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         }
         if let Some(Change {
             path: [],
-            what: What::Add { key, value },
+            edit: JsonEdit::Add { key, value },
         }) = self.change
+            && let Some(becomes) = &mut self.becomes
         {
-            self.sums.becomes.text(b'k', key);
-            self.sums.becomes.value(value);
+            becomes.text(b'k', key);
+            becomes.value(value);
         }
         self.say(|hash| hash.mark(b'}'));
         Ok(())
@@ -333,9 +312,9 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
 /// The text with blanks in place of comments and trailing commas; every other byte is where it was.
 fn without_comments(body: &str) -> Vec<u8> {
     let mut bytes = body.as_bytes().to_vec();
-    // Where the last comma outside strings is, while nothing but blanks has followed it.
+    // The last comma outside strings, if only blanks have followed it.
     let mut comma = None;
-    // A comma right behind a bracket ends nothing.
+    // A comma directly after an opening bracket is not a trailing comma.
     let mut opened = false;
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {

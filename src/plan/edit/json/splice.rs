@@ -1,5 +1,4 @@
-//! Where bytes are cut and put in, and how values are written so that they look like the document they come
-//! into.
+//! Computes which bytes are removed and inserted, and writes values in the style of the document.
 
 use std::ops::Range;
 
@@ -27,7 +26,7 @@ impl<'b> Container<'b> {
         self.body.get(range).unwrap_or_default()
     }
 
-    /// Whether nothing but blanks is before it on its line.
+    /// Whether only blanks precede this byte in its line.
     fn on_own_line(&self, at: usize) -> bool {
         starts_line(self.body, self.start, at)
     }
@@ -126,7 +125,7 @@ fn open(
     Ok(vec![(kept..inside.end, text)])
 }
 
-/// Takes that item away, with one comma.
+/// Removes that item, with one comma.
 pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> {
     let item = picked.range.clone();
     let comma = container.comma(item.end);
@@ -140,7 +139,7 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
     {
         return vec![cut(inside)];
     }
-    // The last of several takes the comma before it, any other the one after it.
+    // The last of several items loses the comma before it, any other the one after it.
     let lost = match (comma, previous) {
         (None, Some(previous)) => container.comma(previous.end),
         _ => None,
@@ -181,7 +180,7 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
     lost_comma.into_iter().chain(item).collect()
 }
 
-/// Another value in the place of this one, written as the old one was, or as its parent is.
+/// Replaces a value. The new one has the style of the old one, or of its parent.
 pub(super) fn update(
     body: &str,
     found: &Outline<'_>,
@@ -206,7 +205,7 @@ pub(super) struct Style<'s> {
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
-    /// What an empty object is opened to.
+    /// The shape of an object that gets its first member.
     opened: Shape,
     budget: &'s Budget<'s>,
 }
@@ -256,7 +255,7 @@ impl<'s> Style<'s> {
         Ok(text)
     }
 
-    /// An indentation may be long: what would be too large is not written to its end.
+    /// Appends text. It stops when the result would be too large, because an indentation may be long.
     fn push(&self, text: &mut String, parts: &[&str]) -> Result<(), EditError> {
         let more: usize = parts.iter().map(|part| part.len()).sum();
         self.budget.fits((text.len() + more) as u64)?;

@@ -1,9 +1,9 @@
-//! Regular expressions, looked for in pieces: no single search is long, so that a signal and the end of
-//! the time are heeded in between.
+//! Searches for regular expressions in pieces, so that a signal or the time limit can stop the edit between two
+//! searches.
 //!
-//! A search takes at most time in proportion to the text × the compiled expression. An expression that
-//! matches no line end is looked for in a few lines at a time. One that may match across lines is looked
-//! for in the whole text, and its compiled size is bounded by the text's.
+//! A search takes at most time in proportion to the text × the compiled expression. An expression that matches no
+//! line end is searched for in a few lines at a time. One that may match across lines is searched for in the whole
+//! text, and the size of the text limits its compiled size.
 
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ impl Expression {
                 ))
             })?;
         }
-        // Where the whole match is enough, its groups are not looked for.
+        // If only the whole match is needed, its groups are not searched for.
         let mut captures = if template.has_groups() {
             self.compiled.create_captures()
         } else {
@@ -118,8 +118,8 @@ impl Expression {
         Ok(())
     }
 
-    /// What a match becomes. A replacement of line ends and groups alone is about the line ends, where the
-    /// expression matches as many of them, or no more than `\r`.
+    /// The replacement of a match. If it consists only of line ends and groups, and the expression matches as many
+    /// line ends or only `\r`, the edit is about line ends, and they are kept as written.
     fn template(&self, replacement: &str) -> Result<Template, EditError> {
         if let Some((written, meant)) = foreign(replacement) {
             return Err(EditError::Unfit(format!(
@@ -139,7 +139,7 @@ impl Expression {
         Template::fitted(replacement, |text| self.interpolated(text))
     }
 
-    /// The replacement as the library reads it, but that it may name no group that is not there.
+    /// The replacement as the library reads it. A group that the expression does not have is an error.
     fn interpolated(&self, replacement: &str) -> Result<Template, EditError> {
         let pattern = regex_automata::PatternID::ZERO;
         let info = self.compiled.group_info();

@@ -1,17 +1,17 @@
-//! The text as it becomes, match by match.
+//! Builds the new text match by match.
 
 use std::ops::Range;
 
 use super::super::{Budget, EditError, text::with_ends};
 
-/// Places of matches that are told.
+/// How many places of matches a message contains.
 const TOLD: usize = 10;
 
-/// What a match becomes: a text, into which the match's groups are put.
+/// The replacement of a match: a text with places for the groups of the match.
 #[derive(Debug)]
 pub(super) struct Template {
     pub(super) text: Vec<u8>,
-    /// Before which byte of the text which group comes, in order.
+    /// The byte of the text before which each group is inserted, in order.
     groups: Vec<(usize, usize)>,
     /// How often each group comes, so that a size is known without building anything.
     times: Vec<u64>,
@@ -64,7 +64,7 @@ impl Template {
         })
     }
 
-    /// Whether it needs more of a match than where that is.
+    /// Whether it uses groups other than the whole match.
     pub(super) fn has_groups(&self) -> bool {
         self.times.len() > 1
     }
@@ -89,8 +89,8 @@ impl Template {
     }
 }
 
-/// Matches counted and replaced. What would be too large is found before it is built, and what nobody
-/// would take (more matches than are wanted) is not built at all.
+/// Counts and replaces matches. A result that would be too large is refused before it is built, and nothing is
+/// built if there are more matches than wanted.
 pub(super) struct Rewriting<'t> {
     body: &'t [u8],
     wanted: Option<usize>,
@@ -99,7 +99,7 @@ pub(super) struct Rewriting<'t> {
     /// Where the first matches start.
     pub(super) first: Vec<usize>,
     after: Vec<u8>,
-    /// As far as this the text is done.
+    /// The text before this byte is done.
     done: usize,
     /// Where the line ends that was asked for last, and whether with `\r\n`.
     line_end: Option<usize>,
@@ -177,7 +177,7 @@ impl<'t> Rewriting<'t> {
     }
 
     /// Whether the line that holds this byte ends with `\r\n`; where it has no end, the line before it.
-    /// Asked in order, so that no byte is looked at twice.
+    /// The calls come in order, so that no byte is examined twice.
     fn is_crlf(&mut self, at: usize) -> bool {
         if self.line_end.is_some_and(|end| at <= end) {
             return self.crlf;

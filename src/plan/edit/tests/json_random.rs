@@ -265,11 +265,7 @@ fn random_edit(rng: &mut Rng, document: &Generated) -> (Edit, Value, RangeInclus
             slot.as_object_mut()
                 .unwrap()
                 .insert(key.clone(), new.clone());
-            Edit::JsonAdd {
-                path: path(&node.path),
-                key,
-                value: new,
-            }
+            json(&node.path, JsonEdit::Add { key, value: new })
         }
         (Value::Object(members), 1) if !members.is_empty() => {
             let key = rng.choice(members.keys()).unwrap();
@@ -283,10 +279,7 @@ fn random_edit(rng: &mut Rng, document: &Generated) -> (Edit, Value, RangeInclus
         }
         _ => {
             *slot = new.clone();
-            Edit::JsonUpdate {
-                path: path(&node.path),
-                value: new,
-            }
+            json(&node.path, JsonEdit::Update { value: new })
         }
     };
     (change, expected, lines)

@@ -187,10 +187,10 @@ fn an_anchor_stays_and_the_answer_says_who_follows() {
     let before = "a: &x 1\nb: *x\nc: &y\n  d: 1\ne:\n  <<: *y\n";
     let change = yaml_update("$.a", "2");
     assert_eq!(done(Y, &change, before), before.replace("&x 1", "&x 2"));
-    assert!(said(Y, &change, before).contains("follow"));
+    assert!(said(Y, &change, before).contains("aliases"));
     let change = yaml_update("$.c.d", "2");
     assert_eq!(done(Y, &change, before), before.replace("d: 1", "d: 2"));
-    assert!(said(Y, &change, before).contains("follow"));
+    assert!(said(Y, &change, before).contains("aliases"));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn set_everything(name: &str, before: &str, values: &[&str]) -> (usize, usize) {
                 Err(error) => panic!("{name} {path} = {new}: {error}"),
             };
             made += 1;
-            let followed = edited.said.contains("follow");
+            let followed = edited.said.contains("aliases");
             let after = text(edited);
             if !followed {
                 let mut expected = read.clone();

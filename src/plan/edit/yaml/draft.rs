@@ -1,5 +1,5 @@
-//! Several edits of one text: the places of all are found in one tree, the splices are made together, and
-//! the result is parsed once and held against the tree with every change made.
+//! Several edits of one text. All places are found in one tree, and the splices are made together. The result is
+//! parsed once and compared with the tree that contains every change.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use crate::plan::edit::{
     text::{Splice, apply, resized},
 };
 
-/// A text, and the changes of it that are not made yet.
+/// A text, and its pending changes.
 pub(crate) struct Draft {
     pub(crate) body: String,
     documents: Vec<Node>,
@@ -28,12 +28,12 @@ pub(crate) struct Draft {
     size: usize,
 }
 
-/// A change that is not made yet.
+/// A pending change.
 struct Change {
     /// The index of the document.
     document: usize,
     path: JsonPath,
-    /// Of a new key, how many new keys of the same mapping come before it.
+    /// For a new key, how many new keys of the same mapping come before it.
     earlier: Option<usize>,
     value: Value,
     splices: Vec<Splice>,
@@ -59,7 +59,7 @@ impl Draft {
         })
     }
 
-    /// Adds a change, and says what it does; `None` if it cannot be made together with those before it.
+    /// Adds a change, and returns a sentence about it; `None` if it cannot be made together with those before it.
     pub(crate) fn update(
         &mut self,
         path: &JsonPath,
@@ -69,7 +69,7 @@ impl Draft {
     ) -> Result<Option<String>, EditError> {
         let (number, place) = match choose(&self.body, &self.documents, path, document) {
             Ok(found) => found,
-            // The tree does not hold what the earlier changes have made.
+            // The tree does not contain the values of the earlier changes.
             Err(_) if !self.changes.is_empty() => {
                 let only = (self.documents.len() == 1).then_some(0);
                 let number = document.map_or(only, index);
@@ -161,14 +161,14 @@ impl Draft {
         others.all(|(other, _)| other.end <= range.start || range.end <= other.start)
     }
 
-    /// Makes the changes; `false` if the result is not what was meant.
+    /// Makes the changes; `false` if the result is wrong.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<bool, EditError> {
         if self.changes.is_empty() {
             return Ok(true);
         }
         let all = self.changes.iter().flat_map(|change| &change.splices);
         let mut splices: Vec<Splice> = all.cloned().collect();
-        // Those of one place stay in the order of the changes.
+        // The sort is stable: splices of one place keep the order of the changes.
         splices.sort_by_key(|(range, _)| (range.start, range.end));
         let body = apply(&self.body, &splices, budget)?;
         let documents = match model::read(&body, budget) {
@@ -186,7 +186,7 @@ impl Draft {
     }
 }
 
-/// Sets a place in a value, and says what that does; `None` if the value has no such place and cannot be given it.
+/// Sets a place in a value, and returns the word for it; `None` if the place does not exist and cannot be created.
 fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
     let Some((step, rest)) = steps.split_first() else {
         value.clone_from(new);

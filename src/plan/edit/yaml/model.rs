@@ -1,5 +1,5 @@
-//! What a YAML text says: the events of `serde-saphyr`'s parser as a tree. Scalars keep their text, so
-//! that nothing is lost by reading them; aliases stay aliases.
+//! The meaning of a YAML text: the events of `serde-saphyr`'s parser as a tree. Scalars keep their text, and
+//! aliases stay aliases.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -11,7 +11,7 @@ use crate::plan::edit::{
     text::{line_end, line_start},
 };
 
-/// A node. Compared without its place, spelling and style.
+/// A node. A comparison ignores its place, spelling and style.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) content: Content,
@@ -26,7 +26,7 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Content {
-    /// Quoted, block, or plain text that no version of YAML takes for anything else.
+    /// Quoted, block, or plain text that is a string in every version of YAML.
     Text(String),
     /// Plain text that may be a number, a truth value, null, a date …: as written.
     Other(String),
@@ -103,7 +103,7 @@ impl Node {
             })
     }
 
-    /// What of it stands last in the text.
+    /// The last node in it, in the order of the text.
     pub(super) fn last(&self) -> &Self {
         let last = match &self.content {
             Content::Items(items) => items.last(),
@@ -346,8 +346,8 @@ impl Style {
     }
 }
 
-/// Whether plain text may be null, a truth value, a number, a date, a time, a merge key or the like to
-/// a reader of YAML 1.1 or 1.2. Rather too often than too seldom.
+/// Whether a reader of YAML 1.1 or 1.2 may take plain text for null, a truth value, a number, a date, a time, a
+/// merge key or the like. In doubt, the answer is yes.
 pub(super) fn may_be_other(text: &str) -> bool {
     const WORDS: [&str; 16] = [
         "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf",

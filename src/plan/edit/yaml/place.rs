@@ -1,4 +1,4 @@
-//! Where in the text a path leads, and whether an edit there can be made at all.
+//! Finds the place of a path in the text, and checks that an edit can be made there.
 
 use super::model::{Content, Node, Style, after as after_sign, after_properties, skip};
 use crate::plan::edit::{
@@ -17,13 +17,13 @@ pub(super) enum Place<'a> {
     },
 }
 
-/// A node, and how the text leads to it.
+/// A node, and its surroundings in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seat<'a> {
     pub(super) node: &'a Node,
     /// Of a block scalar, where its header starts.
     pub(super) start: usize,
-    /// Where what it hangs on ends: `key:` or `-`, with the anchor and the tag of the node.
+    /// The end of the `key:` or `-` before it, including the anchor and the tag of the node.
     pub(super) lead: usize,
     pub(super) after: After,
     /// The indentation of the collection that it is in.
@@ -101,7 +101,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// How what is in it hangs on it.
+    /// What precedes the nodes in it.
     fn inner(&self, after: After) -> After {
         match self.node.style {
             Style::Flow => After::Flow,
@@ -151,11 +151,11 @@ impl<'a> Seat<'a> {
 
 fn unclear() -> EditError {
     EditError::Refused(
-        "the place cannot be told from what is around it; edit it with text_replace".to_owned(),
+        "the place cannot be located safely in the text; edit it with text_replace".to_owned(),
     )
 }
 
-/// Refuses what would be lost or change its meaning with the value.
+/// Refuses a value whose tag or anchors would be lost with it.
 fn replaceable(node: &Node, path: &JsonPath) -> Result<(), EditError> {
     if let Some(tag) = &node.tag {
         return Err(EditError::Refused(format!(

@@ -1,8 +1,8 @@
-//! An edit as bytes that are cut and put in; everything else stays as it is by construction.
+//! Computes which bytes an edit removes and inserts. All other bytes stay.
 //!
-//! A value has a first line, which takes the place of the old one, and perhaps more lines, which follow
-//! the line on which the old one ended: a comment there stays with the place. There are several ways to
-//! write a value; whether one of them says what was meant is for others to check.
+//! The first line of a new value replaces the old value. Its other lines follow the line on which the old value
+//! ended, so that a comment there stays. A value can be written in several ways; the caller checks the result of
+//! each.
 
 use std::ops::Range;
 
@@ -24,11 +24,11 @@ pub(super) enum Spot {
     After,
     /// After the blank lines that belong to the text of the last member.
     AfterBlanks,
-    /// Before the last member: after a text that ends without a line end, nothing can follow.
+    /// Before the last member, if its text ends without a line end and nothing can follow it.
     BeforeLast,
 }
 
-/// What another value takes; `None` if it is not written in that form.
+/// The splices that set a value; `None` if the value cannot be written in that form.
 pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<Vec<Splice>> {
     let node = seat.node;
     if seat.after == After::Flow {
@@ -79,7 +79,7 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
         }
         Text::Written(text) => {
             let (first, more) = cut(&text);
-            // A collection below its key gives way to a value beside the key, but for comments between.
+            // A value beside the key replaces a collection below it, unless there are comments between them.
             let beside = old.starts_line && node.style == Style::Block && {
                 let between = line_end(body, seat.lead)..line_start(body, seat.start);
                 body.get(between).unwrap_or_default().trim().is_empty()
@@ -100,7 +100,8 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     Some(ended(body, seat.start, [first, more]))
 }
 
-/// What another member takes, after `earlier` other new ones; `None` if it is not written in that form or there.
+/// The splices that add a member, after `earlier` other new ones; `None` if it cannot be written in that form or
+/// there.
 pub(super) fn add(
     body: &str,
     mapping: &Seat<'_>,
@@ -190,7 +191,7 @@ fn add_in_flow(
     Some(ended(body, end, splices))
 }
 
-/// What is written, before it has its place.
+/// The text of a value, before its place is known.
 enum Text<'a> {
     Written(String),
     Block(&'a Value),
@@ -254,7 +255,7 @@ fn cut(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').unwrap_or(text.len()))
 }
 
-/// The splices, what they put in with the line ends of its neighbour.
+/// The splices, with the line ends of the neighbouring line.
 fn ended(body: &str, near: usize, splices: impl IntoIterator<Item = Splice>) -> Vec<Splice> {
     let end = end_near(body, near);
     let splices = splices.into_iter();

@@ -1,4 +1,4 @@
-//! Values as YAML text. What is written has one meaning in every version of YAML.
+//! Writes values as YAML text that has the same meaning in every version of YAML.
 
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ pub(super) fn block(value: &Value, indent: usize, form: Form) -> String {
     }
 }
 
-/// A text of whole lines as it is, after its header; `None` if it would not be read as it is.
+/// A literal block scalar; `None` if it would not be read as the same text.
 pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
     let (lines, chomping) = match text.strip_suffix('\n') {
         None => (text, "-"),
@@ -136,8 +136,8 @@ fn is_harmless(c: char) -> bool {
     !blank && !c.is_control() && !matches!(c, '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
 }
 
-/// Whether a text can be written without quotes, also inside of `[]` and `{}`, and will be read as text
-/// by everybody.
+/// Whether a text can be written without quotes, also inside of `[]` and `{}`, so that every reader takes it for
+/// text.
 fn may_be_plain(text: &str) -> bool {
     let first = |c: char| c.is_alphabetic() || c.is_ascii_digit() || "_/.($".contains(c);
     let inner = |c: char| c.is_alphanumeric() || " _-./()+$=~@;^<>'*&!%".contains(c);

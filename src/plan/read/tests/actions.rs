@@ -168,7 +168,9 @@ fn an_actions_time_is_at_most_that_of_its_kind_r_001_169_and_170() {
     assert_eq!(plan.actions[0].timeout.as_secs(), 60);
     assert_eq!(
         plan.notes,
-        ["`action_plan[0].timeout_seconds` is 500 s, and 60 s is the most; the shorter holds"]
+        [
+            "`action_plan[0].timeout_seconds` is 500 s, and 60 s is the most; the shorter time applies"
+        ]
     );
 }
 

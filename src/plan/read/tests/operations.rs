@@ -3,10 +3,7 @@
 use crate::task::ActionType;
 
 use super::*;
-use crate::plan::{
-    edit::{Count, Pattern},
-    model::Edit,
-};
+use crate::plan::edit::{Count, Edit, JsonEdit, Pattern};
 
 fn operation(action_type: &str, operation: &Value) -> Operation {
     good(one(action_type, operation))
@@ -157,18 +154,27 @@ fn all_seven_edits_of_001_a_1_are_read_r_001_182_to_188() {
     ));
     assert!(matches!(
         modify(&json!({"type": "json_add_property", "path": "$.a", "key": "k", "value": null})),
-        Edit::JsonAdd {
-            value: Value::Null,
+        Edit::Json {
+            edit: JsonEdit::Add {
+                value: Value::Null,
+                ..
+            },
             ..
         }
     ));
     assert!(matches!(
         modify(&json!({"type": "json_remove_property", "path": "$.a", "key": "k"})),
-        Edit::JsonRemove { .. }
+        Edit::Json {
+            edit: JsonEdit::Remove { .. },
+            ..
+        }
     ));
     assert!(matches!(
         modify(&json!({"type": "json_update_value", "path": "$.a", "value": [1]})),
-        Edit::JsonUpdate { .. }
+        Edit::Json {
+            edit: JsonEdit::Update { .. },
+            ..
+        }
     ));
     assert!(matches!(
         modify(&json!({"type": "yaml_update", "path": "$.a", "value": "x"})),

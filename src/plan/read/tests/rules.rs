@@ -59,7 +59,7 @@ fn no_rule_is_passed_over_in_silence() {
     for (rule, words) in [
         (
             json!("The tests pass"),
-            "is \"The tests pass\", which is no rule; known are `file_exists`",
+            "is \"The tests pass\"; known are `file_exists`",
         ),
         (
             json!("contains"),
@@ -95,7 +95,7 @@ fn no_rule_is_passed_over_in_silence() {
         ),
         (
             json!({"type": "json_schema", "schema": {"$ref": "https://example.com/s.json"}}),
-            "nothing is fetched; put what it refers to into `$defs`",
+            "nothing is fetched; put the definition that it names into `$defs`",
         ),
         (
             json!({"type": "file_exists", "on_failure": "ignore"}),

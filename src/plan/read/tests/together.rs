@@ -82,7 +82,7 @@ fn actions_that_cannot_both_hold_are_told_with_each_other() {
         ),
         (
             json!([create("a1", "d"), create("a2", "d/f")]),
-            "but `d` is a file for a1, no directory",
+            "but `d` is a file for a1, not a directory",
         ),
         (
             json!([modify("a1", "d/e/f"), create("a2", "d")]),

@@ -15,7 +15,7 @@ pub(crate) fn script(manifest: &Manifest) -> String {
     let mut text = format!(
         "#!/bin/sh\n\
          # Undoes plan {} (manifest {}): puts back every file as it was.\n\
-         # Arguments are handed on: --checkpoint ID undoes one change and what rests on it.\n\
+         # Arguments are passed on: --checkpoint ID undoes one change and the changes that depend on it.\n\
          #\n",
         manifest.plan_id.escape_debug(),
         manifest.id
@@ -38,9 +38,9 @@ pub(crate) fn script(manifest: &Manifest) -> String {
 /// How to restore everything by hand: what the manifest's `notes` say.
 pub(super) fn manual(manifest: &Manifest) -> String {
     let mut text = String::from(
-        "By hand, without oneact: go to the root (the directory that holds agent_outputs) and do these \
-         steps in this order. Before a step, see that the file is still as the plan left it; if it is \
-         not, somebody has changed it since: keep a copy of it first.\n",
+        "By hand, without oneact: go to the root (the directory that contains agent_outputs) and do these \
+         steps in this order. Before a step, check that the file is still as the plan left it. If it is \
+         not, somebody has changed it since: make a copy of it first.\n",
     );
     let mut number = 0;
     for point in manifest.in_rollback_order() {
@@ -56,8 +56,8 @@ pub(super) fn manual(manifest: &Manifest) -> String {
         number += 1;
         let _ = writeln!(
             text,
-            "{number}. Remove a directory that the plan created, if it is empty.\n   do: {}",
-            removal(directory)
+            "{number}. Remove a directory that the plan created, if it is empty.\n   do: rmdir -- {}",
+            quoted(directory)
         );
     }
     text
@@ -110,11 +110,6 @@ impl Step {
             self.what, self.before, self.command, self.after
         )
     }
-}
-
-/// A directory that the plan made and that is empty again.
-fn removal(directory: &RelPath) -> String {
-    format!("rmdir -- {}", quoted(directory))
 }
 
 fn holds(path: &RelPath, hash: Option<&str>) -> String {

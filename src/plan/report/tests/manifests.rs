@@ -73,7 +73,7 @@ fn a_manifest_that_contradicts_itself_is_refused() {
         (
             "\"CREATE\"",
             "\"MODIFY\"",
-            "what is said of the original does not fit",
+            "the fields of the original do not fit",
         ),
         ("\"DELETE\"", "\"MODIFY\"", "`result_hash` does not fit"),
         ("\"RENAME\"", "\"MODIFY\"", "`new_path` does not fit"),
