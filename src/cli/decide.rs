@@ -35,8 +35,8 @@ struct NameArgs {
 /// What every decision is given with.
 #[derive(Debug, Args)]
 struct DecisionArgs {
-    /// The reason for the decision
-    #[arg(short, long, value_name = "WHY")]
+    /// The reason for the decision, in at most 500 characters
+    #[arg(short, long, value_name = "WHY", value_parser = note)]
     message: Option<String>,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -257,7 +257,7 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
         if args.json {
             return Ok(line(&json!({
                 "dry_run": args.dry_run, "rows": pruned.rows, "bytes": pruned.bytes,
-                "kept": pruned.kept, "links": pruned.links,
+                "kept": pruned.kept, "changed": pruned.changed, "links": pruned.links,
             })));
         }
         let (rows, bytes) = (grouped(pruned.rows), grouped(pruned.bytes));
@@ -268,8 +268,26 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
                 grouped(kept)
             ),
         };
-        Ok(format!("{rows} answers {were}, {bytes} bytes{kept}\n"))
+        let changed = match pruned.changed {
+            0 => String::new(),
+            changed => format!(
+                "; {} kept as evidence, because they differ from their links (see `oneact verify`)",
+                grouped(changed)
+            ),
+        };
+        Ok(format!(
+            "{rows} answers {were}, {bytes} bytes{kept}{changed}\n"
+        ))
     })
+}
+
+fn note(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        0..=500 => Ok(text.to_owned()),
+        count => Err(format!(
+            "a reason has at most 500 characters, and this one has {count}"
+        )),
+    }
 }
 
 /// Reads a number with its unit, e.g. `90d`.

@@ -56,8 +56,13 @@ fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     let (mut ledger, verdict) = record::verify(anchors, signers, &project, host)?;
     let text = match (args.anchor_out, &verdict.broken) {
         // The last link, as an anchor that is kept elsewhere.
-        (true, None) => match ledger.anchor()?.transpose()? {
-            Some(note) => line(&note),
+        (true, None) => match ledger.anchor()? {
+            Some((note, unsigned)) => {
+                if let Some(why) = unsigned {
+                    tracing::warn!("the anchor is not signed: {why}");
+                }
+                line(&note)
+            }
             None => String::new(),
         },
         (true, Some(_)) => {

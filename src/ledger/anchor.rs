@@ -246,23 +246,33 @@ impl Ledger<'_> {
         Ok(self.head.write(&note)?)
     }
 
-    fn note(&self, head: &Head) -> Result<Note, KeyError> {
-        let mut note = Note {
+    fn unsigned(&self, head: &Head) -> Note {
+        Note {
             seq: head.seq,
             entry_hash: head.entry_hash.clone(),
             at: Some(instant(self.host.timestamp())),
             host: Some(host::name()),
             signature: None,
-        };
+        }
+    }
+
+    fn note(&self, head: &Head) -> Result<Note, KeyError> {
+        let mut note = self.unsigned(head);
         if let Some(key) = &self.head.sign_key {
             note.signature = Some(SigningKey::read(key)?.sign(&note.text()));
         }
         Ok(note)
     }
 
-    /// A copy of the last link, to be kept elsewhere; none if the ledger is empty.
-    pub(crate) fn anchor(&mut self) -> Result<Option<Result<Note, KeyError>>, LedgerError> {
-        let head = read(&mut *self.store, Tx::head)?;
-        Ok(head.map(|head| self.note(&head)))
+    /// A copy of the last link, to be kept elsewhere; none if the ledger is empty. Somebody who cannot read the
+    /// private key gets it without a signature, and the reason.
+    pub(crate) fn anchor(&mut self) -> Result<Option<(Note, Option<KeyError>)>, LedgerError> {
+        let Some(head) = read(&mut *self.store, Tx::head)? else {
+            return Ok(None);
+        };
+        Ok(Some(match self.note(&head) {
+            Ok(note) => (note, None),
+            Err(why) => (self.unsigned(&head), Some(why)),
+        }))
     }
 }

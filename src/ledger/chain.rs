@@ -228,17 +228,22 @@ impl Link {
     }
 }
 
+/// The longest name of an action in a link, in bytes.
+const MOST_ACTION: usize = 2048;
+
 impl Body {
     fn text(&self) -> String {
         let whole = written(self);
         if whole.len() <= MOST_BODY {
             return whole;
         }
-        // Only names and the note of a person can be that long.
-        let cut = |note: &String| note.chars().take(500).collect();
+        // Only names can be that long.
+        let shortened = |action: &String| {
+            let end = action.floor_char_boundary(MOST_ACTION);
+            action.get(..end).unwrap_or_default().to_owned()
+        };
         written(&Self {
-            note: self.note.as_ref().map(cut),
-            action: self.action.clone().filter(|action| action.len() <= 2048),
+            action: self.action.as_ref().map(shortened),
             task: None,
             ..self.clone()
         })

@@ -102,9 +102,9 @@ impl Ledger<'_> {
             let mut head = link.clone();
             let mut reuses = Vec::new();
             for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
-                if revoked_by(tx, &reuse)?.is_none() {
-                    reuses.push(reuse);
-                }
+                // A changed row may name an answer that it never repeated.
+                let believed = Past::default().first_believed(tx, vec![reuse])?;
+                reuses.extend(believed.filter(|reuse| reuse.revoked_by.is_none()));
             }
             let told = reuses.iter().map(Told::of).collect();
             let (left, along) = match dependants {
@@ -170,7 +170,7 @@ impl Ledger<'_> {
         self.must_be_open(&found.claim)?;
         let operation = found.case.operation_id.clone();
         let answer = match happened {
-            Happened::Yes(_) if found.row.is_none() && found.case.action.is_none() => {
+            Happened::Yes(_) if found.row.is_none() && found.body.request_hash.is_none() => {
                 let link = found.claim.seq;
                 return Err(RecordError::Forgotten { operation, link });
             }
@@ -387,7 +387,7 @@ fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
         entry_digest: found.body.entry_digest.clone(),
         ..Row::default()
     };
-    let recorded = found.row.clone();
+    let recorded = found.row.clone().filter(|row| row.request.is_some());
     let base = recorded.unwrap_or_else(|| row::unrecorded(known()));
     row::resolved(base, answer, instant(at))
 }

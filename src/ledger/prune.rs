@@ -8,9 +8,12 @@ use crate::task::OperationId;
 
 use super::{
     Ledger,
+    canonical::sha256,
     chain::{self, Body, Stamp},
+    past::opened,
     record::{Event, Row, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
+    validity::sealed,
 };
 
 /// Younger answers are kept, because they may be reused: no `ttl` is longer.
@@ -37,6 +40,8 @@ pub(crate) struct Pruned {
     pub(crate) bytes: u64,
     /// Rows that are old enough but belong to an open operation or to the last day.
     pub(crate) kept: u64,
+    /// Rows that differ from their links. They stay, as evidence.
+    pub(crate) changed: u64,
     /// The links that record it.
     pub(crate) links: Vec<Seq>,
 }
@@ -45,8 +50,11 @@ impl Ledger<'_> {
     /// Removes requests and responses of rows that are older than `older`.
     pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
         let now = self.host.timestamp();
-        let claims = read(&mut *self.store, Tx::claims)?;
-        let open: HashSet<String> = claims.into_iter().map(|claim| claim.operation_id).collect();
+        let claims = read(&mut *self.store, opened)?;
+        let open: HashSet<String> = claims
+            .into_values()
+            .map(|claim| claim.operation_id)
+            .collect();
         let mut pruned = Pruned::default();
         let mut batch = Vec::new();
         let mut from = 0;
@@ -54,7 +62,14 @@ impl Ledger<'_> {
             let rows = read(&mut *self.store, |tx| aged(tx, from, now))?;
             let last = rows.last().and_then(|(row, _)| row.seq);
             for (row, age) in rows {
-                if bytes(&row) == 0 || age < older {
+                if bytes(&row) == 0 {
+                    continue;
+                }
+                let Some(age) = age else {
+                    pruned.changed += 1;
+                    continue;
+                };
+                if age < older {
                     continue;
                 }
                 if open.contains(&row.operation_id) || age < YOUNGEST {
@@ -110,18 +125,24 @@ fn bytes(row: &Row) -> u64 {
 }
 
 /// The rows of that link and of later ones, with their ages. The time in a row is not used, because only the time in
-/// its link is covered by a hash. A row that its link does not name has no age.
-fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<(Row, Duration)>, StoreError> {
+/// its link is covered by a hash. A row that differs from its link has no age.
+fn aged(
+    tx: &mut Tx<'_>,
+    from: Seq,
+    now: Timestamp,
+) -> Result<Vec<(Row, Option<Duration>)>, StoreError> {
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
         let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
-        let link = link.filter(|link| {
-            let seal = link.body().and_then(|body| body.row);
-            seal.is_some_and(|seal| seal.id == row.id)
-        });
-        let at = link.and_then(|link| link.at.parse::<Timestamp>().ok());
-        let age = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
-        all.push((row, age.unwrap_or_default()));
+        let link = link.filter(|link| sealed(&row, link) && has_own_request(&row));
+        let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
+        let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
+        all.push((row, age));
     }
     Ok(all)
+}
+
+fn has_own_request(row: &Row) -> bool {
+    let request = row.request.as_deref().map(sha256);
+    request.is_none_or(|request| request == row.request_sha256)
 }

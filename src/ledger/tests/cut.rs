@@ -23,7 +23,7 @@ const CUT: &str =
     "DELETE FROM ledger_events WHERE seq > 7; DELETE FROM agent_actions WHERE seq > 7";
 
 fn note(file: &InFile) -> Note {
-    file.open().anchor().unwrap().unwrap().unwrap()
+    file.open().anchor().unwrap().unwrap().0
 }
 
 fn remove_head(file: &InFile) {

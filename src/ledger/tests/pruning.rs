@@ -4,9 +4,13 @@ use super::{
     tampering::{InFile, other, record},
     *,
 };
-use crate::ledger::{PruneWish, Signers};
+use crate::ledger::{Happened, PruneWish, Signers};
 
 const DAY: Duration = Duration::from_hours(24);
+
+fn database(place: &Place) -> rusqlite::Connection {
+    rusqlite::Connection::open(place.file.dir().join("ledger.db")).unwrap()
+}
 
 /// Makes the rows of those links that old, and their links as if it had always been so.
 fn old_place(days: i64) -> Place {
@@ -80,7 +84,49 @@ fn the_time_in_a_row_is_not_believed() {
     let set = "UPDATE agent_actions SET timestamp = '2020-01-01T00:00:00.000Z'";
     assert_eq!(file.database().execute(set, []).unwrap(), 1);
     let pruned = file.open().prune(DAY * 90, PruneWish::Prune).unwrap();
-    assert_eq!((pruned.rows, pruned.kept), (0, 0));
+    assert_eq!((pruned.rows, pruned.kept, pruned.changed), (0, 0, 1));
+}
+
+#[test]
+fn a_changed_answer_stays_as_evidence() {
+    for change in [
+        "response = 'forged'",
+        "request = 'forged'",
+        "task_id = 'forged'",
+    ] {
+        let place = old_place(91);
+        let set = format!("UPDATE agent_actions SET {change} WHERE operation_id = 'op_1'");
+        assert_eq!(database(&place).execute(&set, []).unwrap(), 1);
+        let mut ledger = place.open();
+        let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+        assert_eq!((pruned.rows, pruned.changed), (1, 1), "{change}");
+        let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+        assert!(verdict.broken.is_some(), "{change}");
+    }
+}
+
+#[test]
+fn a_removed_claim_does_not_have_an_open_answer_pruned() {
+    let mut place = Place::new();
+    let then = "2025-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
+    place.host = Host::new(Some(then), Some(2), Interrupts::catch());
+    let at = place.host.timestamp();
+    let open = Ended {
+        state: RowState::Unknown,
+        at,
+        began: at,
+        ..failed()
+    };
+    done(&place, &once("op_1"), &open);
+    place.host = host();
+    database(&place).execute("DELETE FROM claims", []).unwrap();
+    let mut ledger = place.open();
+    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (0, 1));
+    let yes = |_: &_| "{}".to_owned();
+    ledger.resolve("op_1", Happened::Yes(&yes), None).unwrap();
+    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    assert_eq!(verdict.broken, None);
 }
 
 #[test]

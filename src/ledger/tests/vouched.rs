@@ -131,3 +131,52 @@ fn a_claim_with_another_key_is_restored_from_the_links() {
     file.open().resolve("op_1", Happened::No, None).unwrap();
     assert_eq!(file.verdict().broken, None);
 }
+
+#[test]
+fn a_row_that_was_made_a_repetition_is_not_revoked_with_its_source() {
+    let file = InFile::new();
+    let mut ledger = file.open();
+    record(&mut ledger, &other(once("op_1"), 1), &ended());
+    record(&mut ledger, &other(once("op_2"), 2), &ended());
+    drop(ledger);
+    file.change(
+        "UPDATE agent_actions SET reused_from =
+             (SELECT id FROM agent_actions WHERE operation_id = 'op_1') WHERE operation_id = 'op_2'",
+    );
+    let name = Name {
+        text: "op_1",
+        session: None,
+        alone: Alone::Refused,
+    };
+    let revoked = file.open().revoke(name, Dependants::Revoked, None);
+    assert_eq!(revoked.unwrap().along.len(), 0);
+    // The changed row is not believed, and the call is not performed again.
+    let again = begin(
+        &mut file.open(),
+        &other(once("op_3"), 2),
+        &Around::default(),
+    );
+    assert!(!matches!(again, Ok(Begun::Run(_))), "{again:?}");
+}
+
+#[test]
+fn a_person_can_vouch_for_a_call_whatever_the_length_of_its_names() {
+    let file = InFile::new();
+    let mut ask = once("op_1");
+    let name = "é".repeat(3000);
+    ask.asked.steps[0].entry.clone_from(&name);
+    let mut ledger = file.open();
+    let running = running(begin(&mut ledger, &ask, &Around::default()));
+    ledger.dispatch(&ask, &running).unwrap();
+    drop(ledger);
+    let yes = |_: &_| "{}".to_owned();
+    let resolved = file.open().resolve("op_1", Happened::Yes(&yes), None);
+    let action = resolved.unwrap().case.action.unwrap();
+    assert!(
+        name.starts_with(&action) && action.len() == 2048,
+        "{action}"
+    );
+    let again = begin(&mut file.open(), &ask, &Around::default());
+    assert_eq!(said(again), Err(Again::Suppressed));
+    assert_eq!(file.verdict().broken, None);
+}

@@ -130,6 +130,33 @@ fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
 }
 
 #[test]
+fn a_plan_whose_report_is_lost_is_known_by_its_journal_and_not_applied_again() {
+    for harm in ["removed", "emptied", "directory"] {
+        let (root, plan) = killed("ledger:done").unwrap();
+        let reports = root.path.join("agent_outputs/reports");
+        let mut all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
+        let folder = all.find(|entry| !entry.file_name().starts_with('.'));
+        let report = folder.unwrap().path().join("execution_report.json");
+        fs::remove_file(&report).unwrap();
+        match harm {
+            "emptied" => fs::write(&report, "").unwrap(),
+            "directory" => fs::create_dir(&report).unwrap(),
+            _ => {}
+        }
+        let next = root.run(&plan);
+        assert_eq!(state(&next), "done", "{harm}: {}", next.envelope);
+        assert_eq!(next.at("/output/content/oneact/effect"), "done", "{harm}");
+        let notes = next.at("/audit/compliance_notes").as_str().unwrap();
+        assert!(
+            notes.contains("The report of the plan cannot be read"),
+            "{notes}"
+        );
+        assert_eq!(state(&root.run(&plan)), "replayed", "{harm}");
+        assert_eq!(text(&root), "zero\none\n", "{harm}");
+    }
+}
+
+#[test]
 fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
     let (here, there) = (Root::with_catalog(CATALOG), Root::with_catalog(CATALOG));
     let ledger = format!("sqlite:{}", here.path.join("shared.db"));
