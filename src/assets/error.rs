@@ -42,24 +42,8 @@ pub(crate) enum StoreError {
     /// The source of the bytes failed, not the place they go to.
     #[error("cannot read the bytes for `{path}`: {error}")]
     Source { path: Utf8PathBuf, error: io::Error },
-    /// No space or quota is left.
-    #[error(
-        "cannot {operation} `{path}`: the disk or quota is full; free some space and try again"
-    )]
-    DiskFull {
-        operation: &'static str,
-        path: Utf8PathBuf,
-        error: io::Error,
-    },
-    /// The user running this may not.
-    #[error("cannot {operation} `{path}`: permission denied; check owner and mode")]
-    PermissionDenied {
-        operation: &'static str,
-        path: Utf8PathBuf,
-        error: io::Error,
-    },
-    /// Anything else the operating system answered.
-    #[error("cannot {operation} `{path}`: {error}")]
+    /// An error of the operating system.
+    #[error("cannot {operation} `{path}`: {}", advice(error))]
     Io {
         operation: &'static str,
         path: Utf8PathBuf,
@@ -67,28 +51,27 @@ pub(crate) enum StoreError {
     },
 }
 
+/// The error, with a remedy if there is a usual one.
+fn advice(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "the disk or quota is full; free some space and try again".to_owned()
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "permission denied; check owner and mode".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 impl StoreError {
-    /// Sorts an error of the operating system. `operation` is a verb: "create", "rename".
+    /// Makes the error of an `operation`, which is a verb: "create", "rename".
     pub(crate) fn io(operation: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |error| match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull {
-                operation,
-                path,
-                error,
-            },
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::PermissionDenied {
-                    operation,
-                    path,
-                    error,
-                }
-            }
-            _ => Self::Io {
-                operation,
-                path,
-                error,
-            },
+        move |error| Self::Io {
+            operation,
+            path,
+            error,
         }
     }
 
@@ -97,8 +80,8 @@ impl StoreError {
         operation: &'static str,
         path: &Utf8Path,
     ) -> impl FnOnce(rustix::io::Errno) -> Self {
-        let sort = Self::io(operation, path);
-        move |errno| sort(errno.into())
+        let io = Self::io(operation, path);
+        move |errno| io(errno.into())
     }
 }
 

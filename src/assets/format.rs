@@ -18,18 +18,15 @@ mod text;
 mod wav;
 mod zip;
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek},
-};
+use std::io::{self, Read, Seek};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{Mode, OFlags};
 
 pub(crate) use bmff::{BoxHeader, next_box};
 pub(crate) use ebml::{CLUSTER, Element, SEGMENT, next_element, number};
 pub(crate) use source::{Flaw, Source, broken};
 
+use super::{error::StoreError, regular::open_followed};
 use crate::task::Format;
 
 const BLOCK: usize = 64 * 1024;
@@ -54,40 +51,15 @@ pub(crate) enum FormatError {
         format: Format,
         problem: String,
     },
-    /// A directory, device, pipe or socket.
-    #[error("`{path}` is not a regular file")]
-    NotAFile { path: Utf8PathBuf },
-    /// The operating system would not let us look.
-    #[error("cannot {operation} `{path}`: {error}")]
-    Io {
-        operation: &'static str,
-        path: Utf8PathBuf,
-        error: io::Error,
-    },
+    /// The file cannot be opened or read.
+    #[error(transparent)]
+    File(#[from] StoreError),
 }
 
-/// Checks the file at `path`, reading as little of it as the format allows. Says how many bytes it has.
+/// Checks the file at `path`, reading as little of it as the format allows. Returns its size in bytes.
 pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
-    let io = |operation| {
-        move |error| FormatError::Io {
-            operation,
-            path: path.to_owned(),
-            error,
-        }
-    };
-    // Not waiting for a writer, should this be a pipe.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path.as_std_path(), flags, Mode::empty())
-        .map(File::from)
-        .map_err(|errno| io("open")(errno.into()))?;
-    let metadata = file.metadata().map_err(io("look at"))?;
-    if !metadata.is_file() {
-        return Err(FormatError::NotAFile {
-            path: path.to_owned(),
-        });
-    }
-    let bytes = metadata.len();
-    let mut source = Source::new(file, BLOCK).map_err(io("look at"))?;
+    let io = |operation| StoreError::io(operation, path);
+    let mut source = Source::new(open_followed(path)?, BLOCK).map_err(io("look at"))?;
     let judged = match format {
         Format::Wav => wav::check(&mut source),
         Format::Flac => flac::check(&mut source),
@@ -106,7 +78,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
         Format::Any => Ok(()),
     };
     match judged {
-        Ok(()) => Ok(bytes),
+        Ok(()) => Ok(source.len()),
         Err(Flaw::Other) => {
             let found = found(&mut source).map_err(io("read"))?;
             Err(FormatError::Other {
@@ -120,7 +92,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
             format,
             problem,
         }),
-        Err(Flaw::Read(error)) => Err(io("read")(error)),
+        Err(Flaw::Read(error)) => Err(io("read")(error).into()),
     }
 }
 

@@ -6,11 +6,12 @@ use std::{
 };
 
 use camino::Utf8Path;
-use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, fstat, statat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, CWD, fstat, statat};
 
+use super::{
+    error::StoreError,
+    regular::{open_followed, open_regular},
+};
 use crate::{
     host,
     task::{Content, Links, Print, Sight, Stat, Still, Uri},
@@ -85,24 +86,23 @@ enum NoFile {
     Unseen,
 }
 
-/// Opens a file to be looked at; a pipe is not waited for.
 fn open(path: &Utf8Path, links: Links) -> Result<File, NoFile> {
-    let follow = match links {
-        Links::Followed => OFlags::empty(),
-        Links::Refused => OFlags::NOFOLLOW,
+    let opened = match links {
+        Links::Followed => open_followed(path),
+        Links::Refused => open_regular(path),
     };
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | follow;
-    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
-        Ok(descriptor) => File::from(descriptor),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Err(NoFile::Absent),
-        Err(Errno::LOOP | Errno::NXIO) => return Err(NoFile::Another),
-        Err(_) => return Err(NoFile::Unseen),
-    };
-    match file.metadata() {
-        Ok(metadata) if metadata.is_file() => Ok(file),
-        Ok(_) => Err(NoFile::Another),
-        Err(_) => Err(NoFile::Unseen),
-    }
+    opened.map_err(|error| match error {
+        StoreError::Symlink(_) | StoreError::NotAFile(_) => NoFile::Another,
+        StoreError::Io { error, .. }
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            NoFile::Absent
+        }
+        _ => NoFile::Unseen,
+    })
 }
 
 fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {

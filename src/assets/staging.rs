@@ -24,9 +24,9 @@ use std::{
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use self::held::Held;
+use self::held::{Held, open_directory};
 use super::error::{StoreError, component};
 
 /// A live scratch directory, mode 0700; dropping it removes it.
@@ -172,10 +172,10 @@ impl Drop for Staging {
 fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
     // Given up first, so that whoever takes it there finds it free.
     let moved = |spare: &Utf8Path| {
-        let place = match open_place(spare) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                private_dir().create(spare).and_then(|()| open_place(spare))
-            }
+        let place = match open_directory(spare) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => private_dir()
+                .create(spare)
+                .and_then(|()| open_directory(spare)),
             place => place,
         };
         let rename = |place: File| {
@@ -189,7 +189,7 @@ fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
 /// Makes the spare directory the one at `dir`, if nothing is there and the spare one is as good as
 /// new.
 fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, StoreError> {
-    let Some(Ok(place)) = spare.map(open_place) else {
+    let Some(Ok(place)) = spare.map(open_directory) else {
         return Ok(None);
     };
     let ours = match Held::take_in(&place, SPARE) {
@@ -204,15 +204,6 @@ fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, 
         Ok(Some(held)) if held.is_pristine() => Ok(Some(held)),
         _ => remove_tree(dir).map(|()| None),
     }
-}
-
-/// Opens the place of the spare directory; not through a link.
-fn open_place(spare: &Utf8Path) -> io::Result<File> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(spare)
 }
 
 /// Makes the directory, in the place of one that a dead process left.

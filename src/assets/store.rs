@@ -15,13 +15,14 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags},
     io::Errno,
 };
 
 use super::{
     error::{StoreError, component},
     print::{stat_at, stat_of},
+    regular::open_regular,
     staging::Staging,
 };
 use crate::task::{Stat, Uri};
@@ -212,65 +213,6 @@ fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), 
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(plain))
         .map_err(StoreError::os("set the mode of", path))
-}
-
-/// Opens a file to be moved: a link is refused, and a pipe is not waited for.
-pub(crate) fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    regular(
-        rustix::fs::open(path.as_std_path(), flags, Mode::empty()),
-        path,
-    )
-}
-
-/// Opens a file that somebody else names. Opens it if, with all links on the way resolved, it lies below `place`; none if it lies
-/// elsewhere. So an error tells of files below `place` alone. The last name may be no link.
-pub(crate) fn open_within(place: &Utf8Path, path: &Utf8Path) -> Result<Option<File>, StoreError> {
-    let Ok(place) = place.canonicalize_utf8() else {
-        return Ok(None);
-    };
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(None);
-    };
-    let real = parent.canonicalize_utf8();
-    let real = real.as_deref().unwrap_or(parent).join(name);
-    let Ok(below) = real.strip_prefix(&place) else {
-        return Ok(None);
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(place.as_std_path(), flags, Mode::empty())
-        .map_err(StoreError::os("open", &place))?;
-    // What was resolved may have been exchanged since.
-    let opened = openat2(
-        &directory,
-        below.as_std_path(),
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-    );
-    match opened {
-        Err(Errno::XDEV) => Ok(None),
-        opened => regular(opened, path).map(Some),
-    }
-}
-
-/// What was opened so, if it is a regular file.
-fn regular(opened: rustix::io::Result<OwnedFd>, path: &Utf8Path) -> Result<File, StoreError> {
-    let file = match opened {
-        Ok(descriptor) => File::from(descriptor),
-        Err(Errno::LOOP) => {
-            return Err(StoreError::Symlink(path.to_owned()));
-        }
-        Err(Errno::NXIO) => {
-            return Err(StoreError::NotAFile(path.to_owned()));
-        }
-        Err(errno) => return Err(StoreError::os("open", path)(errno)),
-    };
-    let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
-    if !metadata.is_file() {
-        return Err(StoreError::NotAFile(path.to_owned()));
-    }
-    Ok(file)
 }
 
 /// Makes a directory and its parents; each new name is synced in the directory that holds it.

@@ -18,7 +18,7 @@ mod transfer;
 mod url_validator;
 mod web;
 
-use content::FORMATS;
+use content::formats;
 use downloader::{downloader, upload_registrar};
 use integrity_checker::integrity_checker;
 use metadata_extractor::metadata_extractor;
@@ -29,16 +29,17 @@ use super::tool::Tool;
 /// The tools of the server, in the order of the catalog (CAP-ACQ-001 …). The four downloaders are
 /// one implementation under the catalog's names and the specification's example (R-000-127).
 pub(super) fn tools() -> Vec<Tool> {
+    let formats: Vec<_> = formats().collect();
     vec![
         url_validator(),
         downloader(
             "platform_a_downloader",
             "Download from platform A",
-            &FORMATS,
+            &formats,
         ),
         downloader("platform_b_downloader", "Download from platform B", &[]),
         downloader("platform_c_downloader", "Download from platform C", &[]),
-        downloader("video_downloader", "Download a recording", &FORMATS),
+        downloader("video_downloader", "Download a recording", &formats),
         upload_registrar(),
         integrity_checker(),
         metadata_extractor(),

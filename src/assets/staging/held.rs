@@ -35,7 +35,7 @@ struct Beside {
 impl Held {
     /// Locks the directory; none if another holds it.
     pub(super) fn take(path: &Utf8Path) -> Result<Option<Self>, StoreError> {
-        let dir = open(path).map_err(StoreError::io("open", path))?;
+        let dir = open_directory(path).map_err(StoreError::io("open", path))?;
         Self::lock(path, dir)
     }
 
@@ -167,10 +167,10 @@ impl Held {
     }
 }
 
-fn open(path: &Utf8Path) -> io::Result<File> {
+/// Opens a directory. A link in its place is refused.
+pub(super) fn open_directory(path: &Utf8Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
-        // Not through a link that stands in its place.
         .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed())
         .open(path)
 }
@@ -188,7 +188,7 @@ mod tests {
         let keep = tempfile::tempdir().unwrap();
         let dir = Utf8Path::from_path(keep.path()).unwrap().join("dir");
         fs::create_dir(&dir).unwrap();
-        let take = || Held::beside(&dir, open(&dir).unwrap()).unwrap();
+        let take = || Held::beside(&dir, open_directory(&dir).unwrap()).unwrap();
         let held = take().unwrap();
         assert!(take().is_none());
         held.give_up().unwrap();

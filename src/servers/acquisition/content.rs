@@ -11,12 +11,13 @@ use crate::{
 /// Bytes from the start of a file that tell its format.
 pub(super) const HEAD: usize = 8192;
 
-/// The formats a caller may ask for: the endings that `infer` gives to content, which are also those of
-/// the files.
-pub(super) const FORMATS: [&str; 17] = [
-    "mp4", "mkv", "webm", "mov", "m4v", "avi", "flv", "wmv", "mpg", "mp3", "wav", "m4a", "flac",
-    "ogg", "opus", "aac", "aiff",
-];
+/// Media formats that `infer` recognises, but whose structure cannot be checked.
+const UNCHECKED: [&str; 6] = ["avi", "flv", "wmv", "mpg", "aac", "aiff"];
+
+/// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
+pub(super) fn formats() -> impl Iterator<Item = &'static str> {
+    Format::media_endings().chain(UNCHECKED)
+}
 
 /// Other endings of media files.
 const MEDIA_ENDINGS: [&str; 14] = [
@@ -61,10 +62,7 @@ impl Content {
     /// `head` are the file's first bytes; only a text is looked at in full.
     pub(super) fn of(head: &[u8], path: &Utf8Path) -> Self {
         let format = match infer::get(head).map(|kind| kind.extension()) {
-            Some("m4v" | "m4a") => Format::Mp4,
-            Some("opus") => Format::Ogg,
-            Some("docx" | "epub" | "odp" | "ods" | "odt" | "pptx" | "xlsx") => Format::Zip,
-            Some(ending) => match Format::named(ending) {
+            Some(ending) => match Format::of_ending(ending) {
                 Some(format) => format,
                 None => return Self::Named(ending),
             },
@@ -100,7 +98,7 @@ fn text_format(head: &[u8], path: &Utf8Path) -> Format {
     }
 }
 
-/// Whether content that begins with `head` has one of the [`FORMATS`]; if not, what it is instead.
+/// Whether content that begins with `head` has one of the [`formats`]; if not, what it is instead.
 pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
     let found = infer::get(head);
     let ending = found.map(|kind| kind.extension());
@@ -137,8 +135,8 @@ pub(super) fn is_media_type(content_type: &str, file_name: Option<&str>) -> bool
     if OPAQUE_TYPES.contains(&essence.as_str()) {
         let ending = file_name.and_then(|name| name.rsplit_once('.'));
         let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-        let mut known = FORMATS.iter().chain(&MEDIA_ENDINGS);
-        return ending.is_some_and(|ending| known.any(|each| *each == ending));
+        let mut known = formats().chain(MEDIA_ENDINGS);
+        return ending.is_some_and(|ending| known.any(|each| each == ending));
     }
     essence.starts_with("video/")
         || essence.starts_with("audio/")

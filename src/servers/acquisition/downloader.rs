@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    content::{FORMATS, sniffed_type},
+    content::{formats, sniffed_type},
     partial::{Finished, Part},
     source::Source,
     transfer::{MAX_BYTES, Transfer, Transferred},
@@ -38,7 +38,7 @@ pub(super) struct Order {
     pub(super) source: Source,
     /// Absolute; `None`: a new file in the temporary folder.
     pub(super) target: Option<PathBuf>,
-    /// One of the [`FORMATS`].
+    /// One of the [`formats`].
     pub(super) format: Option<&'static str>,
     pub(super) max_bytes: u64,
 }
@@ -119,7 +119,7 @@ impl Order {
             .map_err(|error| ToolError::argument("url", error.to_string()))?;
         let target = arguments.output_path.as_deref().map(target).transpose()?;
         let known = |name: &String| {
-            let known = FORMATS.into_iter().find(|format| format == name);
+            let known = formats().find(|format| format == name);
             known.ok_or_else(|| {
                 ToolError::argument("format", format!("`{name}` is no format known here"))
             })

@@ -146,8 +146,6 @@ fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
             "it is corrupt or incomplete {}: {problem}",
             format.name()
         ))),
-        Err(error @ (FormatError::NotAFile { .. } | FormatError::Io { .. })) => {
-            Err(ToolError::Failed(error.to_string()))
-        }
+        Err(FormatError::File(error)) => Err(ToolError::Failed(error.to_string())),
     }
 }
