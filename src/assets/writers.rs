@@ -33,14 +33,9 @@ fn children(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let lists = threads.into_iter().flatten().flatten();
     let lists = lists.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let mut children = Vec::new();
-    for list in lists {
-        children.extend(
-            list.split_ascii_whitespace()
-                .filter_map(|pid| pid.parse::<i32>().ok()),
-        );
-    }
-    children
+    let all: Vec<String> = lists.collect();
+    let pids = all.iter().flat_map(|list| list.split_ascii_whitespace());
+    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 fn writes(pid: i32, file: &Metadata) -> bool {

@@ -142,24 +142,6 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The bytes of a small file; `most` bounds what is read.
-pub(super) fn read_small(
-    argument: &'static str,
-    path: &Path,
-    most: u64,
-) -> Result<Vec<u8>, ToolError> {
-    let file = open_regular(argument, path)?;
-    let mut bytes = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(ToolError::io("read", path))?;
-    if bytes.len() as u64 > most {
-        let problem = format!("{} has more than {most} bytes", path.display());
-        return Err(ToolError::argument(argument, problem));
-    }
-    Ok(bytes)
-}
-
 /// The first bytes of a file, at most `most`.
 pub(super) fn head(file: &mut File, most: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();

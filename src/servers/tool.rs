@@ -78,12 +78,12 @@ pub(super) fn object(required: &[&str], properties: Value) -> Value {
 }
 
 fn closed(required: Value, properties: Value) -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("required".to_owned(), required);
-    schema.insert("additionalProperties".to_owned(), false.into());
-    schema.insert("properties".to_owned(), properties);
-    Value::Object(schema)
+    Value::from_iter([
+        ("type", "object".into()),
+        ("required", required),
+        ("additionalProperties", false.into()),
+        ("properties", properties),
+    ])
 }
 
 /// The schema of a text that is not empty.

@@ -43,18 +43,6 @@ CREATE TABLE context (
 CREATE INDEX context_expires ON context (expires);
 ";
 
-/// What a database file holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Nothing yet.
-    Empty,
-    Current,
-    /// Tables of a later version than this program knows.
-    Newer(i64),
-    /// Tables of another program.
-    Foreign,
-}
-
 /// An open database of this version's schema.
 #[derive(Debug)]
 pub(super) struct Database {
@@ -119,32 +107,33 @@ impl Database {
         done.map_err(failed)
     }
 
-    /// Refuses what is not ours before anything is written, then brings the schema up to date.
+    /// Creates the tables of an empty database. A database of another program or of a later version is refused and
+    /// not changed.
     fn prepare(&mut self) -> Result<(), ToolError> {
         let failed = |operation| sqlite(operation, &self.path);
         self.connection
             .busy_timeout(PATIENCE)
             .map_err(failed("open"))?;
-        match state(&self.connection).map_err(failed("read"))? {
-            State::Current => {}
-            State::Newer(found) => {
-                return Err(ToolError::Failed(format!(
-                    "the database {} is of version {found}, and this oneact knows versions up to {VERSION}; update \
-                     oneact, or name another file by {DATABASE}",
-                    self.path.display()
-                )));
-            }
-            State::Foreign => {
-                return Err(ToolError::Failed(format!(
-                    "{} is a database of another program; name another file by {DATABASE}",
-                    self.path.display()
-                )));
-            }
-            State::Empty => {
+        let marks = marks(&self.connection).map_err(failed("read"))?;
+        let path = self.path.display();
+        match marks {
+            (APPLICATION, VERSION, _) => {}
+            (0, 0, 0) => {
                 self.connection
                     .pragma_update(None, "journal_mode", "wal")
                     .map_err(failed("set up"))?;
                 self.within("set up", TransactionBehavior::Immediate, create_tables)?;
+            }
+            (APPLICATION, found, _) if found > VERSION => {
+                return Err(ToolError::Failed(format!(
+                    "the database {path} is of version {found}, and this oneact knows versions up to {VERSION}; update \
+                     oneact, or name another file by {DATABASE}"
+                )));
+            }
+            _ => {
+                return Err(ToolError::Failed(format!(
+                    "{path} is a database of another program; name another file by {DATABASE}"
+                )));
             }
         }
         // With the log, a power cut loses nothing that was committed.
@@ -179,18 +168,12 @@ fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Looks, and writes nothing.
-fn state(connection: &Connection) -> rusqlite::Result<State> {
-    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let tables: i64 =
+/// The `application_id`, the `user_version` and the number of tables and indexes. Nothing is written.
+fn marks(connection: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    let tables =
         connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    let (application, version) = (number("application_id")?, number("user_version")?);
-    Ok(match (application, version) {
-        (0, 0) if tables == 0 => State::Empty,
-        (APPLICATION, VERSION) => State::Current,
-        (APPLICATION, newer) if newer > VERSION => State::Newer(newer),
-        _ => State::Foreign,
-    })
+    Ok((number("application_id")?, number("user_version")?, tables))
 }
 
 /// Makes the tables of an empty database.

@@ -45,7 +45,7 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
 /// Where the content of the last clusters lies. A cluster of no size lasts until the next element of the
 /// segment: those have ids of four bytes, and those in a cluster have shorter ones.
 fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Range<u64>>, Flaw> {
-    let mut last = VecDeque::new();
+    let mut last: VecDeque<Range<u64>> = VecDeque::new();
     let end = segment.end;
     let mut at = segment.start;
     while at < end {
@@ -54,7 +54,7 @@ fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Ra
         if element.id >= 1 << 24
             && let Some(open) = last.back_mut()
         {
-            close(open, at);
+            open.end = open.end.min(at);
         }
         if element.id == CLUSTER {
             last.push_back(element.body..element.end.unwrap_or(end));
@@ -72,11 +72,6 @@ fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Ra
         };
     }
     Ok(last)
-}
-
-/// Ends a cluster where the next element of the segment begins.
-fn close(cluster: &mut Range<u64>, at: u64) {
-    cluster.end = cluster.end.min(at);
 }
 
 /// The padding of one block group in nanoseconds, if it is of track `id`.
