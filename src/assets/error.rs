@@ -1,4 +1,4 @@
-//! What can go wrong where bytes live, with the path and the operation; and the rule for names.
+//! The errors of the store and of scratch directories, and the rule for names in paths.
 
 use std::io;
 
@@ -6,13 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::task::UriError;
 
-/// Why the store or the staging directory could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    /// `[storage] uri` is no URI.
     #[error("[storage] uri cannot be read: {0}")]
     BadUri(UriError),
-    /// `[storage] uri` is of a kind this build has no store for.
     #[error(
         "store `{0}`: this build stores local files only; set [storage] uri to a file:// URI or a path"
     )]
@@ -24,22 +21,21 @@ pub(crate) enum StoreError {
         name: String,
         why: &'static str,
     },
-    /// A symbolic link where a file or directory of ours must be.
+    /// A symbolic link in the place of a file or directory of oneact.
     #[error("`{0}` is a symbolic link; links are not followed here, put the file itself there")]
     Symlink(Utf8PathBuf),
-    /// Another file stands where the checked one stood.
+    /// The file was replaced after it was checked.
     #[error("what was to become `{0}` was exchanged after it was checked; nothing was stored")]
     Changed(Utf8PathBuf),
-    /// A directory, device, pipe or socket where a file must be.
     #[error("`{0}` is not a regular file")]
     NotAFile(Utf8PathBuf),
-    /// Another live process works under the same operation id.
+    /// Another running process holds the lock of the directory.
     #[error("`{0}` is in use by another running process; wait for it to end")]
     Busy(Utf8PathBuf),
-    /// The text to be written is not base64 (RFC 4648 §4, padded).
+    /// The text is not base64 (RFC 4648 §4, padded).
     #[error("the bytes for `{path}` are not valid base64: {problem}")]
     NotBase64 { path: Utf8PathBuf, problem: String },
-    /// The source of the bytes failed, not the place they go to.
+    /// The source of the bytes failed, not their destination.
     #[error("cannot read the bytes for `{path}`: {error}")]
     Source { path: Utf8PathBuf, error: io::Error },
     /// An error of the operating system.
@@ -75,7 +71,7 @@ impl StoreError {
         }
     }
 
-    /// The same for the errors of system calls made directly.
+    /// The same for errors of `rustix`.
     pub(super) fn os(
         operation: &'static str,
         path: &Utf8Path,
@@ -85,10 +81,10 @@ impl StoreError {
     }
 }
 
-/// A name's longest form in bytes; file systems take 255, and we add suffixes of our own.
+/// The longest name in bytes. File systems allow 255, and oneact adds suffixes.
 const LONGEST: usize = 200;
 
-/// Checks that a name from outside can be one component of a path; it is never altered.
+/// Checks that a name from outside can be one component of a path, and returns it unchanged.
 pub(super) fn component<'a>(what: &'static str, name: &'a str) -> Result<&'a str, StoreError> {
     let why = match name {
         "" => "it is empty",

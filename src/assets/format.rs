@@ -1,8 +1,7 @@
-//! Whether a file is what it should be (R-000-83): judged by its structure, never by its name.
+//! Checks the content of a file against a format (R-000-83), by its structure and not by its name.
 //!
-//! Each check walks the file's own skeleton with bounded memory and seeks over payloads, so that a
-//! file cut short, zeroed or of another kind is found without decoding it. A file that passes has
-//! a sound skeleton; whether its payload can be decoded is for the tool that does so.
+//! Each check reads the structure of the file with bounded memory and skips the payload. It finds a file that is
+//! incomplete, zeroed or of another format. It does not find out whether the payload can be decoded.
 
 mod bmff;
 mod ebml;
@@ -31,20 +30,19 @@ use crate::task::Format;
 
 const BLOCK: usize = 64 * 1024;
 
-/// As much as the detection by first bytes looks at.
+/// The number of first bytes by which another format is recognised.
 const HEAD: u64 = 8192;
 
-/// Why a file is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// Something else altogether.
+    /// The file has another format.
     #[error("`{path}`: expected {expected}, found {found}")]
     Other {
         path: Utf8PathBuf,
         expected: Format,
         found: String,
     },
-    /// The right kind of file, cut short or otherwise broken.
+    /// The file has the right format, but it is incomplete or damaged.
     #[error("`{path}` is corrupt or incomplete {format}: {problem}")]
     Broken {
         path: Utf8PathBuf,
@@ -96,7 +94,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
     }
 }
 
-/// What a file is that is not what it should be, by its first bytes: an article and a media type where it has one.
+/// Describes the content of a file by its first bytes, if possible with the media type.
 fn found(source: &mut Source) -> io::Result<String> {
     let reader = source.rest();
     reader.rewind()?;
@@ -128,7 +126,7 @@ fn name_of(head: &[u8]) -> String {
     }
 }
 
-/// Whether a file that begins so is a text. The head may end inside a character.
+/// Whether a file that begins with these bytes is text. The head may end inside a character.
 pub(crate) fn is_text(head: &[u8]) -> bool {
     let whole =
         std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);

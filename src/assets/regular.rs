@@ -22,8 +22,8 @@ pub(super) fn open_followed(path: &Utf8Path) -> Result<File, StoreError> {
 }
 
 /// Opens a regular file that another program names, if the file lies below `place` after all links in the
-/// directories of its path are resolved. Returns `None` if it lies elsewhere, so that errors say nothing about files
-/// outside `place`. The last component must not be a link.
+/// directories of its path are resolved. Returns `None` if it lies elsewhere, so that errors say nothing about
+/// files outside `place`. The last component must not be a link.
 pub(crate) fn open_within(place: &Utf8Path, path: &Utf8Path) -> Result<Option<File>, StoreError> {
     let Ok(place) = place.canonicalize_utf8() else {
         return Ok(None);
