@@ -1,4 +1,4 @@
-//! JSON that is handed over, by value or as a file, and what it comes to in the index.
+//! JSON values, given directly or as a file, and their representation in the index.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ pub(super) fn by_value_or_file(argument: &'static str, given: &Value) -> Result<
         .map_err(|error| ToolError::Corrupt(format!("{} is not JSON: {error}", path.display())))
 }
 
-/// As [`by_value_or_file`], but a string names a file only if it is a `file:` URI or begins with `/`, `./` or `../`.
-/// The value of a file that is not JSON is its text.
+/// As [`by_value_or_file`], but a string names a file only if it is a `file:` URI or begins with `/`, `./` or
+/// `../`. The value of a file that is not JSON is its text.
 pub(super) fn by_value_or_explicit_file(
     argument: &'static str,
     given: &Value,
@@ -54,8 +54,7 @@ fn read(argument: &'static str, reference: &str) -> Result<(PathBuf, Vec<u8>), T
     Ok((path, bytes))
 }
 
-/// The document's own name: the same content with the same metadata has the same, in whatever
-/// order the keys stand.
+/// The id of a document: a hash of its content and metadata, whatever the order of the keys.
 pub(super) fn id(content: &Value, metadata: &Value) -> String {
     let canonical = Value::Array(vec![sorted(content), sorted(metadata)]).to_string();
     let mut id = hexadecimal(&Sha256::digest(canonical));
@@ -63,7 +62,7 @@ pub(super) fn id(content: &Value, metadata: &Value) -> String {
     format!("idx_{id}")
 }
 
-/// Every string of a document, keys aside, in order.
+/// Every string of a document in order, without keys.
 pub(super) fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
