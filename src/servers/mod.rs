@@ -1,6 +1,5 @@
-//! Tool servers inside the binary (`oneact serve NAME`): no logic beyond their tools.
-//!
-//! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
+//! The tool servers inside the binary (`oneact serve NAME`). A server is a name, a description and its tools.
+//! `stdio` contains the protocol.
 
 mod acquisition;
 mod data_management;
@@ -15,7 +14,6 @@ use crate::host::Clock;
 pub(crate) use stdio::ServeError;
 use tool::Tool;
 
-/// A built-in server.
 struct Builtin {
     name: &'static str,
     about: &'static str,
@@ -40,12 +38,12 @@ const BUILTIN: &[Builtin] = &[
     },
 ];
 
-/// Each built-in server: its name, and one line about it.
+/// The name and the description of each built-in server.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.iter().map(|each| (each.name, each.about))
 }
 
-/// Serves the built-in server `name` on stdin and stdout until stdin ends, by `clock`. Blocks.
+/// Serves the built-in server `name` on stdin and stdout until stdin ends. Blocks.
 pub(crate) fn serve(name: &str, clock: Clock) -> Result<(), ServeError> {
     let Some(server) = BUILTIN.iter().find(|each| each.name == name) else {
         let known: Vec<_> = names().map(|(name, _)| name).collect();

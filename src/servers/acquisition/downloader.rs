@@ -1,5 +1,5 @@
-//! New files out of URLs and uploads, whole or not at all: the downloaders, one implementation under
-//! several names (R-000-127), and `upload_registrar` (CAP-ACQ-005).
+//! The downloaders, which are one implementation under several names (R-000-127), and `upload_registrar`
+//! (CAP-ACQ-005).
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    content::{FORMATS, sniffed_type},
+    content::{formats, sniffed_type},
     partial::{Finished, Part},
     source::Source,
     transfer::{MAX_BYTES, Transfer, Transferred},
@@ -32,18 +32,17 @@ pub(super) struct Arguments {
     format: Option<String>,
 }
 
-/// What to download, parsed.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) source: Source,
-    /// Absolute; `None`: a new file in the temporary folder.
+    /// An absolute path. `None` stands for a new file in the temporary directory.
     pub(super) target: Option<PathBuf>,
-    /// One of the [`FORMATS`].
+    /// One of the [`formats`].
     pub(super) format: Option<&'static str>,
     pub(super) max_bytes: u64,
 }
 
-/// A downloader under one of its names. It takes `format` if there are formats to choose from.
+/// Makes a downloader. It has the parameter `format` if `formats` is not empty.
 pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&str]) -> Tool {
     let mut properties = json!({
         "url": tool::text("http, https or file URL, or an absolute path"),
@@ -78,7 +77,7 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
     }
 }
 
-/// `upload_registrar`: a file somebody uploaded becomes a new file of the store.
+/// Makes the tool that copies an uploaded file to a new file.
 pub(super) fn upload_registrar() -> Tool {
     Tool {
         name: "upload_registrar",
@@ -119,7 +118,7 @@ impl Order {
             .map_err(|error| ToolError::argument("url", error.to_string()))?;
         let target = arguments.output_path.as_deref().map(target).transpose()?;
         let known = |name: &String| {
-            let known = FORMATS.into_iter().find(|format| format == name);
+            let known = formats().find(|format| format == name);
             known.ok_or_else(|| {
                 ToolError::argument("format", format!("`{name}` is no format known here"))
             })
@@ -133,10 +132,10 @@ impl Order {
     }
 }
 
-/// The absolute path of a file to be written, from an `output_path`.
+/// The absolute path that an `output_path` names.
 fn target(text: &str) -> Result<PathBuf, ToolError> {
     let path = absolute("output_path", &local_path("output_path", text)?)?;
-    // A path that ends with `/` or `..` names a folder.
+    // A path that ends with `/` or `..` names a directory.
     if text.ends_with('/') || path.file_name().is_none() {
         let problem = format!("{} names no file", path.display());
         return Err(ToolError::argument("output_path", problem));
@@ -145,7 +144,6 @@ fn target(text: &str) -> Result<PathBuf, ToolError> {
     Ok(path)
 }
 
-/// Downloads, and answers with the tool's structured content.
 pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
     let (file, transferred) = fill(order, run, |transfer| match &order.source {
         Source::Web(url) => web.until_cancelled(run, || transfer.fetch(url, web)),
@@ -190,7 +188,7 @@ fn register(upload: &Upload, run: &Run<'_>) -> Result<Value, ToolError> {
     }))
 }
 
-/// Fills the ordered file by `transfer`; a failure leaves what a later call can continue.
+/// Fills the file by `transfer`. After a failure, a later call may resume the download.
 fn fill(
     order: &Order,
     run: &Run<'_>,
@@ -205,7 +203,7 @@ fn fill(
         Ok(transferred) => Ok((part.publish()?, transferred)),
         Err(error) => {
             if order.target.is_none() {
-                // No later call knows its name.
+                // No later call can know the name of the file.
                 part.condemn();
             }
             part.abandon();
@@ -214,13 +212,13 @@ fn fill(
     }
 }
 
-/// The type that the first bytes tell.
+/// The media type of the first bytes.
 fn content_type(file: &Finished) -> String {
     let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
     sniffed.to_owned()
 }
 
-/// A target in the temporary folder whose part nobody else has.
+/// Reserves a new name in the temporary directory.
 fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
     let folder = temporary_directory();
     let ending = match order.format {
@@ -240,7 +238,7 @@ fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
     made.map_err(ToolError::io("create a file in", &folder))
 }
 
-/// A file name's ending with its dot, if it is a plain short one.
+/// The ending of a file name with its dot, if it consists of at most 8 letters and digits.
 fn ending(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     let plain =

@@ -1,4 +1,4 @@
-//! `integrity_checker` (CAP-ACQ-006): is this file whole, and what it should be?
+//! The tool `integrity_checker` (CAP-ACQ-006): checks whether a file is complete and has the expected content.
 
 use std::path::Path;
 
@@ -18,7 +18,6 @@ use crate::{
 
 const ARGUMENT: &str = "file_uri";
 
-/// The file, and what it should be; all of that may be unsaid.
 #[derive(Deserialize)]
 struct Arguments {
     file_uri: String,
@@ -135,7 +134,7 @@ fn problems(
     Ok(problems)
 }
 
-/// What is wrong with the structure, if anything is.
+/// The problem of the structure, if there is one.
 fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
     match check(path, format) {
         Ok(_) => Ok(None),
@@ -146,8 +145,6 @@ fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
             "it is corrupt or incomplete {}: {problem}",
             format.name()
         ))),
-        Err(error @ (FormatError::NotAFile { .. } | FormatError::Io { .. })) => {
-            Err(ToolError::Failed(error.to_string()))
-        }
+        Err(FormatError::File(error)) => Err(ToolError::Failed(error.to_string())),
     }
 }

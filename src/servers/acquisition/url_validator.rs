@@ -1,4 +1,4 @@
-//! `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): does this URL lead to a recording?
+//! The tool `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): checks whether a URL leads to a recording.
 
 use std::path::Path;
 
@@ -61,18 +61,17 @@ pub(super) fn url_validator() -> Tool {
     }
 }
 
-/// What was found out about a URL; the four keys of the answer but for the platform.
+/// The result of the check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No usable URL.
+    /// The text is not a usable URL.
     Invalid(String),
-    /// A good URL that leads to no recording, or not for us.
+    /// The URL does not lead to a recording that can be read.
     Unavailable(String),
     Available,
 }
 
 impl Verdict {
-    /// The tool's structured content.
     pub(super) fn into_content(self, platform: &str) -> Value {
         let (valid, available, restrictions) = match self {
             Self::Invalid(why) => (false, false, Some(why)),
@@ -85,14 +84,14 @@ impl Verdict {
     }
 }
 
-/// Looks at the URL; fails only if its server cannot be reached or may not be.
+/// Checks the URL. Fails only if the server cannot be reached or must not be contacted.
 pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, ToolError> {
     match Source::parse(text) {
         Err(error) => Ok(Verdict::Invalid(error.to_string())),
         Ok(Source::Local(path)) => Ok(look(&path)),
         Ok(Source::Web(url)) => web.until_cancelled(run, || {
             let mut answer = web.ask(&url, &Ask::Head)?;
-            // Presigned URLs are often good for GET alone, and some servers know no HEAD.
+            // Presigned URLs are often valid for GET only, and some servers do not support HEAD.
             if matches!(answer.status().as_u16(), 403 | 405 | 501) {
                 answer = web.ask(&url, &Ask::FirstByte)?;
             }
@@ -139,7 +138,7 @@ fn look(path: &Path) -> Verdict {
     }
 }
 
-/// The `filename` of a `Content-Disposition` (RFC 6266), good enough to see its ending.
+/// The `filename` of a `Content-Disposition` (RFC 6266). Only its ending is used, so escapes are not decoded.
 fn attachment_name(text: &str) -> Option<&str> {
     let (_, value) = text.split_once("filename=")?;
     match value.strip_prefix('"') {

@@ -1,4 +1,4 @@
-//! JSON values under keys, each until it expires: `context_cacher` (CAP-DAT-003) and `context_reader`.
+//! The tools `context_cacher` (CAP-DAT-003) and `context_reader`: JSON values under keys, which expire.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::{Place, database::Database, document};
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Seconds a value is kept where nothing is said, and at most: an hour, 30 days.
+/// How long a value is kept, in seconds: an hour by default, at most 30 days.
 const DEFAULT_TTL: i64 = 3600;
 const MAX_TTL: i64 = 30 * 24 * 3600;
 
-/// The largest value that is kept, as JSON: 16 MiB.
+/// The largest value, as JSON: 16 MiB.
 const MOST_BYTES: usize = 16 << 20;
 
 #[derive(Deserialize)]
@@ -25,7 +25,6 @@ struct Cached {
     ttl: Option<Value>,
 }
 
-/// `context_cacher`: keeps a value.
 pub(super) fn context_cacher(place: Place) -> Tool {
     Tool {
         name: "context_cacher",
@@ -58,7 +57,6 @@ pub(super) fn context_cacher(place: Place) -> Tool {
     }
 }
 
-/// `context_reader`: gives back a value.
 pub(super) fn context_reader(place: Place) -> Tool {
     Tool {
         name: "context_reader",
@@ -104,7 +102,7 @@ fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, Tool
     }))
 }
 
-/// When a value that is cached now expires, in whole seconds.
+/// The time at which a value that is stored now expires, in whole seconds.
 fn expiry(now: Timestamp, ttl: Option<&Value>) -> Result<Timestamp, ToolError> {
     let seconds = match ttl {
         None => DEFAULT_TTL,

@@ -1,5 +1,5 @@
-//! `file_storer` (CAP-DAT-002): a file, or bytes, to a path below the working directory, reached one folder at a
-//! time: never upwards, never through a symbolic link, never among oneact's own files.
+//! The tool `file_storer` (CAP-DAT-002): stores a file or bytes at a path below the working directory. The
+//! directories are opened one by one, so that no `..`, symbolic link or file of oneact can be used.
 
 use std::{
     fs::{File, Permissions},
@@ -74,7 +74,7 @@ fn answer(place: &Place, arguments: &Arguments, run: &Run<'_>) -> Result<Value, 
     }))
 }
 
-/// What to store, opened, and what it is called in errors.
+/// Opens the data. Returns also its name for errors.
 fn open(given: &str) -> Result<(Box<dyn Read>, PathBuf), ToolError> {
     let scheme = given.get(..5).unwrap_or_default();
     if scheme.eq_ignore_ascii_case("data:") {
@@ -86,7 +86,7 @@ fn open(given: &str) -> Result<(Box<dyn Read>, PathBuf), ToolError> {
 
 /// The bytes of a base64 `data:` URI (RFC 2397).
 fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
-    // The URI itself may be megabytes long: it is not shown.
+    // The URI can be megabytes long, so it is not shown.
     let refused =
         |problem: &str| ToolError::argument("file_data", format!("the data: URI {problem}"));
     let (kind, payload) = uri.split_once(',').ok_or_else(|| refused("has no comma"))?;
@@ -99,7 +99,8 @@ fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
         .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
-/// Writes the data beside its place, syncs it, and gives it its name unless that is taken. Nothing is left of a failure.
+/// Writes the data to a temporary file in the directory, syncs it, and renames it unless the name exists. A
+/// failure leaves no file.
 fn store(
     (mut reader, path): (Box<dyn Read>, PathBuf),
     folder: &Folder,
@@ -111,7 +112,7 @@ fn store(
     }
     let target = folder.path();
     let failed = |operation| ToolError::io(operation, &target);
-    // The folder by its descriptor: what has its name may be another one by now.
+    // The directory is used by its descriptor, because its name may belong to another directory by now.
     let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.folder.as_raw_fd()));
     let mut draft = tempfile::Builder::new()
         .prefix(".oneact-")
@@ -125,7 +126,7 @@ fn store(
     draft.as_file().sync_all().map_err(failed("sync"))?;
     match draft.persist_noclobber(beside.join(&folder.target.name)) {
         Ok(_) => {
-            // The file is in its place; a folder that cannot be synced does not change that.
+            // The file is stored even if the directory cannot be synced.
             let _ = rustix::fs::fsync(&folder.folder);
             Ok((measured, Placed::New))
         }
@@ -136,7 +137,7 @@ fn store(
     }
 }
 
-/// Fails unless the file that is there is the same.
+/// Fails if the existing file has other content.
 fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(), ToolError> {
     let path = folder.path();
     let same = match folder.existing()? {
@@ -153,14 +154,14 @@ fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(
     Err(ToolError::argument("target_path", problem))
 }
 
-/// A path that may be stored at: relative, and of plain names only.
+/// A relative path that consists of plain names.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     folders: Vec<String>,
     name: String,
 }
 
-/// The folder of a target, opened.
+/// The open directory of a target.
 #[derive(Debug)]
 struct Folder {
     folder: OwnedFd,
@@ -196,7 +197,7 @@ impl Target {
         Ok(Self { folders, name })
     }
 
-    /// Opens the target's folder below `directory`, making the folders that are not there.
+    /// Opens the target's directory below `directory`. Missing directories are made.
     fn open(self, directory: &Path) -> Result<Folder, ToolError> {
         const FOLDER: OFlags = OFlags::DIRECTORY
             .union(OFlags::RDONLY)
@@ -227,17 +228,17 @@ impl Target {
         })
     }
 
-    /// From the working directory.
+    /// The path relative to the working directory.
     fn path(&self) -> PathBuf {
         self.folders.iter().chain([&self.name]).collect()
     }
 }
 
-/// What became of the attempt to give a file its name.
+/// The result of the attempt to store a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Placed {
     New,
-    /// The name was taken; nothing was changed.
+    /// The name exists. Nothing was changed.
     Taken,
 }
 
@@ -246,7 +247,7 @@ impl Folder {
         self.target.path()
     }
 
-    /// What is there under the target's name already, if it is a regular file.
+    /// Opens the existing file with the target's name, if there is one. It must be a regular file.
     fn existing(&self) -> Result<Option<File>, ToolError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = self.path();

@@ -1,8 +1,7 @@
-//! The tool `audio_extractor`: the audio of a media file as WAV or FLAC, as ffmpeg would extract it
-//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`): sample for sample within rounding at the source's
-//! rate, within 60 dB and a millisecond at another.
-//!
-//! It streams: memory does not grow with the file.
+//! The tool `audio_extractor` (CAP-PRE-002): writes the audio of a media file as WAV or FLAC, as ffmpeg does
+//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`). The samples agree within rounding at the rate of the
+//! source, and within 60 dB and a millisecond at another rate. The memory does not depend on the length of the
+//! file.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +18,8 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
-/// Samples per channel converted at once: of a long packet at a low rate, each becomes hundreds.
+/// Samples per channel that are converted at once. At a low rate, resampling can multiply their number by
+/// hundreds.
 const PIECE: usize = 8192;
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,6 @@
-//! One new video file out of another: the tools `format_converter` (CAP-PRE-001), which puts a video into
-//! another container, with another codec where one is asked for or the container cannot hold the one there is,
-//! and `resolution_normalizer` (CAP-PRE-005), which scales it, with square pixels, upright, as MP4 (H.264).
+//! The tools that make one video file: `format_converter` (CAP-PRE-001) changes the container and, if necessary or
+//! requested, the codec. `resolution_normalizer` (CAP-PRE-005) scales a video to MP4 (H.264), upright and with
+//! square pixels.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Sides of a picture, in pixels: both even.
+/// The limits of width and height, in pixels.
 const LEAST: u32 = 100;
 const MOST: u32 = 8192;
 
@@ -109,7 +109,7 @@ fn scale(order: &Scaling, run: &Run<'_>) -> Result<Value, ToolError> {
     make(&input, Container::Mp4, &picture, &place, run)
 }
 
-/// Makes the file, looks into it, and moves it to its place. Answers with what it is.
+/// Makes the file, examines it, and moves it to its place.
 fn make(
     input: &Input<'_>,
     container: Container,
@@ -154,12 +154,11 @@ fn output_schema() -> Value {
     }))
 }
 
-/// What a picture is scaled to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolution {
-    /// `720p`: this height, and the width that keeps the picture's shape.
+    /// `720p`: this height. The width keeps the aspect ratio.
     Height(u32),
-    /// `1280x720`: exactly this, with black bars where the picture has another shape.
+    /// `1280x720`: exactly this size, with black bars if the aspect ratio differs.
     Box { width: u32, height: u32 },
 }
 
@@ -189,7 +188,7 @@ impl Resolution {
         })
     }
 
-    /// FFmpeg's filters. `dar` is the shape of the picture as it is meant to be seen.
+    /// The filters of FFmpeg. `dar` is the display aspect ratio.
     fn filter(self) -> String {
         match self {
             Self::Height(height) => {

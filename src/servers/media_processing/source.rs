@@ -1,8 +1,7 @@
-//! A media file's audio track as a stream of blocks, one packet at a time.
+//! Reads the audio track of a media file as a stream of blocks, one packet at a time.
 //!
-//! What comes out is what ffmpeg would hear: the samples inside the track's edits, without encoder
-//! priming and padding where the container tells of them. A file that ends before its audio does is
-//! an error, never a shorter answer.
+//! The result agrees with ffmpeg: it contains the samples inside the track's edits, without the encoder's priming
+//! and padding if the container states them. A file that ends before its audio is an error.
 
 use std::{
     fs::File,
@@ -31,46 +30,46 @@ use crate::servers::{
     tool::{Run, ToolError},
 };
 
-/// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
+/// The number of samples by which a track may be shorter than its container states: priming, padding, a last
+/// packet.
 const SLACK: u64 = 4096;
 
-/// Limits on the claims of a header: a few bytes must not decide how much memory or time is spent on a file.
+/// Limits on the values of a header, so that a few bytes cannot cause much work or memory.
 /// Samples per second: from below telephony to twice the fastest converters.
 const RATES: RangeInclusive<u32> = 1_000..=768_000;
 const MOST_CHANNELS: usize = 64;
-/// Samples per channel in one packet. FLAC's longest have 65 535.
+/// Samples per channel in one packet. The longest packets of FLAC have 65 535.
 const LONGEST_PACKET: u64 = 1 << 20;
-/// Nanoseconds at a track's end that are not meant to be heard: less than a packet, in truth.
+/// The longest padding at the end of a track in nanoseconds. Real padding is shorter than a packet.
 const MOST_PADDING: u64 = 10_000_000_000;
 
-/// The audio of one file: its track on the way from the file to blocks.
+/// The audio track of one file.
 pub(super) struct Source {
     reader: Box<dyn FormatReader>,
     track: u32,
     decoder: Decoder,
     window: Window,
     about: About,
-    /// Samples per channel the container promises, before anything is cut off.
+    /// The samples per channel that the container states, with priming and padding.
     promised: Option<u64>,
-    /// Whether the container does not say where it ends. All its elements were found whole.
+    /// Whether the container does not state its length. All its elements are complete.
     is_open: bool,
     decoded: u64,
-    /// Of the first block that is heard, and of the last one that was decoded.
+    /// The signals of the first block that is played, and of the last block that was decoded.
     first: Option<Signal>,
     last: Option<Signal>,
 }
 
-/// Facts about a source that the answer shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct About {
     pub(super) container: &'static str,
     pub(super) codec: &'static str,
-    /// The length the container gives, in seconds.
+    /// The duration in seconds that the container states.
     pub(super) duration: Option<f64>,
 }
 
 impl Source {
-    /// Opens the file's default audio track and decodes up to its first sound.
+    /// Opens the default audio track and decodes it up to the first block that is played.
     pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<(Self, Signal, Block), ToolError> {
         let mut source = unbroken(|| Self::of(path))?;
         let first = source.next(run)?;
@@ -100,7 +99,7 @@ impl Source {
             codec: decoder.codec(),
             duration: duration(track, &*reader),
         };
-        // An MP3 without a LAME tag has its length guessed from its bit rate.
+        // symphonia estimates the length of an MP3 without a LAME tag from its bit rate.
         let guessed = name == "mp3" && track.delay.is_none();
         let promised = track.num_frames.filter(|_| !guessed);
         let track = track.id;
@@ -122,7 +121,7 @@ impl Source {
         &self.about
     }
 
-    /// The next block that is heard, never empty; `None` at the end of the track.
+    /// The next block that is played, which is not empty. `None` at the end of the track.
     pub(super) fn next(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
         unbroken(|| self.next_block(run))
     }
@@ -149,7 +148,7 @@ impl Source {
         Ok(None)
     }
 
-    /// Passes a block on if its signal is that of the first block.
+    /// Returns a block if its signal is that of the first block.
     fn heard(&mut self, block: Block) -> Result<Option<Block>, ToolError> {
         if self.first.is_none() {
             self.first.clone_from(&self.last);
@@ -193,8 +192,8 @@ impl Source {
     }
 }
 
-/// Runs a reading step. symphonia's readers panic on some headers that no writer makes. A panic is reported as a
-/// corrupt file, from which nothing is read afterwards.
+/// Performs a step of reading. symphonia panics on some invalid headers. A panic is reported as a corrupt file,
+/// which is not read any further.
 fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(ToolError::Corrupt(
@@ -266,7 +265,7 @@ fn duration(track: &Track, reader: &dyn FormatReader) -> Option<f64> {
         .or_else(|| media::seconds(media.time_base, media.duration))
 }
 
-/// Checks the container's claims, before a decoder is made.
+/// Checks the values of the container, before a decoder is made.
 fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     parameters.sample_rate.map_or(Ok(()), check_rate)?;
     let named = parameters.channels.as_ref();
@@ -277,13 +276,13 @@ fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     })
 }
 
-/// Checks the codec's claims, for each packet.
+/// Checks the values of the codec, for each packet.
 fn check_signal(signal: &Signal) -> Result<(), ToolError> {
     check_rate(signal.rate)?;
     check_channels(signal.layout.channels())
 }
 
-/// Checks the padding: that many samples are held back while the file is read.
+/// Checks the padding, because so many samples are held back while the file is read.
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
     possible(&padding, &(0..=MOST_PADDING), || {
@@ -304,7 +303,7 @@ fn check_channels(channels: usize) -> Result<(), ToolError> {
     })
 }
 
-/// Fails unless what a header claims is in the range; `claim` says it in words.
+/// Fails if a value of a header is outside the range. `claim` describes it.
 fn possible<T: PartialOrd>(
     claimed: &T,
     range: &RangeInclusive<T>,
