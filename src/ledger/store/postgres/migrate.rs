@@ -94,7 +94,7 @@ fn checked(
 
 /// Applies the missing versions, in one transaction. No other transaction writes meanwhile.
 fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
-    let trouble = |failure: Failure| refused(place, &failure);
+    let trouble = |failure: Failure| Stage::Working.trouble(place, &failure);
     line.batch(&format!(
         "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     ))
@@ -121,7 +121,8 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         0
     };
     for migration in MIGRATIONS.iter().filter(|known| known.version > from) {
-        line.batch(migration.text).map_err(trouble)?;
+        let done = line.batch(migration.text);
+        done.map_err(|failure| refused(place, from, &failure))?;
         line.rows(
             "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
             &[
@@ -137,12 +138,23 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         .map_err(|failure| Stage::Keeping.trouble(place, &failure))
 }
 
-fn refused(place: &str, failure: &Failure) -> StoreError {
+/// Why the migrations after the version `from` failed.
+fn refused(place: &str, from: i64, failure: &Failure) -> StoreError {
     let why = failure.words();
     if failure.is(INSUFFICIENT_PRIVILEGE) {
+        let (what, owner) = match from {
+            0 => (
+                "its tables do not exist yet, and this user may not create them".to_owned(),
+                "the owner of the database, or of the table agent_actions,",
+            ),
+            _ => (
+                format!("it has version {from}, and this user may not migrate it"),
+                "the owner of its tables",
+            ),
+        };
         let why = format!(
-            "its tables do not exist yet, and this user may not create them ({why}). Run oneact once as the \
-             owner of the database, or of the table agent_actions"
+            "{what} ({why}). Perform a task once as {owner}: \
+             ONEACT_LEDGER=postgres://OWNER@HOST/DATABASE oneact run TASK.json"
         );
         return Trouble::ReadOnly.with(place, why);
     }
