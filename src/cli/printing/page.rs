@@ -241,9 +241,10 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
     // Anyone who can write to the ledger can add an unsealed row, which could name any file of this user.
     if whole.sealed {
         parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
-    } else if row.output_ids.is_some() {
+    } else if row.state.is_some() || row.output_ids.is_some() {
         parts.push(
-            "<p class=\"soft\">No link seals this answer, so its outputs are not shown.</p>\n"
+            "<p class=\"bad\">No link of the ledger seals this answer, so its outputs are not shown. Another program \
+             may have added or changed it; see <code>oneact verify</code>.</p>\n"
                 .to_owned(),
         );
     }
