@@ -8,6 +8,7 @@
 //! Only `record` calls it. Executors have no handle to it (R-004-49, R-004-50).
 
 mod anchor;
+mod answer;
 mod begin;
 mod canonical;
 mod chain;
@@ -22,7 +23,6 @@ mod prune;
 mod reading;
 mod record;
 mod request;
-mod row;
 mod signature;
 mod store;
 mod validity;
@@ -38,7 +38,7 @@ pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
 pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact};
-pub(crate) use naming::{Alone, Name, RecordError, SCRATCH, Told};
+pub(crate) use naming::{Alone, Name, RecordError, SCRATCH};
 pub(crate) use place::{Place, home};
 pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) use crate::ledger::{
     Alone, Broken, Decision, Dependants, Difference, Effects, Fact, Happened, HeadSays, How,
     Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Review, Row, RowOutcome, RowState,
-    Step, Told, Verdict, Whole, Wish,
+    Step, Verdict, Whole, Wish,
 };
 pub(crate) use beside::{Begun, Book};
 pub(crate) use evidence::{verify, vouched};

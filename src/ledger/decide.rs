@@ -5,25 +5,23 @@ use jiff::Timestamp;
 
 use super::{
     Ledger,
+    answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, Name, RecordError, Told, find, only},
+    naming::{CANDIDATES, Name, RecordError, find, only},
     past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
-    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
 #[derive(Debug)]
 pub(crate) struct Revoked {
-    pub(crate) row: Told,
+    pub(crate) row: Row,
     pub(crate) link: Head,
     /// Answers that repeat it and are not revoked.
-    pub(crate) left: Vec<Told>,
+    pub(crate) left: Vec<Row>,
     /// Answers that repeated it and were revoked with it.
-    pub(crate) along: Vec<Told>,
-    /// The row whose answer it repeats.
-    pub(crate) source: Option<String>,
+    pub(crate) along: Vec<Row>,
 }
 
 /// What happens to the answers that repeat a revoked one.
@@ -43,7 +41,7 @@ pub(crate) enum Review {
 
 #[derive(Debug)]
 pub(crate) struct Reviewed {
-    pub(crate) row: Told,
+    pub(crate) row: Row,
     pub(crate) link: Head,
     /// The link that revoked the answer; none if it was accepted, or revoked before.
     pub(crate) revoked: Option<Seq>,
@@ -93,7 +91,7 @@ impl Ledger<'_> {
         dependants: Dependants,
         note: Option<&str>,
     ) -> Result<Revoked, RecordError> {
-        let (revoked, head) = self.decide(note, |tx, person| {
+        self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(RecordError::RevokedBefore { row: row.id, by });
@@ -106,27 +104,23 @@ impl Ledger<'_> {
                     reuses.push(reuse);
                 }
             }
-            let told = reuses.iter().map(Told::of).collect();
             let (left, along) = match dependants {
-                Dependants::Listed => (told, Vec::new()),
+                Dependants::Listed => (reuses, Vec::new()),
                 Dependants::Revoked => {
                     for reuse in &reuses {
                         head = revoke_row(tx, reuse, person)?;
                     }
-                    (Vec::new(), told)
+                    (Vec::new(), reuses)
                 }
             };
             let revoked = Revoked {
-                row: Told::of(&row),
-                source: row.reused_from,
+                row,
                 link,
                 left,
                 along,
             };
             Ok((revoked, head))
-        })?;
-        self.publish(&head);
-        Ok(revoked)
+        })
     }
 
     pub(crate) fn review(
@@ -135,7 +129,7 @@ impl Ledger<'_> {
         review: Review,
         note: Option<&str>,
     ) -> Result<Reviewed, RecordError> {
-        let (reviewed, head) = self.decide(note, |tx, person| {
+        self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             let reason = match review {
                 Review::Accept => "accepted",
@@ -147,14 +141,12 @@ impl Ledger<'_> {
                 (Review::Accept | Review::Reject, _) => None,
             };
             let reviewed = Reviewed {
-                row: Told::of(&row),
+                row,
                 revoked: taken.as_ref().map(|link| link.seq),
                 link: link.clone(),
             };
             Ok((reviewed, taken.unwrap_or(link)))
-        })?;
-        self.publish(&head);
-        Ok(reviewed)
+        })
     }
 
     /// Settles an operation whose outcome is unknown. `operation` may be the beginning of its id.
@@ -190,8 +182,8 @@ impl Ledger<'_> {
                     note,
                     change: Change::State,
                 };
-                let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
-                return Ok((head, Some(step)));
+                let (head, step) = answer::record(tx, Event::Resolved, stamp, row, beside)?;
+                return Ok(((head.clone(), Some(step)), head));
             }
             let body = Body {
                 request_hash: found.body.request_hash.clone(),
@@ -201,9 +193,9 @@ impl Ledger<'_> {
                 claim: Some(found.claim.seq),
                 ..Body::default()
             };
-            Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
+            let head = chain::append(tx, Event::Resolved, stamp, &body)?;
+            Ok(((head.clone(), None), head))
         })?;
-        self.publish(&link);
         Ok(Resolved {
             case: found.case,
             link,
@@ -211,17 +203,20 @@ impl Ledger<'_> {
         })
     }
 
+    /// Records a decision. `work` returns its result and the last link.
     fn decide<T>(
         &mut self,
         note: Option<&str>,
-        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<T, RecordError>,
+        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), RecordError>,
     ) -> Result<T, RecordError> {
         let person = Person {
             actor: &self.actor,
             at: self.host.timestamp(),
             note,
         };
-        write(&mut *self.store, Durability::Disk, |tx| work(tx, person))
+        let (result, head) = write(&mut *self.store, Durability::Disk, |tx| work(tx, person))?;
+        self.publish(&head);
+        Ok(result)
     }
 
     /// Fails unless the owner is dead, and the operation may have happened and must not happen twice.
@@ -276,9 +271,7 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         Some(by) => tx.link(by)?,
         None => None,
     };
-    Ok(by
-        .filter(|link| link.takes_back(&row.id))
-        .map(|link| link.seq))
+    Ok(by.filter(|link| link.revokes(&row.id)).map(|link| link.seq))
 }
 
 fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
@@ -388,6 +381,6 @@ fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
         ..Row::default()
     };
     let recorded = found.row.clone();
-    let base = recorded.unwrap_or_else(|| row::unrecorded(known()));
-    row::resolved(base, answer, instant(at))
+    let base = recorded.unwrap_or_else(|| answer::unrecorded(known()));
+    answer::resolved(base, answer, instant(at))
 }

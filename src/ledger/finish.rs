@@ -10,11 +10,11 @@ use crate::host;
 
 use super::{
     Ledger,
+    answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
     past::{Past, claim_key, linked, open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
-    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
@@ -76,7 +76,7 @@ impl Ledger<'_> {
             ledger: String::new(),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
-            row: row::done(ask, &running, ended),
+            row: answer::done(ask, &running, ended),
             claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,
@@ -271,7 +271,7 @@ impl Letter {
             change: self.change,
             ..Beside::default()
         };
-        Ok(row::record(tx, event, stamp, row, beside)?.0)
+        Ok(answer::record(tx, event, stamp, row, beside)?.0)
     }
 }
 

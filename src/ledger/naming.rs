@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    record::{Row, RowState, Seq},
+    record::{Row, Seq},
     store::{StoreError, Tx, Which},
 };
 
@@ -103,35 +103,11 @@ fn steps(last: Option<u64>) -> String {
     }
 }
 
-/// What a person is shown of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) id: String,
-    pub(crate) operation_id: String,
-    pub(crate) session_id: String,
-    pub(crate) step_index: u64,
-    pub(crate) action: String,
-    pub(crate) state: &'static str,
-}
-
 /// The number of candidates that are listed of each kind of id.
 pub(super) const CANDIDATES: usize = 10;
 
 /// The prefix of the sessions in which `oneact replay` repeats a step.
 pub(crate) const SCRATCH: &str = "replay-";
-
-impl Told {
-    pub(super) fn of(row: &Row) -> Self {
-        Self {
-            id: row.id.clone(),
-            operation_id: row.operation_id.clone(),
-            session_id: row.session_id.clone(),
-            step_index: row.step_index,
-            action: row.action_type.clone().unwrap_or_default(),
-            state: row.state.map_or("history", RowState::name),
-        }
-    }
-}
 
 /// The answer that a name means. An operation that was resolved has several answers: the newest one is meant.
 pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
