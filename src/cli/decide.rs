@@ -250,7 +250,7 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
 
 pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let (wish, open, were) = if args.dry_run {
-        (PruneWish::Look, Wish::Read, "would be pruned")
+        (PruneWish::DryRun, Wish::Read, "would be pruned")
     } else {
         (PruneWish::Prune, Wish::Decide, "pruned")
     };

@@ -8,7 +8,7 @@ use super::{
     answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, Name, RecordError, find, only},
+    naming::{CANDIDATES, CommandError, Name, find, only},
     past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -90,11 +90,11 @@ impl Ledger<'_> {
         name: Name<'_>,
         dependants: Dependants,
         note: Option<&str>,
-    ) -> Result<Revoked, RecordError> {
+    ) -> Result<Revoked, CommandError> {
         self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             if let Some(by) = revoked_by(tx, &row)? {
-                return Err(RecordError::RevokedBefore { row: row.id, by });
+                return Err(CommandError::RevokedBefore { row: row.id, by });
             }
             let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
@@ -128,7 +128,7 @@ impl Ledger<'_> {
         name: Name<'_>,
         review: Review,
         note: Option<&str>,
-    ) -> Result<Reviewed, RecordError> {
+    ) -> Result<Reviewed, CommandError> {
         self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             let reason = match review {
@@ -155,7 +155,7 @@ impl Ledger<'_> {
         operation: &str,
         happened: Happened<'_>,
         note: Option<&str>,
-    ) -> Result<Resolved, RecordError> {
+    ) -> Result<Resolved, CommandError> {
         self.absorb_outbox();
         let actor = self.actor.clone();
         let found = read(&mut *self.store, |tx| open(tx, operation, &actor))?;
@@ -164,14 +164,14 @@ impl Ledger<'_> {
         let answer = match happened {
             Happened::Yes(_) if found.row.is_none() && found.case.action.is_none() => {
                 let link = found.claim.seq;
-                return Err(RecordError::Forgotten { operation, link });
+                return Err(CommandError::Forgotten { operation, link });
             }
             Happened::Yes(answer) => Some(answer(&found.case)),
             Happened::No => None,
         };
         let (link, step_index) = self.decide(note, |tx, person| {
             if linked(tx, &found.claim)?.as_ref() != Some(&found.claim) {
-                return Err(RecordError::Settled { operation });
+                return Err(CommandError::Settled { operation });
             }
             tx.drop_claim(&found.claim.key, None)?;
             let stamp = person.stamp(&operation, &found.case.session_id);
@@ -207,8 +207,8 @@ impl Ledger<'_> {
     fn decide<T>(
         &mut self,
         note: Option<&str>,
-        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), RecordError>,
-    ) -> Result<T, RecordError> {
+        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), CommandError>,
+    ) -> Result<T, CommandError> {
         let person = Person {
             actor: &self.actor,
             at: self.host.timestamp(),
@@ -220,18 +220,18 @@ impl Ledger<'_> {
     }
 
     /// Fails unless the owner is dead, and the operation may have happened and must not happen twice.
-    fn must_be_open(&mut self, claim: &Claim) -> Result<(), RecordError> {
+    fn must_be_open(&mut self, claim: &Claim) -> Result<(), CommandError> {
         let operation = claim.operation_id.clone();
         if claim.state == ClaimState::Unknown {
             return Ok(());
         }
         if self.store.held(lock_of(&operation))? {
-            return Err(RecordError::AtWork { operation });
+            return Err(CommandError::AtWork { operation });
         }
         match (claim.state, claim.effects) {
-            (ClaimState::Reserved, _) => Err(RecordError::NothingHappened { operation }),
+            (ClaimState::Reserved, _) => Err(CommandError::NothingHappened { operation }),
             (_, Effects::Once) => Ok(()),
-            (_, Effects::None | Effects::Idempotent) => Err(RecordError::MayRepeat { operation }),
+            (_, Effects::None | Effects::Idempotent) => Err(CommandError::MayRepeat { operation }),
         }
     }
 }
@@ -256,14 +256,14 @@ impl<'a> Person<'a> {
 }
 
 /// The answer of that name. Its columns led to it, so its link must seal it.
-fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
+fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let row = find(tx, name)?;
     let id = row.id.clone();
     if row.seq.is_none() {
-        return Err(RecordError::History(id));
+        return Err(CommandError::History(id));
     }
     let believed = Past::default().first_believed(tx, vec![row])?;
-    believed.ok_or(RecordError::Unsealed { row: id })
+    believed.ok_or(CommandError::Unsealed { row: id })
 }
 
 fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
@@ -274,7 +274,7 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     Ok(by.filter(|link| link.revokes(&row.id)).map(|link| link.seq))
 }
 
-fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {
     let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
@@ -286,9 +286,9 @@ fn about(
     row: &Row,
     person: Person<'_>,
     reason: Option<&str>,
-) -> Result<Head, RecordError> {
+) -> Result<Head, CommandError> {
     let Some(seq) = row.seq else {
-        return Err(RecordError::History(row.id.clone()));
+        return Err(CommandError::History(row.id.clone()));
     };
     // The row may have been changed, so its link states the operation and the request.
     let link = tx.link(seq)?.and_then(|link| Some((link.body()?, link)));
@@ -309,7 +309,7 @@ fn about(
 }
 
 /// The open claim of the operation whose id begins with `name`.
-fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> {
+fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError> {
     let mut claims = opened(tx)?;
     claims.retain(|_, claim| claim.operation_id.starts_with(name));
     // Ended operations count, too: a shown short id is unique among all ids.
@@ -329,11 +329,11 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> 
     let row = Past::default().first_believed(tx, rows)?;
     let Some(claim) = claim else {
         return Err(match row.and_then(|row| row.state) {
-            Some(state) => RecordError::Ended {
+            Some(state) => CommandError::Ended {
                 operation,
                 state: state.name(),
             },
-            None => RecordError::Nothing {
+            None => CommandError::Nothing {
                 text: operation,
                 session: None,
             },

@@ -123,7 +123,7 @@ impl Ledger<'_> {
     }
 
     /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. The caller
-    /// records the answer with [`Ledger::finish`], or with [`Ledger::undone`] that no change remains.
+    /// records the answer with [`Ledger::finish`], or with [`Ledger::no_change_remains`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,
@@ -141,7 +141,11 @@ impl Ledger<'_> {
     }
 
     /// Records that no change remains, so that the request may be performed again.
-    pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
+    pub(crate) fn no_change_remains(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+    ) -> Result<(), LedgerError> {
         let request = &running.hashes.request_hash;
         let key = claim_key(ask, request);
         let stamp = stamp(ask, &self.actor, self.host.timestamp());

@@ -28,7 +28,7 @@ pub(crate) enum Alone {
 
 /// Why the ledger shows nothing, or refuses a decision.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RecordError {
+pub(crate) enum CommandError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("there is no ledger at {place}: nothing has been recorded here yet")]
@@ -110,13 +110,13 @@ pub(super) const CANDIDATES: usize = 10;
 pub(crate) const SCRATCH: &str = "replay-";
 
 /// The answer that a name means. An operation that was resolved has several answers: the newest one is meant.
-pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
+pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
             (Some(_), _) => None,
             (None, Alone::LastSession) => last_session(tx)?,
-            (None, Alone::Refused) => return Err(RecordError::StepAlone(text.to_owned())),
+            (None, Alone::Refused) => return Err(CommandError::StepAlone(text.to_owned())),
         };
         let session = name.session.or(last.as_deref());
         return at(tx, session.unwrap_or_default(), step);
@@ -160,11 +160,11 @@ pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError
     Ok(opened.map(|session| session.session_id))
 }
 
-fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, RecordError> {
+fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, CommandError> {
     if let Some(row) = tx.row(&Which::step(session_id, step))? {
         return Ok(row);
     }
-    Err(RecordError::NoStep {
+    Err(CommandError::NoStep {
         session: session_id.to_owned(),
         step,
         last: tx.steps(&Which::latest(session_id), 1)?.pop(),
@@ -178,7 +178,7 @@ pub(super) fn only<T>(
     session: Option<&str>,
     found: Vec<T>,
     name: impl Fn(&T) -> String,
-) -> Result<T, RecordError> {
+) -> Result<T, CommandError> {
     let mut named: BTreeMap<String, T> = BTreeMap::new();
     for thing in found.into_iter().filter(|_| !text.is_empty()) {
         let name = name(&thing);
@@ -191,8 +191,8 @@ pub(super) fn only<T>(
     let candidates: Vec<String> = named.keys().cloned().collect();
     match named.into_values().next() {
         Some(thing) if candidates.len() == 1 => Ok(thing),
-        Some(_) => Err(RecordError::Several { text, candidates }),
-        None => Err(RecordError::Nothing {
+        Some(_) => Err(CommandError::Several { text, candidates }),
+        None => Err(CommandError::Nothing {
             text,
             session: session.map(ToOwned::to_owned),
         }),

@@ -17,6 +17,8 @@ use super::store::{
     sql::{Engine, Field, Value, Writer, text},
 };
 
+/// A link by its number and its hash.
+pub(crate) use crate::task::LedgerRef as Head;
 pub(in crate::ledger) use row::{ALWAYS, RENAMED};
 pub(crate) use row::{Row, RowOutcome, RowState};
 
@@ -85,12 +87,6 @@ pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000
 
 /// The largest body, in bytes.
 pub(super) const MOST_BODY: usize = 4096;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
-    pub(crate) seq: Seq,
-    pub(crate) entry_hash: String,
-}
 
 impl Record for Head {
     const COLUMNS: &'static [Column<Self>] = &[

@@ -41,7 +41,7 @@ enum Found {
 }
 
 /// Finds out which program's database it is. For a ledger this reads little.
-fn look(conn: &Connection) -> Result<Found> {
+fn found(conn: &Connection) -> Result<Found> {
     let number = |text: &str| conn.query_row(text, [], |row| row.get(0));
     let application: i64 = number("PRAGMA application_id")?;
     let version: i64 = number("PRAGMA user_version")?;
@@ -67,7 +67,7 @@ fn look(conn: &Connection) -> Result<Found> {
 /// How far a database is migrated; none if it is empty.
 fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standing>, StoreError> {
     let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
-    let version = match look(conn).map_err(|error| files.told(&error))? {
+    let version = match found(conn).map_err(|error| files.told(&error))? {
         Found::Empty => return Ok(None),
         Found::Seed => return Ok(Some(Standing::Older(0))),
         Found::Foreign => return Err(foreign(files)),
@@ -116,7 +116,7 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     conn.pragma_update(None, "page_size", PAGE).map_err(told)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(told)?;
-    match look(&transaction).map_err(told)? {
+    match found(&transaction).map_err(told)? {
         Found::Ours(version) => apply(&transaction, version),
         Found::Seed => seed::take_over(&transaction, |conn| apply(conn, 0)),
         Found::Empty => apply(&transaction, 0),

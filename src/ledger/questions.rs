@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) examined: Vec<Seq>,
 }
 
-pub(super) struct Look<'t, 'd, 'a> {
+pub(super) struct Questions<'t, 'd, 'a> {
     pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
@@ -56,7 +56,7 @@ const MOST_STEPS: u64 = 1 << 30;
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
 
-impl Look<'_, '_, '_> {
+impl Questions<'_, '_, '_> {
     /// Asks the three questions, and claims the request if none gives an answer.
     pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
         if !self.is_open()? {
