@@ -121,9 +121,9 @@ impl Doctor<'_> {
         for problem in &checked.problems {
             let subject = match &problem.about {
                 catalog::About::File => about.clone(),
-                catalog::About::Server(name) => Subject::server(name),
+                catalog::About::Server(name) => Subject::named(About::Server, name),
                 catalog::About::Capability(id) | catalog::About::Nothing(id) => {
-                    Subject::capability(id)
+                    Subject::named(About::Capability, id)
                 }
             };
             let (kind, remedy) = match &problem.about {

@@ -111,37 +111,22 @@ impl Subject {
         Self { kind, name: None }
     }
 
-    pub(super) fn server(name: &str) -> Self {
-        Self {
-            kind: About::Server,
-            name: Some(name.to_owned()),
-        }
-    }
-
-    pub(super) fn capability(id: &str) -> Self {
-        Self {
-            kind: About::Capability,
-            name: Some(id.to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Catalog => "catalog",
-            Self::Ledger => "ledger",
-            Self::Storage => "storage",
-            Self::Scratch => "scratch",
-            Self::Server => "server",
-            Self::Capability => "capability",
-        })
+    pub(super) fn named(kind: About, name: &str) -> Self {
+        let name = Some(name.to_owned());
+        Self { kind, name }
     }
 }
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
+        f.write_str(match self.kind {
+            About::Catalog => "catalog",
+            About::Ledger => "ledger",
+            About::Storage => "storage",
+            About::Scratch => "scratch",
+            About::Server => "server",
+            About::Capability => "capability",
+        })?;
         match &self.name {
             Some(name) => write!(f, " {name}"),
             None => Ok(()),

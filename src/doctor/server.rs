@@ -11,7 +11,7 @@ use crate::{
     task::{Protocol, redact_presigned, redact_value},
 };
 
-use super::{CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
+use super::{About, CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
 
 /// The facts of a server that was started: its argv, and what it reports about itself. Signatures and credentials
 /// in links are cut.
@@ -59,7 +59,7 @@ const LINES: usize = 5;
 impl Doctor<'_> {
     /// Checks a server's entry, starts the server, and compares its tools with the entries that use it.
     pub(super) fn server(&mut self, server: &Server, users: &[&Entry], scratch: &Utf8Path) {
-        let about = Subject::server(&server.name);
+        let about = Subject::named(About::Server, &server.name);
         let Some((spec, program)) = self.launch(server, &about, scratch) else {
             return;
         };
