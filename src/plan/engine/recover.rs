@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     folder::Folder,
-    journal::{Account, Entry, Event, Journal, Origin, State, Way},
+    journal::{Account, Entry, Event, Journal, Origin, State},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
@@ -85,8 +85,8 @@ fn settle(
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
             return unrecorded(folder, limits, Silent::Blank);
         }
-        // The record of the first change may have been cut off: the disk knows.
-        State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
+        // The record of the first change may have been cut off.
+        State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
         state => state,
     };
     if ask.is_none() && origin == Origin::Unproven {
@@ -184,39 +184,6 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<En
 enum Silent {
     Gone,
     Blank,
-}
-
-/// Whether none of these changes was made, or all of them are taken back.
-fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
-    let root = folder.root;
-    let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
-        Ok(root.look(path)?.map(|facts| facts.ino))
-    };
-    for entry in entries {
-        let unmade = match entry {
-            Entry::MakeDir { slot, ino: new, .. } => ino(slot)? == Some(*new),
-            Entry::Modify {
-                path,
-                pre,
-                way: Way::InPlace,
-                ..
-            } => root
-                .look(path)?
-                .is_some_and(|now| now.same_later(&pre.facts)),
-            Entry::Create { path, slot, post }
-            | Entry::Modify {
-                path, slot, post, ..
-            } => ino(slot)? == Some(post.ino) && ino(path)? != Some(post.ino),
-            Entry::Delete { path, pre, .. } | Entry::Rename { path, pre, .. } => {
-                ino(path)? == Some(pre.facts.ino)
-            }
-            Entry::RemoveDir { slot, .. } => root.look(slot)?.is_none(),
-        };
-        if !unmade {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Records that nothing of a plan is left. If the record cannot be written, a later run asks a person.
