@@ -190,13 +190,13 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
                 .collect(),
         },
         // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
-        State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
+        State::RolledBack { spared, .. } if spared.is_empty() => Fate::NotMade,
         // Killed before it had made its note. Its entries are on the disk before its backups and its manifest.
         State::Ready(entries) if entries.is_empty() && folder.is_bare() => Fate::NotMade,
         State::Empty
         | State::Ready(_)
         | State::Applying(_)
-        | State::RolledBack(_)
+        | State::RolledBack { .. }
         | State::Foreign => Fate::Unknown,
     }
 }

@@ -70,7 +70,10 @@ pub(crate) enum State {
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
     /// With the names of ours that hold what would otherwise be lost.
-    RolledBack(Vec<RelPath>),
+    RolledBack {
+        entries: Vec<Entry>,
+        spared: Vec<RelPath>,
+    },
     /// Written by a later version of this program.
     Foreign,
 }
@@ -86,8 +89,8 @@ impl State {
             }
             (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
             (Self::Applying(entries), Event::Done) => Self::Done(entries),
-            (Self::Ready(_) | Self::Applying(_), Event::RolledBack { spared }) => {
-                Self::RolledBack(spared)
+            (Self::Ready(entries) | Self::Applying(entries), Event::RolledBack { spared }) => {
+                Self::RolledBack { entries, spared }
             }
             (state, _) => state,
         }

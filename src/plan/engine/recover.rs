@@ -118,9 +118,12 @@ fn settle(
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
         }
-        State::RolledBack(spared) => {
+        State::RolledBack { entries, spared } => {
             folder.clear(&spared)?;
-            Ok(End::RolledBack(Vec::new()))
+            let conflicts = entries
+                .iter()
+                .filter_map(|entry| Conflict::recorded(entry, &spared));
+            Ok(End::RolledBack(conflicts.collect()))
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
             "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
@@ -199,7 +202,7 @@ fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
 fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<(), String> {
     let (entries, spared): (&[Entry], &[RelPath]) = match state {
         State::Ready(entries) | State::Applying(entries) | State::Done(entries) => (entries, &[]),
-        State::RolledBack(spared) => (&[], spared),
+        State::RolledBack { entries, spared } => (entries, spared),
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;

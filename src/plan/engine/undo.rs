@@ -46,6 +46,18 @@ impl Conflict {
         conflicts.iter().any(about)
     }
 
+    /// What the record of a plan that was taken back says of one of its changes: something of it was spared.
+    pub(super) fn recorded(entry: &Entry, spared: &[RelPath]) -> Option<Self> {
+        let backup = entry.pre().map(|pre| &pre.backup);
+        let kept = entry.slot().into_iter().chain(backup);
+        let kept: Vec<&str> = kept
+            .filter(|path| spared.contains(path))
+            .map(RelPath::as_str)
+            .collect();
+        let what = "it was changed since, and stays as it is; what there is to put back is kept as";
+        (!kept.is_empty()).then(|| conflict(entry.path(), format!("{what} {}", kept.join(" and "))))
+    }
+
     pub(crate) fn told(conflicts: &[Self]) -> String {
         let each: Vec<String> = conflicts.iter().map(Self::to_string).collect();
         each.join("; ")
