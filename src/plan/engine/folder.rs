@@ -175,10 +175,10 @@ impl<'a> Folder<'a> {
 
     /// Whether it is certain that nothing but the journal was ever made here.
     pub(crate) fn is_bare(&self) -> bool {
-        matches!(
-            (self.has_slots(), self.has_checkpoint()),
-            (Ok(false), Ok(false))
-        )
+        let noted = there(marks(self.root))
+            .and_then(|marks| marks.map_or(Ok(None), |marks| marks.look(self.path.name())));
+        let alone = self.dir.list().is_ok_and(|names| names == [JOURNAL]);
+        alone && matches!(noted, Ok(None))
     }
 
     /// Whether originals are kept, or a list of them.

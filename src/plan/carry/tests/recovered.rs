@@ -71,3 +71,30 @@ fn a_recovery_that_is_repeated_names_the_same_conflicts() {
     }
     assert!(repeated > 5, "{repeated}");
 }
+
+#[test]
+fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    let report = lab.reports().remove(0);
+    cut_to_beginning(&report);
+    let told = || fate(desk(&lab, &Course::default()), "op_1");
+    let parts = [
+        "rollback_manifest.json",
+        "backups",
+        "rollback.sh",
+        "change_log.json",
+        "execution_report.json",
+    ];
+    for part in parts {
+        assert_eq!(told(), Fate::Unknown, "before {part} is removed");
+        let part = report.join(part);
+        let removed = fs::remove_dir_all(&part).or_else(|_| fs::remove_file(&part));
+        removed.unwrap();
+    }
+    assert_eq!(told(), Fate::NotMade);
+    let note = lab.root.join("agent_outputs/reports/.unfinished");
+    fs::write(note.join(report.file_name().unwrap()), "{}").unwrap();
+    assert_eq!(told(), Fate::Unknown);
+}
