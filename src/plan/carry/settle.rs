@@ -12,7 +12,7 @@ use crate::{
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
     },
-    task::{Failure, Fault, PlanName, Reach},
+    task::{Failure, Fault, PlanName},
 };
 
 /// Threads that wait for the disk, where no plan says how many.
@@ -100,14 +100,8 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     if !engine::interrupted(root)? {
         return Ok(Vec::new());
     }
-    let before = desk.course.now();
-    desk.course.set(Reach::Changing);
-    let names = engine::clear_begun(root).and_then(|()| engine::unfinished(root));
-    let settled = names
-        .map_err(Failure::from)
-        .and_then(|names| each_settled(root, desk, names, threads, None));
-    desk.course.set(before);
-    settled
+    engine::clear_begun(root)?;
+    each_settled(root, desk, engine::unfinished(root)?, threads, None)
 }
 
 /// Each of these plans is told of before it is forgotten that it was unfinished.
@@ -121,7 +115,7 @@ fn each_settled(
     let limits = desk.limits()?;
     let mut told = Vec::new();
     for name in names {
-        let end = engine::recover(root, &name, &limits, threads, ask.take());
+        let end = engine::recover(root, &name, &limits, threads, desk.course, ask.take());
         let is_open = end.as_ref().is_some_and(End::is_open);
         told.extend(end.map(|end| (recovered(root, desk, &name, &end), end)));
         if !is_open {

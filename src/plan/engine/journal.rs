@@ -11,6 +11,7 @@
 use std::fs::File;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -26,8 +27,9 @@ const VERSION: u32 = 1;
 /// Room for what is written after the entries, in bytes.
 const TAIL: usize = 4096;
 
-/// More than the longest journal there can be: a plan has at most some hundred entries.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// A longer journal is neither written nor read: a plan has at most some hundred entries. So the journal that
+/// somebody else wrote takes little time and memory.
+const LONGEST: u64 = 4 * 1024 * 1024;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
@@ -160,6 +162,9 @@ impl Journal {
         let entries = entries.to_vec();
         let line = line(&Event::Ready { entries });
         let room = self.length + (line.len() + TAIL) as u64;
+        if room > LONGEST {
+            return Err(FileError::of("write", dir.name(JOURNAL))(Errno::FBIG));
+        }
         dir.reserve(JOURNAL, &self.file, room)?;
         self.write(dir, &line)
     }

@@ -8,7 +8,7 @@ use crate::{
         files::{FileError, Root, there},
         limits::Limits,
     },
-    task::RelPath,
+    task::{Course, Reach, RelPath},
 };
 
 use super::{
@@ -57,16 +57,17 @@ pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
 /// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
 /// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
-/// Every path must keep the rules of the limits.
+/// Every path must keep the rules of the limits. `course` says when files of the tree are changed.
 pub(crate) fn recover(
     root: &Root,
     name: &str,
     limits: &Limits,
     threads: usize,
+    course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Option<End> {
     let folder = there(Folder::open(root, name)).transpose()?;
-    let end = folder.and_then(|folder| settle(&folder, limits, threads, ask));
+    let end = folder.and_then(|folder| settle(&folder, limits, threads, course, ask));
     Some(end.unwrap_or_else(|error| End::Stuck(vec![error.to_string()])))
 }
 
@@ -74,6 +75,7 @@ fn settle(
     folder: &Folder<'_>,
     limits: &Limits,
     threads: usize,
+    course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
     let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
@@ -89,6 +91,7 @@ fn settle(
         State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
         state => state,
     };
+    // Before anything else that it names is looked at.
     if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }
@@ -107,11 +110,17 @@ fn settle(
             nothing_left(folder, &mut journal);
             Ok(End::NothingChanged)
         }
-        State::Applying(entries) => Ok(match take_back(folder, &entries, &mut journal, threads) {
-            UndoEnd::NothingChanged => End::NothingChanged,
-            UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
-            UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
-        }),
+        State::Applying(entries) => {
+            let before = course.now();
+            course.set(Reach::Changing);
+            let end = take_back(folder, &entries, &mut journal, threads);
+            course.set(before);
+            Ok(match end {
+                UndoEnd::NothingChanged => End::NothingChanged,
+                UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
+                UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
+            })
+        }
         State::Done(entries) => {
             // The record has to be on the disk before that is removed which undoing would need.
             journal.sync(&folder.dir)?;

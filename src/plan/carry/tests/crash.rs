@@ -62,7 +62,7 @@ pub(super) fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
     engine::clear_begun(&root).map_err(|error| error.to_string())?;
     for name in engine::unfinished(&root).map_err(|error| error.to_string())? {
-        let end = engine::recover(&root, &name, &limits, 4, None);
+        let end = engine::recover(&root, &name, &limits, 4, &Course::default(), None);
         if !end.as_ref().is_some_and(engine::End::is_open) {
             engine::forget(&root, &name).map_err(|error| error.to_string())?;
         }

@@ -98,3 +98,42 @@ fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     fs::write(note.join(report.file_name().unwrap()), "{}").unwrap();
     assert_eq!(told(), Fate::Unknown);
 }
+
+#[test]
+fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_change() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let reports = lab.root.join("agent_outputs/reports");
+    fs::create_dir_all(reports.join(".unfinished")).unwrap();
+    fs::create_dir(reports.join("hostile")).unwrap();
+    fs::write(reports.join(".unfinished/hostile"), "{}").unwrap();
+    // To look at what it names would fail.
+    symlink("/", lab.root.join("link")).unwrap();
+    let entry = json!({"remove_dir": {"path": "link/x", "slot": "link/y"}});
+    let lines = [
+        json!({"begin": {"version": 1, "operation": "op_1"}}),
+        json!({"ready": {"entries": vec![entry; 100]}}),
+    ];
+    let lines = lines.map(|line| {
+        let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(line.to_string().as_bytes());
+        format!("{sum:08x} {line}\n")
+    });
+    fs::write(reports.join("hostile/journal"), lines.concat()).unwrap();
+    let course = Course::default();
+    let own = || {
+        assert_eq!(course.now(), Reach::Nothing);
+        Vec::new()
+    };
+    let told = recover(Desk {
+        own: &own,
+        ..desk(&lab, &course)
+    });
+    assert_eq!(told.open, 1, "{told:?}");
+    assert!(
+        told.told[0].contains("was not written where it lies"),
+        "{told:?}"
+    );
+    // Nor is a journal read that is longer than any plan's.
+    cut(&reports.join("hostile/journal"), 5 << 20);
+    let told = settled(&lab);
+    assert!(told.told[0].contains("cannot read"), "{told:?}");
+}
