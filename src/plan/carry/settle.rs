@@ -40,6 +40,17 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     })
 }
 
+/// The same, and the plans whose note is gone: that takes a look at the journal of every report directory.
+pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
+    settled_under_lock(desk, |root| {
+        if !root.try_lock()? {
+            return Ok(Vec::new());
+        }
+        engine::clear_begun(root)?;
+        each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
+    })
+}
+
 /// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
 pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
@@ -48,7 +59,12 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
             let message = format!("another plan is at work below {}", root.path());
             return Err(Failure::new(Fault::InFlight, message));
         }
-        if !engine::unfinished(root)?.contains(&name) {
+        let under_way = |folder: Folder<'_>| {
+            let account = engine::account(&folder.dir);
+            account.is_ok_and(|found| found.state.is_under_way())
+        };
+        let noted = engine::unfinished(root)?.contains(&name);
+        if !noted && !Folder::open(root, &name).is_ok_and(under_way) {
             return Ok(Vec::new());
         }
         each_settled(root, desk, vec![name], THREADS, Some(ask))

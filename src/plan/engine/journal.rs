@@ -97,6 +97,11 @@ impl State {
             (state, _) => state,
         }
     }
+
+    /// Whether changes may have been made of which it does not say that they stay or were taken back.
+    pub(crate) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Ready(entries) | Self::Applying(entries) if !entries.is_empty())
+    }
 }
 
 /// Whether a journal was written where it lies.

@@ -12,8 +12,8 @@ use crate::{
 };
 
 use super::{
-    folder::Folder,
-    journal::{Account, Entry, Event, Journal, Origin, State},
+    folder::{Folder, finished, unfinished},
+    journal::{Account, Entry, Event, Journal, Origin, State, account},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
@@ -139,6 +139,22 @@ fn settle(
             &folder.path
         )])),
     }
+}
+
+/// The plans that are to be settled. Beside those with a note, these are the plans whose journal, written here, says
+/// that they were not brought to an end: somebody removed the note.
+pub(crate) fn open_plans(root: &Root) -> Result<Vec<String>, FileError> {
+    let mut names = unfinished(root)?;
+    for folder in finished(root)? {
+        let name = folder.path.name();
+        if !names.iter().any(|noted| noted == name)
+            && account(&folder.dir)
+                .is_ok_and(|found| found.origin == Origin::Here && found.state.is_under_way())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
 }
 
 /// What settling a plan would do, for a person.

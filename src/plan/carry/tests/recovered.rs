@@ -137,3 +137,58 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
     let told = settled(&lab);
     assert!(told.told[0].contains("cannot read"), "{told:?}");
 }
+
+#[test]
+fn a_half_made_plan_is_settled_without_its_note() {
+    let named = |lab: &Lab| {
+        let report = lab.reports().remove(0);
+        let path = report.strip_prefix(&lab.root).unwrap().to_owned();
+        let mut ask = |_: &[String]| crate::plan::Consent::Given;
+        recover_named(desk(lab, &Course::default()), path.as_str(), &mut ask)
+    };
+    let all = |lab: &Lab| recover_all(desk(lab, &Course::default()));
+    let ways: [&dyn Fn(&Lab) -> Settled; 2] = [&named, &all];
+    for way in ways {
+        for all_notes in [false, true] {
+            let lab = half();
+            let notes = lab.root.join("agent_outputs/reports/.unfinished");
+            let name = lab.reports().remove(0).file_name().unwrap().to_owned();
+            if all_notes {
+                fs::remove_dir_all(&notes).unwrap();
+            } else {
+                fs::remove_file(notes.join(name)).unwrap();
+            }
+            let told = way(&lab);
+            assert_eq!((told.told.len(), told.open), (1, 0), "{told:?}");
+            let texts = (lab.read("a.txt"), lab.read("b.txt"));
+            assert_eq!(texts, ("one\n".to_owned(), "two\n".to_owned()), "{told:?}");
+            assert_eq!(way(&lab), Settled::default());
+        }
+    }
+}
+
+#[test]
+fn a_note_in_whose_place_there_is_something_else_keeps_nothing_open() {
+    let place: [&dyn Fn(&Utf8Path); 3] = [
+        &|note| fs::create_dir(note).unwrap(),
+        &|note| {
+            fs::create_dir(note).unwrap();
+            fs::write(note.join("file"), "theirs").unwrap();
+        },
+        &|note| symlink("/etc/passwd", note).unwrap(),
+    ];
+    for put in place {
+        let lab = half();
+        let name = lab.reports().remove(0).file_name().unwrap().to_owned();
+        let note = lab
+            .root
+            .join("agent_outputs/reports/.unfinished")
+            .join(name);
+        fs::remove_file(&note).unwrap();
+        put(&note);
+        let each = Arc::new(Faults::parse("each-barrier"));
+        assert_eq!(recovered(&lab, &each), Ok(1));
+        assert_eq!(lab.read("a.txt"), "one\n");
+        assert_eq!(settled(&lab), Settled::default());
+    }
+}
