@@ -106,7 +106,7 @@ pub(crate) fn settle_others(
             End::Unproven | End::AgainstRules(_) | End::Declined => {
                 return Err(Failure::new(Fault::JournalForeign, sentence));
             }
-            End::NothingChanged | End::RolledBack(_) | End::Done => notes.push(sentence),
+            End::NothingChanged | End::RolledBack(_) | End::Done(_) => notes.push(sentence),
         }
     }
     Ok(notes)
@@ -197,7 +197,10 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
             };
             format!("The plan {name} had been interrupted: {what}{but}.")
         }
-        End::Done => format!("The plan {name} had been finished before it was interrupted."),
+        End::Done(notes) => {
+            let told = format!("The plan {name} had been finished before it was interrupted.");
+            [vec![told], notes.clone()].concat().join(" ")
+        }
         End::Stuck(obstacles) => format!(
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
             obstacles.join("; ")

@@ -25,8 +25,8 @@ pub(crate) enum End {
     NothingChanged,
     /// It was half applied; nothing of it is left, but for these conflicts.
     RolledBack(Vec<Conflict>),
-    /// It had been finished.
-    Done,
+    /// It had been finished. Sentences say what was kept.
+    Done(Vec<String>),
     /// It could not be settled: what stands in the way.
     Stuck(Vec<String>),
     /// Its journal was not written here; nothing was done.
@@ -40,7 +40,7 @@ pub(crate) enum End {
 impl End {
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Self::NothingChanged | Self::RolledBack(_) | Self::Done => false,
+            Self::NothingChanged | Self::RolledBack(_) | Self::Done(_) => false,
             Self::Stuck(_) | Self::Unproven | Self::AgainstRules(_) | Self::Declined => true,
         }
     }
@@ -124,8 +124,9 @@ fn settle(
         State::Done(entries) => {
             // The record has to be on the disk before that is removed which undoing would need.
             journal.sync(&folder.dir)?;
-            tidy(folder, &entries, &mut Vec::new())?;
-            Ok(End::Done)
+            let mut notes = Vec::new();
+            tidy(folder, &entries, &mut notes)?;
+            Ok(End::Done(notes))
         }
         State::RolledBack { entries, spared } => {
             folder.clear(&spared)?;

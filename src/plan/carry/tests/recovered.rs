@@ -192,3 +192,27 @@ fn a_note_in_whose_place_there_is_something_else_keeps_nothing_open() {
         assert_eq!(settled(&lab), Settled::default());
     }
 }
+
+#[test]
+fn a_recovery_tells_what_others_wrote_to_the_old_file() {
+    let lab = (1..200)
+        .find_map(|at| {
+            let lab = Lab::new(&[("a.txt", "one\n")]);
+            let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+            lab.run_with(
+                plan(json!([replace("a001", "a.txt", "one", "two")])),
+                &faults,
+            );
+            let report = lab.reports().pop()?;
+            let journal = fs::read(report.join("journal")).unwrap_or_default();
+            let done = String::from_utf8_lossy(&journal).contains("\"done\"");
+            (done && report.join("staged/0").exists()).then_some(lab)
+        })
+        .unwrap();
+    let slot = lab.reports().remove(0).join("staged/0");
+    let mut old = fs::OpenOptions::new().append(true).open(&slot).unwrap();
+    old.write_all(b"late\n").unwrap();
+    let told = settled(&lab);
+    assert!(told.told[0].contains("staged/0"), "{told:?}");
+    assert_eq!(fs::read_to_string(slot).unwrap(), "one\nlate\n");
+}
