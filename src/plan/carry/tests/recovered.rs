@@ -216,3 +216,37 @@ fn a_recovery_tells_what_others_wrote_to_the_old_file() {
     assert!(told.told[0].contains("staged/0"), "{told:?}");
     assert_eq!(fs::read_to_string(slot).unwrap(), "one\nlate\n");
 }
+
+#[test]
+fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_have() {
+    for exchanged in [false, true] {
+        let lab = Lab::new(&[("a.txt", "one\n")]);
+        let path = lab.root.join("a.txt");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let before = fs::metadata(&path).unwrap();
+        let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+        assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+        let report = lab.reports().remove(0);
+        let backup = report.join("backups/a.txt.bak");
+        if exchanged {
+            fs::remove_file(&backup).unwrap();
+            fs::write(&backup, "one\n").unwrap();
+            // Only root can do that.
+            let _ = std::os::unix::fs::chown(&backup, Some(65534), Some(65534));
+        }
+        fs::set_permissions(&backup, fs::Permissions::from_mode(0o4777)).unwrap();
+        let order = RollbackOrder {
+            plan: PlanName::Path(report.to_string()),
+            checkpoints: Vec::new(),
+            belief: Belief::WrittenHere,
+        };
+        let undone = rollback(&order, desk(&lab, &Course::default()));
+        assert_eq!(undone.failure, None, "{undone:#?}");
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!(
+            (now.mode() & 0o7777, now.uid(), now.gid()),
+            (0o640, before.uid(), before.gid())
+        );
+        assert_eq!(lab.read("a.txt"), "one\n");
+    }
+}
