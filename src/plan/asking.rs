@@ -189,14 +189,14 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
                 .collect(),
         },
         // If files were left because others had changed them, they may contain changes of the plan.
-        State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
+        State::RolledBack { spared, .. } if spared.is_empty() => Fate::NotMade,
         // The run was killed before the first change: the entries are on the disk before backups and manifest are
         // made.
         State::Ready(entries) if entries.is_empty() && folder.is_bare() => Fate::NotMade,
         State::Empty
         | State::Ready(_)
         | State::Applying(_)
-        | State::RolledBack(_)
+        | State::RolledBack { .. }
         | State::Foreign => Fate::Unknown,
     }
 }

@@ -277,7 +277,12 @@ impl<'a> Inverse<'a> {
                         "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
-                Some(then)
+                // Somebody may have given the backup to another owner, or added permissions.
+                let mut pre = entries.iter().filter_map(Entry::pre);
+                let pre = pre.find(|pre| pre.backup == *backup);
+                let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
+                let attributes = then.attributes.owned_like(facts);
+                Some(Original { attributes, ..then })
             }
         };
         let mut nearest = None;
