@@ -270,7 +270,7 @@ impl Kind {
 
     fn advice(self) -> &'static str {
         if self.may_be_allowed() {
-            "set allow_private = true on the [server.…] entry in catalog.toml if it is meant"
+            "if the connection is intended, set allow_private = true in the [server.…] entry of catalog.toml"
         } else {
             "no setting allows it"
         }

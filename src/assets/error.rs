@@ -22,10 +22,12 @@ pub(crate) enum StoreError {
         why: &'static str,
     },
     /// A symbolic link in the place of a file or directory of oneact.
-    #[error("`{0}` is a symbolic link; links are not followed here, put the file itself there")]
+    #[error(
+        "`{0}` is a symbolic link; links are not followed here; put the file or directory itself there"
+    )]
     Symlink(Utf8PathBuf),
     /// The file was replaced after it was checked.
-    #[error("what was to become `{0}` was exchanged after it was checked; nothing was stored")]
+    #[error("the file for `{0}` was replaced after it was checked; nothing was stored")]
     Changed(Utf8PathBuf),
     #[error("`{0}` is not a regular file")]
     NotAFile(Utf8PathBuf),

@@ -63,7 +63,7 @@ impl Look {
             Location::Http(url) => match (self.policy.admit_unresolved(url), self.contact) {
                 (Err(refused), _) => Reach::Gone(refused.to_string()),
                 (Ok(()), Contact::Hosts) => http(url, self.policy),
-                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts nobody".to_owned()),
+                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts no host".to_owned()),
             },
             Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
             Location::Other { scheme } => {

@@ -16,7 +16,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     loop {
         match marker {
             0xD9 if frame && scan => return Ok(()),
-            0xD9 => return broken("it ends before it has shown a picture"),
+            0xD9 => return broken("the image ends before its first scan"),
             // TEM and restart markers have no segment.
             0x01 | 0xD0..=0xD7 => {}
             _ => {

@@ -113,7 +113,7 @@ pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     Err(found.map_or_else(
-        || "of no format known here".to_owned(),
+        || "of an unknown format".to_owned(),
         |kind| format!("{} ({})", kind.extension(), kind.mime_type()),
     ))
 }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(check_format("webm", mp4), Err("mp4 (video/mp4)".to_owned()));
         assert_eq!(
             check_format("mp4", b"plain words"),
-            Err("of no format known here".to_owned())
+            Err("of an unknown format".to_owned())
         );
         assert_eq!(check_format("wav", b"RIFF\x24\0\0\0WAVEfmt "), Ok(()));
     }

@@ -30,17 +30,17 @@ pub(super) fn integrity_checker() -> Tool {
     Tool {
         name: "integrity_checker",
         title: "Check a file's integrity",
-        description: "Check that a file of this machine is whole: its structure by its content, never its name, \
-            and its size and SHA-256 where they are given. A broken file is an answer (valid: false, with its \
-            problems), not an error; a file that is not there is an error. A file whose structure cannot be \
-            checked is valid only if its SHA-256 was given and is right.",
+        description: "Check that a file of this machine is complete: its structure, by its content and not by its \
+            name, and its size and SHA-256 if they are given. If the file is damaged, that is an answer (valid: \
+            false, with its problems) and not an error. A missing file is an error. A file whose structure cannot \
+            be checked is valid only if its SHA-256 is given and correct.",
         input: object(
             &[ARGUMENT],
             json!({
                 "file_uri": tool::text("a path or file:// URI"),
                 "expected_format": {
                     "type": "string", "enum": Format::names(),
-                    "description": "without it, the format is found out by the content"
+                    "description": "the default is the format of the content"
                 },
                 "expected_sha256": {"type": "string", "pattern": "^[0-9A-Fa-f]{64}$"},
                 "expected_bytes": {"type": "integer", "minimum": 0}
@@ -50,7 +50,7 @@ pub(super) fn integrity_checker() -> Tool {
             "valid": {"type": "boolean"},
             "format": {
                 "type": ["string", "null"],
-                "description": "what the content is, e.g. mp4; null where it is nothing known"
+                "description": "the format of the content, e.g. mp4; null if it is unknown"
             },
             "bytes": {"type": "integer", "minimum": 0},
             "sha256": sha256(),
@@ -128,7 +128,7 @@ fn problems(
             "it looks like {ending}, whose structure cannot be checked"
         )),
         (None, Content::Unknown) => {
-            problems.push("its content is of no format known here".to_owned());
+            problems.push("its content is of an unknown format".to_owned());
         }
     }
     Ok(problems)
