@@ -64,22 +64,16 @@ fn advice(error: &io::Error) -> String {
 
 impl StoreError {
     /// Makes the error of an `operation`, which is a verb: "create", "rename".
-    pub(crate) fn io(operation: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io<E: Into<io::Error>>(
+        operation: &'static str,
+        path: &Utf8Path,
+    ) -> impl FnOnce(E) -> Self + use<E> {
         let path = path.to_owned();
         move |error| Self::Io {
             operation,
             path,
-            error,
+            error: error.into(),
         }
-    }
-
-    /// The same for errors of `rustix`.
-    pub(super) fn os(
-        operation: &'static str,
-        path: &Utf8Path,
-    ) -> impl FnOnce(rustix::io::Errno) -> Self {
-        let io = Self::io(operation, path);
-        move |errno| io(errno.into())
     }
 }
 

@@ -104,7 +104,7 @@ fn http(url: &Url, policy: Policy) -> Reach {
     let agent = Agent::with_parts(
         config.timeout_connect(Some(CONNECT)).build(),
         DefaultConnector::default(),
-        CheckedResolver::new(policy),
+        CheckedResolver(policy),
     );
     let head = agent
         .head(url.as_str())

@@ -100,19 +100,12 @@ fn problems(
     expected: &Arguments,
 ) -> Result<Vec<String>, ToolError> {
     let mut problems = Vec::new();
-    if let Some(bytes) = expected
-        .expected_bytes
-        .filter(|bytes| *bytes != measured.bytes)
-    {
-        problems.push(format!(
-            "it has {} bytes instead of {bytes}",
-            measured.bytes
-        ));
+    let found = measured.bytes;
+    if let Some(bytes) = expected.expected_bytes.filter(|bytes| *bytes != found) {
+        problems.push(format!("it has {found} bytes instead of {bytes}"));
     }
-    let expected_hash = expected
-        .expected_sha256
-        .as_ref()
-        .map(|hash| hash.to_ascii_lowercase());
+    let expected_hash = expected.expected_sha256.as_deref();
+    let expected_hash = expected_hash.map(str::to_ascii_lowercase);
     let is_known = expected_hash.as_ref() == Some(&measured.sha256);
     if let Some(expected) = expected_hash.filter(|_| !is_known) {
         problems.push(format!("its SHA-256 is not {expected}"));

@@ -140,7 +140,7 @@ impl Web {
             direct: Agent::with_parts(
                 config(None),
                 DefaultConnector::default(),
-                CheckedResolver::new(policy),
+                CheckedResolver(policy),
             ),
             proxies,
             policy,
