@@ -122,19 +122,7 @@ pub(crate) fn client() -> ConfigBuilder<AgentScope> {
 
 /// The resolver of the system, filtered by the policy.
 #[derive(Debug)]
-pub(crate) struct CheckedResolver {
-    policy: Policy,
-    system: DefaultResolver,
-}
-
-impl CheckedResolver {
-    pub(crate) fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            system: DefaultResolver::default(),
-        }
-    }
-}
+pub(crate) struct CheckedResolver(pub(crate) Policy);
 
 impl Resolver for CheckedResolver {
     /// Returns the addresses of the URI's host that the policy allows. If there are only others, the error is
@@ -145,8 +133,7 @@ impl Resolver for CheckedResolver {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self
-            .system
+        let found = DefaultResolver::default()
             .resolve(uri, config, timeout)
             .map_err(|error| match error {
                 // The failures of `getaddrinfo` have no error kind of their own.
@@ -157,7 +144,7 @@ impl Resolver for CheckedResolver {
         let mut admitted = self.empty();
         let mut refused = None;
         for &address in &found {
-            match self.policy.admit(host, address.ip()) {
+            match self.0.admit(host, address.ip()) {
                 Ok(()) => admitted.push(address),
                 Err(error) => refused = Some(error),
             }
@@ -270,7 +257,7 @@ impl Kind {
 
     fn advice(self) -> &'static str {
         if self.may_be_allowed() {
-            "set allow_private = true on the [server.…] entry in catalog.toml if it is meant"
+            "if the connection is intended, set allow_private = true in the [server.…] entry of catalog.toml"
         } else {
             "no setting allows it"
         }

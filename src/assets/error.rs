@@ -22,10 +22,12 @@ pub(crate) enum StoreError {
         why: &'static str,
     },
     /// A symbolic link in the place of a file or directory of oneact.
-    #[error("`{0}` is a symbolic link; links are not followed here, put the file itself there")]
+    #[error(
+        "`{0}` is a symbolic link; links are not followed here; put the file or directory itself there"
+    )]
     Symlink(Utf8PathBuf),
     /// The file was replaced after it was checked.
-    #[error("what was to become `{0}` was exchanged after it was checked; nothing was stored")]
+    #[error("the file for `{0}` was replaced after it was checked; nothing was stored")]
     Changed(Utf8PathBuf),
     #[error("`{0}` is not a regular file")]
     NotAFile(Utf8PathBuf),
@@ -62,22 +64,16 @@ fn advice(error: &io::Error) -> String {
 
 impl StoreError {
     /// Makes the error of an `operation`, which is a verb: "create", "rename".
-    pub(crate) fn io(operation: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io<E: Into<io::Error>>(
+        operation: &'static str,
+        path: &Utf8Path,
+    ) -> impl FnOnce(E) -> Self + use<E> {
         let path = path.to_owned();
         move |error| Self::Io {
             operation,
             path,
-            error,
+            error: error.into(),
         }
-    }
-
-    /// The same for errors of `rustix`.
-    pub(super) fn os(
-        operation: &'static str,
-        path: &Utf8Path,
-    ) -> impl FnOnce(rustix::io::Errno) -> Self {
-        let io = Self::io(operation, path);
-        move |errno| io(errno.into())
     }
 }
 

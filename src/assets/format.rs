@@ -117,7 +117,7 @@ fn name_of(head: &[u8]) -> String {
         return format!("{article} {media_type}");
     }
     if head.iter().all(|byte| *byte == 0) {
-        return "nothing but zero bytes".to_owned();
+        return "only zero bytes".to_owned();
     }
     if is_text(head) {
         "plain text".to_owned()

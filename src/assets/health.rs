@@ -31,7 +31,7 @@ pub(crate) fn probe(dir: &Utf8Path) -> Result<Room, StoreError> {
     file.close()
         .map_err(StoreError::io("remove a file from", tried))?;
     let space = rustix::fs::statvfs(tried.as_std_path())
-        .map_err(StoreError::os("ask for the space of", tried))?;
+        .map_err(StoreError::io("ask for the space of", tried))?;
     Ok(Room {
         tried: tried.to_owned(),
         free_bytes: space.f_bavail.saturating_mul(space.f_frsize),

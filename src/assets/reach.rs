@@ -63,7 +63,7 @@ impl Look {
             Location::Http(url) => match (self.policy.admit_unresolved(url), self.contact) {
                 (Err(refused), _) => Reach::Gone(refused.to_string()),
                 (Ok(()), Contact::Hosts) => http(url, self.policy),
-                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts nobody".to_owned()),
+                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts no host".to_owned()),
             },
             Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
             Location::Other { scheme } => {
@@ -104,7 +104,7 @@ fn http(url: &Url, policy: Policy) -> Reach {
     let agent = Agent::with_parts(
         config.timeout_connect(Some(CONNECT)).build(),
         DefaultConnector::default(),
-        CheckedResolver::new(policy),
+        CheckedResolver(policy),
     );
     let head = agent
         .head(url.as_str())

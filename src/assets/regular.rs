@@ -38,7 +38,7 @@ pub(crate) fn open_within(place: &Utf8Path, path: &Utf8Path) -> Result<Option<Fi
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(place.as_std_path(), flags, Mode::empty())
-        .map_err(StoreError::os("open", &place))?;
+        .map_err(StoreError::io("open", &place))?;
     // A directory may have been replaced by a link since the path was resolved.
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let (below, flags) = (below.as_std_path(), READ | OFlags::NOFOLLOW);
@@ -62,7 +62,7 @@ fn regular(opened: rustix::io::Result<OwnedFd>, path: &Utf8Path) -> Result<File,
         Ok(descriptor) => File::from(descriptor),
         Err(Errno::LOOP) => return Err(StoreError::Symlink(path.to_owned())),
         Err(Errno::NXIO) => return Err(StoreError::NotAFile(path.to_owned())),
-        Err(errno) => return Err(StoreError::os("open", path)(errno)),
+        Err(errno) => return Err(StoreError::io("open", path)(errno)),
     };
     let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
     if !metadata.is_file() {

@@ -151,7 +151,7 @@ impl Drop for Staging {
         let removed = if self.dir.is_symlink() {
             fs::remove_file(&self.dir).map_err(StoreError::io("remove", &self.dir))
         } else if !self.is_in_place() {
-            tracing::warn!(dir = %self.dir, "the scratch directory was replaced; what is there now stays");
+            tracing::warn!(dir = %self.dir, "the scratch directory was replaced; the directory that is there now is not removed");
             Ok(())
         } else if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
             Ok(())
@@ -163,7 +163,7 @@ impl Drop for Staging {
             self.held.clear();
         }
         if let Err(error) = removed {
-            tracing::warn!(dir = %self.dir, %error, "staging stays until the next run removes it");
+            tracing::warn!(dir = %self.dir, %error, "the scratch directory remains until the next run removes it");
         }
     }
 }
@@ -244,14 +244,14 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
     let names = match turn.names() {
         Ok(names) => names,
         Err(error) => {
-            return tracing::warn!(dir = %parent, %error, "cannot look for left-over staging");
+            return tracing::warn!(dir = %parent, %error, "cannot look for left-over scratch directories");
         }
     };
     for (dir, held) in dead(parent, &names) {
         match remove_tree(&dir) {
             Ok(()) => held.clear(),
             Err(error) => {
-                tracing::warn!(%dir, %error, "left-over staging stays until the next run");
+                tracing::warn!(%dir, %error, "a left-over scratch directory remains until the next run");
             }
         }
     }

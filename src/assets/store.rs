@@ -97,7 +97,7 @@ impl Store {
             return Err(StoreError::Changed(staged.to_owned()));
         }
         let directory = self.session_dir(session_id, &session)?;
-        let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
+        let here = rustix::fs::fstat(&directory).map_err(StoreError::io("look at", &session))?;
         let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Directory) {
             return Err(StoreError::NotAFile(session.join(file_name)));
@@ -145,11 +145,11 @@ impl Store {
         create_durably(&self.dir)?;
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let store = rustix::fs::open(self.dir.as_std_path(), flags, Mode::empty())
-            .map_err(StoreError::os("open", &self.dir))?;
+            .map_err(StoreError::io("open", &self.dir))?;
         match rustix::fs::mkdirat(&store, session_id, Mode::from_raw_mode(0o777)) {
-            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::os("sync", &self.dir))?,
+            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::io("sync", &self.dir))?,
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(StoreError::os("create", path)(errno)),
+            Err(errno) => return Err(StoreError::io("create", path)(errno)),
         }
         let opened =
             rustix::fs::openat(&store, session_id, flags | OFlags::NOFOLLOW, Mode::empty());
@@ -159,7 +159,7 @@ impl Store {
             let kind = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
             match kind {
                 Ok(FileType::Symlink) => StoreError::Symlink(path.to_owned()),
-                _ => StoreError::os("open", path)(errno),
+                _ => StoreError::io("open", path)(errno),
             }
         })
     }
@@ -198,8 +198,8 @@ impl Prepared {
             return Err(StoreError::Changed(path.clone()));
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
-            .map_err(StoreError::os("put an asset at", path))?;
-        rustix::fs::fsync(&self.directory).map_err(StoreError::os("sync the place of", path))?;
+            .map_err(StoreError::io("put an asset at", path))?;
+        rustix::fs::fsync(&self.directory).map_err(StoreError::io("sync the place of", path))?;
         Ok(self.stored)
     }
 }
@@ -211,7 +211,7 @@ fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), 
         return Ok(());
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(plain))
-        .map_err(StoreError::os("set the mode of", path))
+        .map_err(StoreError::io("set the mode of", path))
 }
 
 /// Makes a directory and its parents. The parent of each new directory is synced.

@@ -25,11 +25,12 @@ pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf,
         return Err(refused("is empty"));
     }
     if is_file_uri(given) {
-        return file_path(given).map_err(|error| refused(&format!("names no file: {error}")));
+        return file_path(given)
+            .map_err(|error| refused(&format!("does not name a file: {error}")));
     }
     if let Some((scheme, _)) = given.split_once("://") {
         return Err(refused(&format!(
-            "has the scheme {scheme}; only file: URIs and paths are read"
+            "has the scheme {scheme}; only file: URIs and paths are accepted"
         )));
     }
     Ok(PathBuf::from(given))
@@ -182,7 +183,7 @@ mod tests {
         let refused = local_path("input", "s3://bucket/key").expect_err("refused");
         assert_eq!(
             refused.to_string(),
-            "invalid argument `input`: \"s3://bucket/key\" has the scheme s3; only file: URIs and paths are read"
+            "invalid argument `input`: \"s3://bucket/key\" has the scheme s3; only file: URIs and paths are accepted"
         );
     }
 

@@ -23,7 +23,7 @@ struct Builtin {
 const BUILTIN: &[Builtin] = &[
     Builtin {
         name: "acquisition",
-        about: "checks and downloads sources, registers uploads, looks into files",
+        about: "checks and downloads sources, registers uploads, examines files",
         tools: |_| acquisition::tools(),
     },
     Builtin {
@@ -49,7 +49,7 @@ pub(crate) fn serve(name: &str, clock: Clock) -> Result<(), ServeError> {
         let known: Vec<_> = names().map(|(name, _)| name).collect();
         let known = known.join(", ");
         return Err(ServeError(format!(
-            "no built-in server is called `{name}`; there is: {known}"
+            "there is no built-in server `{name}`; the built-in servers are: {known}"
         )));
     };
     stdio::serve(server.name, (server.tools)(clock))
@@ -64,7 +64,7 @@ mod tests {
         let error = serve("media", Clock::System).expect_err("there is no such server");
         assert_eq!(
             error.to_string(),
-            "no built-in server is called `media`; there is: acquisition, data-management, media-processing"
+            "there is no built-in server `media`; the built-in servers are: acquisition, data-management, media-processing"
         );
     }
 

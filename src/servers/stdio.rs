@@ -68,13 +68,17 @@ where
     match handler.serve(Wire::new(read, write, gone)).await {
         Ok(service) => {
             let ended = service.waiting().await;
-            let reason = ended.map_err(|error| failed("stopped by a fault of its own", &error))?;
+            let reason =
+                ended.map_err(|error| failed("stopped because of an internal error", &error))?;
             tracing::debug!(?reason, "server ends");
             Ok(())
         }
         // A client may close the connection before it sends anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(failed("could not agree with its client", &error)),
+        Err(error) => Err(failed(
+            "could not complete the handshake with its client",
+            &error,
+        )),
     }
 }
 

@@ -92,12 +92,8 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
             b"mvhd" => seen.movie_header = true,
             b"trak" => seen.track = true,
             b"mdat" => seen.media_data |= next > source.at(),
-            b"stco" => offsets(source, next, |source| {
-                source.exact("stco").map(u32::from_be_bytes).map(u64::from)
-            })?,
-            b"co64" => offsets(source, next, |source| {
-                source.exact("co64").map(u64::from_be_bytes)
-            })?,
+            b"stco" => offsets::<4>(source, next)?,
+            b"co64" => offsets::<8>(source, next)?,
             _ => {}
         }
         if CONTAINERS.contains(&&kind) && depth > 0 {
@@ -132,18 +128,18 @@ pub(crate) fn next_box(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw>
 }
 
 /// Checks that the chunk offsets of a track lie in the file.
-fn offsets(
-    source: &mut Source,
-    end: u64,
-    read: impl Fn(&mut Source) -> Result<u64, Flaw>,
-) -> Result<(), Flaw> {
-    source.skip(4, "a table of chunk offsets")?;
-    let count = u32::from_be_bytes(source.exact("a table of chunk offsets")?);
+fn offsets<const BYTES: usize>(source: &mut Source, end: u64) -> Result<(), Flaw> {
+    const TABLE: &str = "a table of chunk offsets";
+    source.skip(4, TABLE)?;
+    let count = u32::from_be_bytes(source.exact(TABLE)?);
     for _ in 0..count {
         if source.at() >= end {
             return broken("a table of chunk offsets is longer than its box");
         }
-        let offset = read(source)?;
+        let bytes: [u8; BYTES] = source.exact(TABLE)?;
+        let offset = bytes
+            .iter()
+            .fold(0, |offset, &byte| (offset << 8) | u64::from(byte));
         if offset >= source.len() {
             return broken(format!(
                 "a track has samples at byte {offset}, but the file ends at byte {}",

@@ -59,7 +59,7 @@ fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     while source.at() < end {
         let element = next_whole(source)?;
         let Some(next) = element.end else {
-            return broken("its EBML header is no header");
+            return broken("its EBML header is malformed");
         };
         if element.id == DOC_TYPE {
             // No known document type is longer.

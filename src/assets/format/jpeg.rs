@@ -14,21 +14,21 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     let mut scan = false;
     let mut marker = next_marker(source)?;
     loop {
-        match marker {
+        marker = match marker {
             0xD9 if frame && scan => return Ok(()),
-            0xD9 => return broken("it ends before it has shown a picture"),
+            0xD9 => return broken("the image ends before its first scan"),
             // TEM and restart markers have no segment.
-            0x01 | 0xD0..=0xD7 => {}
+            0x01 | 0xD0..=0xD7 => next_marker(source)?,
             _ => {
                 segment(source, marker, &mut frame)?;
                 if marker == 0xDA {
                     scan = true;
-                    marker = after_scan(source)?;
-                    continue;
+                    after_scan(source)?
+                } else {
+                    next_marker(source)?
                 }
             }
-        }
-        marker = next_marker(source)?;
+        };
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         source.skip(frame.bytes, "an audio frame")?;
     }
     match (frames, declared) {
-        (0 | 1, _) if tagged => broken("it has no two audio frames that follow each other"),
+        (0 | 1, _) if tagged => broken("it does not have two consecutive audio frames"),
         (0 | 1, _) => Err(Flaw::Other),
         // The frame with this header is not counted.
         (frames, Some(declared)) if frames - 1 < declared => broken(format!(

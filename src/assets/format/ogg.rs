@@ -31,7 +31,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         pages += 1;
     }
     if pages < 2 {
-        broken("it has but one page: no media")
+        broken("it has only one page, and so no media")
     } else {
         Ok(())
     }
@@ -45,7 +45,7 @@ fn page(source: &mut Source, number: u32) -> Result<(), Flaw> {
         return broken(format!("at byte {start} there is no page"));
     };
     if number == 0 && flags & BEGINS_STREAM == 0 {
-        return broken("its first page begins no stream");
+        return broken("its first page does not begin a stream");
     }
     let mut laces = Vec::with_capacity(segments.into());
     let mut body = 0;

@@ -22,7 +22,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         let kind: [u8; 4] = source.exact("a chunk header")?;
         let name = kind.escape_ascii();
         if first && (&kind != b"IHDR" || size != 13) {
-            return broken("its first chunk is no image header (IHDR)");
+            return broken("its first chunk is not an image header (IHDR)");
         }
         if first {
             match source.peek::<8>()? {

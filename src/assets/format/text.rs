@@ -46,7 +46,7 @@ impl<R> Utf8<R> {
         self.at += block.len() as u64;
         let wrong = |at: u64| invalid(format!("it is not UTF-8 near byte {at}"));
         if block.contains(&0) {
-            return Err(invalid(format!("it has a NUL near byte {start}")));
+            return Err(invalid(format!("it contains a NUL byte near byte {start}")));
         }
         while !self.pending.is_empty() {
             let Some((first, rest)) = block.split_first() else {

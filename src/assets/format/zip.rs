@@ -89,7 +89,7 @@ fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
     let at = u64::from_le_bytes(source.exact("the ZIP64 locator")?);
     source.seek(at, "the ZIP64 end record")?;
     if source.exact("the ZIP64 end record")? != END_64 {
-        return broken("its ZIP64 locator points at no ZIP64 end record");
+        return broken("its ZIP64 locator does not point at a ZIP64 end record");
     }
     source.skip(28, "the ZIP64 end record")?;
     let large = Directory {
@@ -102,7 +102,9 @@ fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
 
 fn entry(source: &mut Source, number: u64) -> Result<(), Flaw> {
     if source.exact("the central directory")? != ENTRY {
-        return broken(format!("entry {number} of its central directory is none"));
+        return broken(format!(
+            "entry {number} of its central directory is malformed"
+        ));
     }
     source.skip(24, "the central directory")?;
     let mut variable = 0;

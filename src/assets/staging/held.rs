@@ -23,13 +23,7 @@ const LISTED: usize = 2048;
 pub(super) struct Held {
     dir: File,
     /// The lock file, if the file system cannot lock directories.
-    beside: Option<Beside>,
-}
-
-#[derive(Debug)]
-struct Beside {
-    path: Utf8PathBuf,
-    _file: File,
+    beside: Option<(Utf8PathBuf, File)>,
 }
 
 impl Held {
@@ -44,7 +38,7 @@ impl Held {
         let path = Utf8Path::new(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = openat(parent, name, flags, Mode::empty());
-        Self::lock(path, File::from(dir.map_err(StoreError::os("open", path))?))
+        Self::lock(path, File::from(dir.map_err(StoreError::io("open", path))?))
     }
 
     fn lock(path: &Utf8Path, dir: File) -> Result<Option<Self>, StoreError> {
@@ -52,7 +46,11 @@ impl Held {
             Ok(()) => Ok(Some(Self { dir, beside: None })),
             Err(TryLockError::WouldBlock) => Ok(None),
             // NFS locks only files that are open for writing, which a directory cannot be (flock(2)).
-            Err(TryLockError::Error(error)) if is(&error, Errno::BADF) => Self::beside(path, dir),
+            Err(TryLockError::Error(error))
+                if Errno::from_io_error(&error) == Some(Errno::BADF) =>
+            {
+                Self::beside(path, dir)
+            }
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", path)(error)),
         }
     }
@@ -72,7 +70,7 @@ impl Held {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self {
                 dir,
-                beside: Some(Beside { path, _file: file }),
+                beside: Some((path, file)),
             })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
@@ -94,7 +92,7 @@ impl Held {
     /// Removes the lock file, if there is one. The caller holds the turn, so that no other process locks a file
     /// that is about to be removed.
     pub(super) fn clear(&self) {
-        if let Some(Beside { path, .. }) = &self.beside {
+        if let Some((path, _)) = &self.beside {
             // A lock file that remains does no harm.
             let _ = fs::remove_file(path);
         }
@@ -171,10 +169,6 @@ pub(super) fn open_directory(path: &Utf8Path) -> io::Result<File> {
         .read(true)
         .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed())
         .open(path)
-}
-
-fn is(error: &io::Error, errno: Errno) -> bool {
-    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 #[cfg(test)]

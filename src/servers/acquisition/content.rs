@@ -11,12 +11,13 @@ use crate::{
 /// The number of first bytes by which a format is recognised.
 pub(super) const HEAD: usize = 8192;
 
-/// Media formats that `infer` recognises, but whose structure cannot be checked.
+/// Media formats that `infer` recognises and that have no row in the table of formats.
 const UNCHECKED: [&str; 6] = ["avi", "flv", "wmv", "mpg", "aac", "aiff"];
 
 /// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
 pub(super) fn formats() -> impl Iterator<Item = &'static str> {
-    Format::media_endings().chain(UNCHECKED)
+    let unchecked = UNCHECKED.into_iter();
+    Format::media_endings().chain(unchecked.filter(|ending| Format::of_ending(ending).is_none()))
 }
 
 /// Further endings of media files.
@@ -113,7 +114,7 @@ pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     Err(found.map_or_else(
-        || "of no format known here".to_owned(),
+        || "of an unknown format".to_owned(),
         |kind| format!("{} ({})", kind.extension(), kind.mime_type()),
     ))
 }
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(check_format("webm", mp4), Err("mp4 (video/mp4)".to_owned()));
         assert_eq!(
             check_format("mp4", b"plain words"),
-            Err("of no format known here".to_owned())
+            Err("of an unknown format".to_owned())
         );
         assert_eq!(check_format("wav", b"RIFF\x24\0\0\0WAVEfmt "), Ok(()));
     }

@@ -20,10 +20,11 @@ use crate::servers::{
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
-    only when it is complete (length checked, synced); an existing file is never overwritten. A dropped connection is \
-    resumed; with `output_path`, a failed download is resumed by the next call. At most 16 GiB; at most 5 redirects; \
-    10 s to connect, 30 s without data. Loopback and private addresses are refused unless the server entry says \
-    allow_private = true; link-local ones always. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.";
+    only when it is complete (its length is checked, and it is synced). An existing file is never overwritten. A \
+    dropped connection is resumed. With `output_path`, the next call resumes a failed download. The limits are 16 GiB, \
+    5 redirects, 10 s to connect, and 30 s without data. Loopback and private addresses are refused unless the \
+    server's entry says allow_private = true; link-local addresses are always refused. The variables HTTPS_PROXY, \
+    HTTP_PROXY and NO_PROXY can name proxies.";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Arguments {
@@ -51,7 +52,7 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
     if let (false, Value::Object(properties)) = (formats.is_empty(), &mut properties) {
         let schema = json!({
             "type": "string", "enum": formats,
-            "description": "what the content must be; nothing is converted"
+            "description": "the required format of the content; nothing is converted"
         });
         properties.insert("format".to_owned(), schema);
     }
@@ -63,9 +64,9 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
         output: record(json!({
             "output_uri": {"type": "string", "description": "file:// URI of the new file"},
             "bytes": {"type": "integer", "minimum": 1},
-            "content_type": {"type": "string", "description": "the server's, else by the first bytes"},
+            "content_type": {"type": "string", "description": "as the server states it, or by the first bytes"},
             "sha256": sha256(),
-            "url": {"type": "string", "description": "after redirects, without signatures"},
+            "url": {"type": "string", "description": "the URL after redirects, without signatures"},
             "resumed": {"type": "boolean", "description": "whether bytes of an earlier connection were kept"}
         })),
         effect: Effect::Additive,
@@ -83,8 +84,8 @@ pub(super) fn upload_registrar() -> Tool {
         name: "upload_registrar",
         title: "Register an upload",
         description: "Copy an uploaded file of this machine into a new file. The upload must be a regular file \
-            that is not empty; it stays where it is. The copy appears under its final name only when it is \
-            complete and synced; an existing file is never overwritten. At most 16 GiB.",
+            that is not empty; it is not moved. The copy appears under its final name only when it is \
+            complete and synced. An existing file is never overwritten. The limit is 16 GiB.",
         input: object(
             &["file_path"],
             json!({
@@ -96,8 +97,8 @@ pub(super) fn upload_registrar() -> Tool {
             "output_uri": {"type": "string", "description": "file:// URI of the new file"},
             "bytes": {"type": "integer", "minimum": 1},
             "sha256": sha256(),
-            "content_type": {"type": "string", "description": "by the first bytes, never by the name"},
-            "original_name": {"type": "string", "description": "the upload's name, without its folder"}
+            "content_type": {"type": "string", "description": "by the first bytes, not by the name"},
+            "original_name": {"type": "string", "description": "the file name of the upload, without its directory"}
         })),
         effect: Effect::Additive,
         world: World::Closed,
@@ -107,8 +108,8 @@ pub(super) fn upload_registrar() -> Tool {
 
 fn output_path() -> Value {
     tool::text(
-        "where to put it: a path or file:// URI that does not exist yet, in a folder that does; \
-        without it, a new file in the temporary folder",
+        "the new file: a path or file:// URI that does not exist, in a directory that exists; the default is \
+        a new file in the temporary directory",
     )
 }
 
@@ -120,7 +121,7 @@ impl Order {
         let known = |name: &String| {
             let known = formats().find(|format| format == name);
             known.ok_or_else(|| {
-                ToolError::argument("format", format!("`{name}` is no format known here"))
+                ToolError::argument("format", format!("`{name}` is not a known format"))
             })
         };
         Ok(Self {
@@ -137,7 +138,7 @@ fn target(text: &str) -> Result<PathBuf, ToolError> {
     let path = absolute("output_path", &local_path("output_path", text)?)?;
     // A path that ends with `/` or `..` names a directory.
     if text.ends_with('/') || path.file_name().is_none() {
-        let problem = format!("{} names no file", path.display());
+        let problem = format!("{} does not name a file", path.display());
         return Err(ToolError::argument("output_path", problem));
     }
     check_unprotected("output_path", &path)?;

@@ -46,16 +46,16 @@ pub(super) fn metadata_extractor() -> Tool {
     Tool {
         name: "metadata_extractor",
         title: "Read a file's metadata",
-        description: "Read what a file of this machine says of itself: container, duration, tracks and tags of \
-            MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. Of other \
-            files the size, the time and the MIME type; `container` is null then.",
+        description: "Read the metadata of a file of this machine: container, duration, tracks and tags of MP4, \
+            MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. For other files, \
+            the answer contains the size, the time and the MIME type, and `container` is null.",
         input: object(
             &[ARGUMENT],
             json!({"file_uri": tool::text("a path or file:// URI")}),
         ),
         output: record(json!({
             "container": text,
-            "mime": {"type": ["string", "null"], "description": "by the first bytes, never by the name"},
+            "mime": {"type": ["string", "null"], "description": "by the first bytes, not by the name"},
             "duration_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
             "bytes": {"type": "integer", "minimum": 0},
             "modified": {"type": ["string", "null"], "format": "date-time"},
@@ -64,7 +64,7 @@ pub(super) fn metadata_extractor() -> Tool {
                 "codec": {"type": ["string", "null"], "description": "as FFmpeg names it; null if unknown"},
                 "language": {
                     "type": ["string", "null"],
-                    "description": "of Matroska and WebM, as the file writes it"
+                    "description": "of Matroska and WebM, as written in the file"
                 },
                 "sample_rate": number, "channels": number, "width": number,
                 "height": number
@@ -164,7 +164,10 @@ fn of_image(path: &Path, kind: ImageType) -> Result<About, ToolError> {
         ImageError::IoError(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
             ToolError::io("read", path)(error)
         }
-        _ => ToolError::Corrupt(format!("{} ends before it tells its size", path.display())),
+        _ => ToolError::Corrupt(format!(
+            "{} ends before the size of the image",
+            path.display()
+        )),
     })?;
     let track = Track {
         r#type: "image",

@@ -148,10 +148,10 @@ fn bare(proxy: &Proxy) -> Uri {
 fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
     let refused = |problem| {
         ToolError::Failed(format!(
-            "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https:// for one that speaks TLS"
+            "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https://HOST:PORT for a proxy that uses TLS"
         ))
     };
-    let proxy = Proxy::new(value).map_err(|_| refused("is no URL of a proxy"))?;
+    let proxy = Proxy::new(value).map_err(|_| refused("is not the URL of a proxy"))?;
     match proxy.protocol() {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
         _ => Err(refused("is of a kind that is not supported")),

@@ -20,7 +20,7 @@ pub(super) enum Source {
 /// Why a text is not a source. The text itself is not contained, because it cannot be redacted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum SourceError {
-    #[error("not a URL ({0}), and not a path either: those begin with `/`, `./` or `../`")]
+    #[error("neither a URL ({0}) nor a path, which begins with `/`, `./` or `../`")]
     NotAUrl(url::ParseError),
     #[error("the scheme `{0}` is not supported: use http, https or file")]
     Scheme(String),

@@ -29,16 +29,16 @@ pub(super) fn url_validator() -> Tool {
         name: "url_validator",
         title: "Validate a recording's URL",
         description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
-            one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
-            server is an error. Loopback and private addresses are refused unless the server entry says \
-            allow_private = true. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.",
+            that can be read, without downloading it. If it does not, that is an answer and not an error. An \
+            unreachable server is an error. Loopback and private addresses are refused unless the server's entry \
+            says allow_private = true. The variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY can name proxies.",
         input: object(
             &["url"],
             json!({
                 "url": {"type": "string", "description": "http, https or file URL, or an absolute path"},
                 "platform": {
                     "type": "string", "minLength": 1, "default": DEFAULT_PLATFORM,
-                    "description": "comes back as it is"
+                    "description": "returned unchanged"
                 }
             }),
         ),
@@ -48,7 +48,7 @@ pub(super) fn url_validator() -> Tool {
             "video_available": {"type": "boolean"},
             "restrictions": {
                 "type": ["string", "null"],
-                "description": "what stands in the way, such as `HTTP 403 Forbidden`"
+                "description": "why the recording is not available, such as `HTTP 403 Forbidden`"
             }
         })),
         effect: Effect::ReadOnly,

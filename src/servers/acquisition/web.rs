@@ -137,7 +137,7 @@ impl Web {
             direct: Agent::with_parts(
                 config(None),
                 DefaultConnector::default(),
-                CheckedResolver::new(policy),
+                CheckedResolver(policy),
             ),
             proxies,
             policy,
@@ -158,7 +158,7 @@ impl Web {
         }
         let url = presentable(&url);
         Err(Stop::failed(format!(
-            "{url} redirects once more, after {MAX_REDIRECTS} times"
+            "{url} redirects again after {MAX_REDIRECTS} redirects"
         )))
     }
 
@@ -359,10 +359,12 @@ fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, Stop> 
     let location = response
         .headers()
         .get(header::LOCATION)
-        .ok_or_else(|| fail("without saying where"))?;
-    let location =
-        std::str::from_utf8(location.as_bytes()).map_err(|_| fail("to what is not UTF-8"))?;
-    let to = from.join(location).map_err(|_| fail("to what is no URL"))?;
+        .ok_or_else(|| fail("without a location"))?;
+    let location = std::str::from_utf8(location.as_bytes())
+        .map_err(|_| fail("to a location that is not UTF-8"))?;
+    let to = from
+        .join(location)
+        .map_err(|_| fail("to a location that is not a URL"))?;
     match to.scheme() {
         "http" | "https" => Ok(Some(to)),
         other => Err(fail(&format!("to a `{other}` URL, which is not followed"))),
@@ -392,10 +394,10 @@ pub(super) fn status_text(status: StatusCode) -> String {
 
 fn advice(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        401 | 403 => "the server wants other credentials, or the presigned URL has expired",
-        407 => "the proxy wants other credentials: look at the proxy's URL in the server's entry",
+        401 | 403 => "the server requires other credentials, or the presigned URL has expired",
+        407 => "the proxy requires other credentials: check the proxy's URL in the server's entry",
         408 | 425 => "retrying may help",
-        429 => "the server asks to slow down: retrying later may help",
+        429 => "the server limits the rate of requests: retrying later may help",
         501 | 505 => "retrying will not help",
         500..=599 => "the server failed: retrying may help",
         _ => "retrying will not help",

@@ -127,13 +127,13 @@ impl Database {
             }
             (APPLICATION, found, _) if found > VERSION => {
                 return Err(ToolError::Failed(format!(
-                    "the database {path} is of version {found}, and this oneact knows versions up to {VERSION}; update \
-                     oneact, or name another file by {DATABASE}"
+                    "the database {path} has version {found}, but this oneact supports versions up to {VERSION}; update \
+                     oneact, or name another file with {DATABASE}"
                 )));
             }
             _ => {
                 return Err(ToolError::Failed(format!(
-                    "{path} is a database of another program; name another file by {DATABASE}"
+                    "{path} is a database of another program; name another file with {DATABASE}"
                 )));
             }
         }

@@ -36,20 +36,20 @@ pub(super) fn file_storer(place: Place) -> Tool {
     Tool {
         name: "file_storer",
         title: "Store a file",
-        description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory; \
-            folders are made as needed. Never overwrites: a file that is there already must be the same, and is \
-            then a duplicate. Refuses paths that lead out of the directory, through symbolic links, into .git or \
-            .oneact, or to the catalog.",
+        description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory. \
+            Missing directories are made. An existing file is never overwritten: if it has the same content, it is \
+            a duplicate, otherwise the call fails. Paths that lead out of the directory, through symbolic links, \
+            into .git or .oneact, or to the catalog are refused.",
         input: record(json!({
             "file_data": text("a path, a file:// URI, or data:[TYPE];base64,BYTES"),
             "target_path": text("relative, e.g. results/a.json"),
         })),
         output: record(json!({
             "stored": {"const": true},
-            "path": {"type": "string", "description": "from the working directory"},
+            "path": {"type": "string", "description": "relative to the working directory"},
             "bytes": {"type": "integer", "minimum": 0},
             "sha256": sha256(),
-            "duplicate": {"type": "boolean", "description": "whether it was there already"}
+            "duplicate": {"type": "boolean", "description": "whether the file already existed"}
         })),
         effect: Effect::Additive,
         world: World::Closed,
@@ -148,7 +148,7 @@ fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(
         return Ok(());
     }
     let problem = format!(
-        "{} exists already with other content and is not overwritten: name another, or remove it",
+        "{} exists already with other content and is not overwritten; name another file, or remove it",
         path.display()
     );
     Err(ToolError::argument("target_path", problem))
@@ -174,7 +174,7 @@ impl Target {
             return Err(refused(text, "is not a relative path"));
         }
         if text.ends_with('/') || text.ends_with("/.") {
-            return Err(refused(text, "names a folder, not a file"));
+            return Err(refused(text, "names a directory, not a file"));
         }
         let mut folders = Vec::new();
         for component in Path::new(text).components() {
@@ -186,13 +186,13 @@ impl Target {
                 }
                 Component::ParentDir => "leads upwards",
                 Component::RootDir | Component::Prefix(_) => {
-                    "is absolute; write it from the working directory"
+                    "is absolute; write it relative to the working directory"
                 }
             };
             return Err(refused(text, problem));
         }
         let Some(name) = folders.pop() else {
-            return Err(refused(text, "names no file"));
+            return Err(refused(text, "does not name a file"));
         };
         Ok(Self { folders, name })
     }
@@ -216,7 +216,7 @@ impl Target {
                 |errno| match errno {
                     Errno::NOTDIR | Errno::LOOP => refused(
                         &so_far.display().to_string(),
-                        "is no folder, or a symbolic link to one, which is not followed",
+                        "is not a directory, or is a symbolic link, which is not followed",
                     ),
                     errno => failed("open", &so_far, errno),
                 },
@@ -251,7 +251,7 @@ impl Folder {
     fn existing(&self) -> Result<Option<File>, ToolError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = self.path();
-        let taken = || refused(&path.to_string_lossy(), "exists and is no regular file");
+        let taken = || refused(&path.to_string_lossy(), "exists and is not a regular file");
         match rustix::fs::openat(&self.folder, &self.target.name, flags, Mode::empty()) {
             Ok(file) => match File::from(file) {
                 file if file.metadata().is_ok_and(|about| about.is_file()) => Ok(Some(file)),

@@ -33,22 +33,22 @@ pub(super) fn result_indexer(place: Place) -> Tool {
     Tool {
         name: "result_indexer",
         title: "Index results",
-        description: "Put a JSON document into the full-text index, with metadata of your own. All its strings \
-            can be found by result_searcher. The same document with the same metadata is indexed once, and has \
-            the same index_id every time.",
+        description: "Add a JSON document to the full-text index, with optional metadata. result_searcher finds \
+            all its strings. The same document with the same metadata is indexed once and always has the same \
+            index_id.",
         input: object(
             &["results_data"],
             json!({
                 "results_data": {
                     "description": "any JSON value; a string is the path or file:// URI of a JSON file (64 MiB)"
                 },
-                "metadata": {"type": "object", "description": "comes back with every hit"}
+                "metadata": {"type": "object", "description": "returned with every hit"}
             }),
         ),
         output: record(json!({
             "index_id": {"type": "string", "pattern": "^idx_[0-9a-f]{32}$"},
             "indexed": {"const": true},
-            "entries": {"type": "integer", "minimum": 0, "description": "strings that can be found"},
+            "entries": {"type": "integer", "minimum": 0, "description": "the number of strings that can be found"},
             "duplicate": {"type": "boolean", "description": "whether it was indexed before"}
         })),
         effect: Effect::Additive,
@@ -67,8 +67,8 @@ pub(super) fn result_searcher(place: Place) -> Tool {
     Tool {
         name: "result_searcher",
         title: "Search indexed results",
-        description: "Find indexed documents that hold all the words given, best first. Case and accents do not \
-            matter; a word is found only whole. Words are taken literally: there are no operators.",
+        description: "Find indexed documents that contain all given words, best first. Case and accents are \
+            ignored. Only whole words are found. There are no operators.",
         input: object(
             &["query"],
             json!({
@@ -79,11 +79,11 @@ pub(super) fn result_searcher(place: Place) -> Tool {
         output: record(json!({
             "hits": {"type": "array", "items": record(json!({
                 "index_id": {"type": "string"},
-                "score": {"type": "number", "description": "BM25: more is better, within one answer"},
+                "score": {"type": "number", "description": "BM25: a greater value is better, within one answer"},
                 "snippet": {"type": "string"},
                 "metadata": {"type": ["object", "null"]}
             }))},
-            "total": {"type": "integer", "minimum": 0, "description": "documents found, shown or not"}
+            "total": {"type": "integer", "minimum": 0, "description": "all documents that were found, also beyond the limit"}
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,

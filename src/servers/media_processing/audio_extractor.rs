@@ -40,7 +40,7 @@ pub(super) fn audio_extractor() -> Tool {
         name: "audio_extractor",
         title: "Extract audio",
         description: "Extracts the audio of a local media file (MP4, MOV, MKV, WebM, MP3, FLAC, OGG, WAV) into a \
-                      new 16-bit WAV or FLAC file. Never overwrites a file.",
+                      new 16-bit WAV or FLAC file. An existing file is never overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -49,19 +49,19 @@ pub(super) fn audio_extractor() -> Tool {
                     "type": "string",
                     "enum": ["wav", "flac"],
                     "default": "wav",
-                    "description": "Both hold 16-bit samples; flac is smaller.",
+                    "description": "Both contain 16-bit samples; flac is smaller.",
                 },
                 "sample_rate": {
                     "type": "integer",
                     "minimum": 8000,
                     "maximum": 192_000,
-                    "description": "Samples per second. Default: those of the source.",
+                    "description": "Samples per second. Default: the rate of the source.",
                 },
                 "channels": {
                     "type": "integer",
                     "enum": [1, 2],
                     "default": 1,
-                    "description": "1 mixes down to mono, 2 gives stereo.",
+                    "description": "1 is mono, 2 is stereo.",
                 },
                 "output_path": output_path(),
             }),
@@ -73,10 +73,10 @@ pub(super) fn audio_extractor() -> Tool {
             "channels": { "type": "integer", "enum": [1, 2] },
             "duration_seconds": { "type": "number", "exclusiveMinimum": 0 },
             "samples": { "type": "integer", "minimum": 1, "description": "Per channel." },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the file written." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the new file." },
             "source": {
                 "type": "object",
-                "description": "What the input was.",
+                "description": "The input.",
                 "properties": {
                     "container": { "type": "string" },
                     "codec": { "type": "string" },
@@ -125,7 +125,7 @@ fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let samples = (written + samples.len() as u64) / u64::from(channels);
     if samples == 0 {
         return Err(ToolError::Corrupt(
-            "its audio is too short to make a single sample".to_owned(),
+            "its audio is too short for a single sample".to_owned(),
         ));
     }
     run.check_cancelled()?;
@@ -230,7 +230,7 @@ mod tests {
     fn other_schemes_and_other_machines_are_refused() {
         assert_eq!(
             problem(&json!({"input_uri": "https://a.b/c.mp4"})),
-            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are read"
+            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are accepted"
         );
         assert!(
             problem(&json!({"input_uri": "file://other/c.mp4"}))

@@ -44,8 +44,11 @@ pub(super) fn bundle<T>(
     run: &Run<'_>,
     make: impl FnOnce(&Path) -> Result<(Vec<Member>, T), ToolError>,
 ) -> Result<(Written, T), ToolError> {
-    let problem =
-        || format!("it would make more than {MOST} files of this video; give more seconds");
+    let problem = || {
+        format!(
+            "it would make more than {MOST} files of this video; use a larger number of seconds"
+        )
+    };
     if input
         .film
         .duration

@@ -32,7 +32,9 @@ pub(super) struct Marks {
 impl From<Flaw> for ToolError {
     fn from(flaw: Flaw) -> Self {
         match flaw {
-            Flaw::Other => Self::Corrupt("it is of another format than it seems".to_owned()),
+            Flaw::Other => {
+                Self::Corrupt("its format differs from that of its first bytes".to_owned())
+            }
             Flaw::Broken(problem) => Self::Corrupt(problem),
             Flaw::Read(error) => Self::Failed(format!("the input cannot be read: {error}")),
         }

@@ -125,7 +125,7 @@ fn signal(rate: u32, channels: &Channels, origin: Origin) -> Result<Signal, Tool
     let layout = Layout::of(channels).ok_or_else(|| {
         let count = channels.count();
         undecodable(&format!(
-            "its {count} audio channels have no known places, or places that cannot be mixed down"
+            "its {count} audio channels have unknown positions, or positions that cannot be mixed down"
         ))
     })?;
     Ok(Signal {
@@ -143,10 +143,10 @@ pub(super) fn failed(error: Error) -> ToolError {
         }
         Error::IoError(_) => ToolError::Corrupt("it ends in the middle of its audio".to_owned()),
         Error::Unsupported(what) => ToolError::Failed(format!(
-            "the input uses something not supported ({what}); this tool reads {READABLE}"
+            "the input uses an unsupported feature ({what}); this tool reads {READABLE}"
         )),
         Error::ResetRequired => ToolError::Failed(
-            "the input is several streams chained into one, which is not supported".to_owned(),
+            "the input is a chain of several streams, which is not supported".to_owned(),
         ),
         error => ToolError::Corrupt(error.to_string()),
     }
@@ -181,7 +181,9 @@ impl Head {
     fn read(bytes: &[u8]) -> Result<Self, ToolError> {
         let fields = bytes.strip_prefix(b"OpusHead");
         let Some([_, channels, s0, s1, _, _, _, _, g0, g1, ..]) = fields else {
-            return Err(ToolError::Corrupt("its Opus header is broken".to_owned()));
+            return Err(ToolError::Corrupt(
+                "its Opus header is malformed".to_owned(),
+            ));
         };
         // In 1/256 dB.
         let gain = f32::from(i16::from_le_bytes([*g0, *g1])) / 256.0;

@@ -81,7 +81,7 @@ impl Container {
         if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
             let fit: Vec<_> = self.codecs().iter().map(|codec| codec.name()).collect();
             let (codec, container, fit) = (codec.name(), self.name(), fit.join(", "));
-            let problem = format!("{codec} does not fit into {container}, which takes {fit}");
+            let problem = format!("{codec} is not supported by {container}, which supports {fit}");
             return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());

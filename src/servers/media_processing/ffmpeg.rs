@@ -219,7 +219,7 @@ fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolErro
             9 => ": the machine may be out of memory",
             _ => "",
         };
-        return failed(format!("{program} was ended by signal {signal}{hint}"));
+        return failed(format!("{program} was terminated by signal {signal}{hint}"));
     }
     let lines: Vec<String> = lines(&ended.stderr).collect();
     let with = |text: &str| lines.iter().find(|line| line.to_lowercase().contains(text));
@@ -231,12 +231,12 @@ fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolErro
     }
     if let Some(line) = with("unknown encoder").or_else(|| with("unrecognized option")) {
         return failed(format!(
-            "this {program} lacks what is needed ({line}); install a complete FFmpeg"
+            "this {program} lacks a required part ({line}); install a complete FFmpeg"
         ));
     }
     let is_empty = |line: &str| EMPTY.iter().any(|text| line.to_lowercase().contains(text));
     let telling = lines.iter().find(|line| !is_empty(line)).or(lines.first());
-    let telling = telling.map_or("it does not say why", String::as_str);
+    let telling = telling.map_or("it does not state a reason", String::as_str);
     match damage(&ended.stderr) {
         Some(line) => Err(corrupt(path, &line)),
         None => Ok(telling.to_owned()),

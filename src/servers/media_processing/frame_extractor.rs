@@ -41,10 +41,10 @@ pub(super) fn frame_extractor() -> Tool {
     Tool {
         name: "frame_extractor",
         title: "Extract frames",
-        description: "Takes still pictures out of a local video at a fixed interval, with FFmpeg, into a new zip of \
-                      JPEG or PNG files. The first shows the beginning; each is named after its time, such as \
-                      frame_0000002000ms.jpg. At most 10000 pictures. A damaged input is refused, not repaired. \
-                      Never overwrites a file.",
+        description: "Extracts frames of a local video at a fixed interval, with FFmpeg, into a new zip of JPEG or \
+                      PNG files. The first frame shows the beginning. Each name contains the time, such as \
+                      frame_0000002000ms.jpg. The limit is 10000 frames. A damaged input is refused, not repaired. \
+                      An existing file is never overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -54,7 +54,7 @@ pub(super) fn frame_extractor() -> Tool {
                     "minimum": LEAST,
                     "maximum": MOST,
                     "default": DEFAULT,
-                    "description": "Time between two pictures.",
+                    "description": "The time between two frames.",
                 },
                 "output_format": { "type": "string", "enum": ["jpg", "png"], "default": "jpg" },
                 "output_path": output_path(),
@@ -63,8 +63,8 @@ pub(super) fn frame_extractor() -> Tool {
         output: record(json!({
             "output_uri": output_uri(),
             "output_format": { "const": "zip" },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
-            "frames": { "type": "integer", "minimum": 1, "description": "Pictures in it." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the zip." },
+            "frames": { "type": "integer", "minimum": 1, "description": "The number of frames in the zip." },
             "interval_seconds": { "type": "number" },
         })),
         effect: Effect::Additive,
@@ -118,7 +118,7 @@ fn pictures(
     let files = bundle::files(directory)?;
     if files.is_empty() {
         let path = input.path.display();
-        return Err(ToolError::Corrupt(format!("{path}: it has no picture")));
+        return Err(ToolError::Corrupt(format!("{path}: it has no frame")));
     }
     let named = files.into_iter().zip(0_u32..).map(|(file, number)| Member {
         file,

@@ -127,7 +127,7 @@ impl Encoder for Wav {
         let bytes_per_second = self.rate.checked_mul(frame.into()).ok_or_else(|| {
             let rate = self.rate;
             ToolError::Failed(format!(
-                "a WAV file cannot hold {rate} samples per second; ask for a lower sample_rate"
+                "a WAV file cannot contain {rate} samples per second; use a lower sample_rate"
             ))
         })?;
         let length = self.data.checked_add(HEADER - 8);
@@ -167,7 +167,7 @@ impl Encoder for Wav {
 
 fn too_long() -> ToolError {
     ToolError::Failed(
-        "the audio is longer than a WAV file can hold (4 GiB); ask for flac".to_owned(),
+        "the audio exceeds the maximum size of a WAV file (4 GiB); use flac".to_owned(),
     )
 }
 

@@ -128,7 +128,7 @@ impl Draft {
 
 fn taken(path: &Path) -> ToolError {
     let problem = format!(
-        "{} exists already, and is not overwritten; give another output_path",
+        "{} exists already and is not overwritten; give another output_path",
         path.display()
     );
     ToolError::argument("output_path", problem)

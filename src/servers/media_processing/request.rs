@@ -14,13 +14,13 @@ use crate::servers::{
 };
 
 pub(super) fn input_uri() -> Value {
-    tool::text("The media file: a file:// URI, or a path of this machine.")
+    tool::text("The media file: a file:// URI or a path.")
 }
 
 pub(super) fn output_path() -> Value {
     tool::text(
-        "Where to write: a path or file:// URI that does not exist yet. Default: a new file in the \
-         temporary directory.",
+        "The new file: a path or file:// URI that does not exist. Default: a new file in the temporary \
+         directory.",
     )
 }
 

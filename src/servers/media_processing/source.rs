@@ -76,7 +76,7 @@ impl Source {
         match (first, source.first.clone()) {
             (Some(first), Some(signal)) => Ok((source, signal, first)),
             _ => Err(ToolError::Corrupt(format!(
-                "{} has an audio track without a single sample",
+                "{} has an audio track without samples",
                 path.display()
             ))),
         }
@@ -157,7 +157,7 @@ impl Source {
             (Some(first), Some(last)) if first != last => {
                 let (before, after) = (described(first), described(last));
                 Err(ToolError::Failed(format!(
-                    "the audio changes from {before} to {after} on the way, which is not supported"
+                    "the audio changes from {before} to {after} within the track, which is not supported"
                 )))
             }
             _ => Ok(Some(block)),
@@ -226,7 +226,7 @@ fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
             ToolError::Corrupt("it has no movie header (moov)".to_owned())
         }
         Error::Unsupported(_) => ToolError::Failed(format!(
-            "{} is in no format this tool reads; it reads {READABLE}",
+            "{} has a format that this tool does not read; it reads {READABLE}",
             path.display()
         )),
         error => failed(error),
@@ -252,7 +252,7 @@ fn audio_track<'r>(
     {
         0 => format!("{} has no audio track", path.display()),
         unknown => format!(
-            "{} has no audio track this tool can decode ({unknown} of unknown codec); it reads {READABLE}",
+            "{} has no audio track that this tool can decode ({unknown} with an unknown codec); it reads {READABLE}",
             path.display()
         ),
     };
@@ -272,7 +272,7 @@ fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     named.map_or(Ok(()), |named| check_channels(named.count()))?;
     let frames = parameters.max_frames_per_packet.unwrap_or_default();
     possible(&frames, &(0..=LONGEST_PACKET), || {
-        format!("packets of {frames} samples; {LONGEST_PACKET} are the most")
+        format!("packets of {frames} samples; {LONGEST_PACKET} is the maximum")
     })
 }
 
@@ -286,20 +286,20 @@ fn check_signal(signal: &Signal) -> Result<(), ToolError> {
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
     possible(&padding, &(0..=MOST_PADDING), || {
-        format!("{padding} ns of padding at its end; {MOST_PADDING} are the most")
+        format!("{padding} ns of padding at its end; {MOST_PADDING} is the maximum")
     })
 }
 
 fn check_rate(rate: u32) -> Result<(), ToolError> {
     let (low, high) = (RATES.start(), RATES.end());
     possible(&rate, &RATES, || {
-        format!("a sample rate of {rate} Hz; {low} to {high} are possible")
+        format!("a sample rate of {rate} Hz; {low} to {high} are supported")
     })
 }
 
 fn check_channels(channels: usize) -> Result<(), ToolError> {
     possible(&channels, &(1..=MOST_CHANNELS), || {
-        format!("{channels} channels; 1 to {MOST_CHANNELS} are possible")
+        format!("{channels} channels; 1 to {MOST_CHANNELS} are supported")
     })
 }
 
@@ -336,17 +336,17 @@ mod tests {
         assert_eq!(
             refused(|track| track.sample_rate = Some(u32::MAX)),
             Some(format!(
-                "{corrupt}a sample rate of 4294967295 Hz; 1000 to 768000 are possible"
+                "{corrupt}a sample rate of 4294967295 Hz; 1000 to 768000 are supported"
             ))
         );
         assert_eq!(
             refused(|track| track.channels = Some(Channels::Discrete(65))),
-            Some(format!("{corrupt}65 channels; 1 to 64 are possible"))
+            Some(format!("{corrupt}65 channels; 1 to 64 are supported"))
         );
         assert_eq!(
             refused(|track| track.max_frames_per_packet = Some(1 << 32)),
             Some(format!(
-                "{corrupt}packets of 4294967296 samples; 1048576 are the most"
+                "{corrupt}packets of 4294967296 samples; 1048576 is the maximum"
             ))
         );
         let marks = Marks {

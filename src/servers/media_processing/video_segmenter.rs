@@ -87,8 +87,9 @@ pub(super) fn video_segmenter() -> Tool {
         name: "video_segmenter",
         title: "Cut a video into segments",
         description: "Cuts a local video into segments of equal length (the last may be shorter), with FFmpeg, into a \
-                      new zip of videos, each named after its beginning, such as segment_0000060000ms.mp4. At most \
-                      10000 segments. A damaged input is refused, not repaired. Never overwrites a file.",
+                      new zip of videos. Each name contains the start time, such as segment_0000060000ms.mp4. The \
+                      limit is 10000 segments. A damaged input is refused, not repaired. An existing file is never \
+                      overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -97,15 +98,15 @@ pub(super) fn video_segmenter() -> Tool {
                     "type": "string",
                     "enum": ["exact", "keyframe"],
                     "default": "exact",
-                    "description": "exact: to the frame, encoded anew as MP4 (H.264). keyframe: quick, copied as it is; \
-                                    each cut waits for the next keyframe, and sound may lack some frames there.",
+                    "description": "exact: cuts at any frame, encoded as MP4 (H.264). keyframe: fast, copied unchanged; \
+                                    each cut is at the next keyframe, and some audio may be missing there.",
                 },
                 "segment_duration": {
                     "type": "number",
                     "minimum": LEAST,
                     "maximum": MOST,
                     "default": DEFAULT,
-                    "description": "Seconds.",
+                    "description": "The length of a segment in seconds.",
                 },
                 "output_path": output_path(),
             }),
@@ -113,13 +114,13 @@ pub(super) fn video_segmenter() -> Tool {
         output: record(json!({
             "output_uri": output_uri(),
             "output_format": { "const": "zip" },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the zip." },
             "method": { "type": "string", "enum": ["exact", "keyframe"] },
             "segments": {
                 "type": "array",
                 "minItems": 1,
                 "items": record(json!({
-                    "name": { "type": "string", "description": "In the zip." },
+                    "name": { "type": "string", "description": "The name in the zip." },
                     "start_seconds": { "type": "number" },
                     "end_seconds": { "type": "number" },
                 })),

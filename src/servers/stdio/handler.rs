@@ -195,7 +195,7 @@ impl ServerHandler for Handler {
             Err(panic) => {
                 tracing::error!(tool = %request.name, %panic, "a tool panicked");
                 failure(format!(
-                    "tool `{}` broke down by a fault of its own; this is a bug",
+                    "tool `{}` panicked; this is a bug in oneact",
                     request.name
                 ))
             }

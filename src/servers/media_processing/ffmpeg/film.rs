@@ -98,7 +98,8 @@ impl Film {
 fn refused(path: &Path, ended: &Ended) -> ToolError {
     if ended.stderr.contains("not on whitelist") {
         let path = path.display();
-        let problem = format!("{path} is in no format this tool reads; it reads {FORMATS}");
+        let problem =
+            format!("{path} has a format that this tool does not read; it reads {FORMATS}");
         return ToolError::argument("input_uri", problem);
     }
     unclear(FFPROBE, path, ended).map_or_else(|error| error, |line| corrupt(path, &line))

@@ -73,7 +73,7 @@ impl Program<'_> {
             Some(output) if size(output) > limits.bytes => {
                 let most = limits.bytes;
                 Err(ToolError::Failed(format!(
-                    "{name} was ended: its output is larger than {most} bytes, the most that is made"
+                    "{name} was terminated: its output is larger than {most} bytes"
                 )))
             }
             _ => Ok(()),
@@ -82,7 +82,7 @@ impl Program<'_> {
             if begun.elapsed() > limits.time {
                 let longest = limits.time;
                 return Err(ToolError::Failed(format!(
-                    "{name} was ended: it timed out after {longest:?}"
+                    "{name} was terminated: it timed out after {longest:?}"
                 )));
             }
             if measured.elapsed() < MEASURED_EVERY {
@@ -124,7 +124,7 @@ impl Program<'_> {
             check_size()?;
             let stderr = tail.join().unwrap_or_default();
             let status = status.map_err(|error| {
-                ToolError::Failed(format!("cannot tell how {name} ended: {error}"))
+                ToolError::Failed(format!("cannot determine how {name} ended: {error}"))
             })?;
             Ok(Ended {
                 succeeded: status.success(),
@@ -202,7 +202,7 @@ fn tail(mut stream: impl Read) -> String {
 fn not_started(name: &str, error: &io::Error) -> ToolError {
     ToolError::Failed(match error.kind() {
         io::ErrorKind::NotFound => format!(
-            "the program {name} is in no directory of PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
+            "the program {name} is not on the PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
         ),
         _ => format!("cannot start the program {name}: {error}"),
     })
