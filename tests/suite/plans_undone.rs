@@ -330,7 +330,7 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
         // One way of waiting for the disk, whatever others have yet to write: else the calls differ.
         command.env("ONEACT_FAULTS", format!("each-barrier,kill@{at}"));
         let mut child = command.spawn().unwrap();
-        crate::program::feed(&mut child, &plan);
+        feed(&mut child, &plan);
         let status = child.wait_with_output().unwrap().status;
         if status.code().is_some() {
             break;
