@@ -43,7 +43,8 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
 /// The same, and the plans whose note is missing. This reads the journal of every report directory.
 pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
     settled_under_lock(desk, |root| {
-        if !root.try_lock()? {
+        let planned = engine::interrupted(root)? || engine::finished(root)?.next().is_some();
+        if !planned || !root.try_lock()? {
             return Ok(Vec::new());
         }
         engine::clear_begun(root)?;

@@ -266,3 +266,21 @@ fn a_pipe_in_the_place_of_a_journal_is_told_as_what_it_is() {
         "cannot open `journal`: it is not a regular file"
     );
 }
+
+#[test]
+fn a_journal_that_could_not_be_read_again_is_not_written() {
+    let place = tempfile::tempdir().unwrap();
+    let root = crate::plan::files::Root::open(place.path().try_into().unwrap()).unwrap();
+    let dir = root.dir(None).unwrap();
+    let mut journal = Journal::begin(&dir, "op_1").unwrap();
+    let entry = Entry::RemoveDir {
+        path: RelPath::parse(&"dir".repeat(60)).unwrap(),
+        slot: RelPath::parse("slot").unwrap(),
+    };
+    let before = account(&dir).unwrap();
+    let failed = journal.ready(&dir, &vec![entry.clone(); 20_000]);
+    assert_eq!(failed.unwrap_err().errno, Errno::FBIG);
+    assert_eq!(account(&dir).unwrap(), before);
+    journal.ready(&dir, &vec![entry; 10_000]).unwrap();
+    assert!(account(&dir).unwrap().state.is_under_way());
+}
