@@ -8,7 +8,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::task::RelPath;
+use crate::task::{INCOMING, RelPath};
 
 /// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,8 @@ impl Protected {
 
     /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
     pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
+        let mut own = self.own.iter();
+        if let Some(own) = own.find(|own| is_or_is_in(path, own) || displaces(path, own)) {
             return Some((Class::Own, own.as_str()));
         }
         let readings = readings(path).into_iter();
@@ -178,6 +179,22 @@ fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     readings(path).iter().any(within)
+}
+
+/// Whether a file of that path would be in the place of a directory of the store of assets, which `own` shows. The
+/// store keeps each asset in the directory of its session.
+fn displaces(path: &RelPath, own: &RelPath) -> bool {
+    let Some(store) = own.as_str().strip_suffix(&format!("/{INCOMING}")) else {
+        return false;
+    };
+    let store = fold(store);
+    readings(path)
+        .iter()
+        .any(|reading| match reading.strip_prefix(store.as_str()) {
+            Some("") => true,
+            Some(rest) if rest.starts_with('/') => rest.matches('/').count() != 2,
+            _ => (store.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
+        })
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -337,7 +354,8 @@ mod tests {
 
     #[test]
     fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
-        let own = ["data/ledger.sqlite", "var/State"].map(|path| RelPath::parse(path).unwrap());
+        let own = ["data/ledger.sqlite", "var/State", "kept/Store/.incoming"];
+        let own = own.map(|path| RelPath::parse(path).unwrap());
         let protected = Protected::with(&own, &["*.lock".to_owned()], &[]).unwrap();
         let by = |path: &str| {
             protected
@@ -360,6 +378,12 @@ mod tests {
             "data./ledger.sqlite::$DATA",
             "var/state/outbox/x.json",
             "var/State",
+            "kept",
+            "kept/store",
+            "kept/store/s9",
+            "kept/store./s9",
+            "kept/store/s9/d1.txt/x",
+            "kept/store/.incoming/x",
         ] {
             assert_eq!(by(path), Some(Class::Own), "{path}");
         }
@@ -368,6 +392,9 @@ mod tests {
             "data/ledger",
             "var/States",
             "x/var/State",
+            "kept/store/s9/d1.txt",
+            "kept/stores",
+            "kep",
         ] {
             assert_eq!(by(free), None, "{free}");
         }
