@@ -8,8 +8,8 @@ use crate::{
         ToolCall,
     },
     task::{
-        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
-        ServerReport, Stat, State, Waiting, WaitingFor, decided,
+        Effect, Failure, Fault, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
+        Response, ServerReport, Stat, State, Waiting, WaitingFor, decided,
     },
 };
 
@@ -125,19 +125,30 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise.
-            // An error that was not read whole may tell of that, too.
-            if outcome.effect == Effect::Done
-                && entry.repeatable == Repeatable::Once
-                && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
-            {
+            let once = entry.repeatable == Repeatable::Once;
+            // If a service behind the server gave no answer, what it did is unknown.
+            let answered = outcome.effect == Effect::Done;
+            let open = once && answered && judged.leaves_open(told.as_deref());
+            if open {
                 outcome.effect = Effect::Unknown;
             }
-            let failure = match &seen.asked {
+            let mut failure = match &seen.asked {
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
             };
-            Err(once_only(entry, outcome.effect, failure))
+            // A call that waits for input is resumed, not repeated.
+            if once && outcome.effect == Effect::Unknown && outcome.waiting.is_none() {
+                let why = match failure.fault {
+                    Fault::ToolTimeout | Fault::OutcomeUnknown => "",
+                    _ if !answered => "",
+                    _ if told.is_none() => {
+                        " The answer was too long to be searched for a time-out."
+                    }
+                    _ => " The answer names a time-out.",
+                };
+                failure = failure::unknown(entry, why, failure);
+            }
+            Err(failure)
         }
     };
     let closing = if result.is_ok() {
@@ -320,21 +331,7 @@ fn failed_call(
         None => error.to_string(),
     };
     let detail = judge::shorten(&hidden.text(&words));
-    let failure = failure::of_call(entry, error, &detail);
-    judge::Judged { failure, detail }
-}
-
-/// The failure of a once-only call with an unknown effect is not recoverable.
-fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
-    if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
-        tracing::info!(
-            "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
-            entry.id
-        );
-        failure.recoverable = false;
-        failure.message.push_str(" It is unknown whether it took effect, and it must not happen twice: a person has to check.");
-    }
-    failure
+    failure::of_call(entry, error, detail)
 }
 
 /// Takes the asset, and checks it and the result document (000 §Step 6, 7). Returns the state of the asset at that time.
