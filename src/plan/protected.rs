@@ -121,9 +121,12 @@ impl Protected {
 
     /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
     pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        let mut own = self.own.iter();
-        if let Some(own) = own.find(|own| is_or_is_in(path, own) || displaces(path, own)) {
-            return Some((Class::Own, own.as_str()));
+        let place = |own| {
+            let its = is_or_is_in(path, own).then_some(own.as_str());
+            its.or_else(|| displaced(path, own))
+        };
+        if let Some(place) = self.own.iter().find_map(place) {
+            return Some((Class::Own, place));
         }
         let readings = readings(path).into_iter();
         let first = readings.filter_map(|reading| self.globs.matches(&reading).into_iter().min());
@@ -181,20 +184,17 @@ fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
     readings(path).iter().any(within)
 }
 
-/// Whether a file of that path would be in the place of a directory of the store of assets, which `own` shows. The
+/// The store of assets that `own` shows, if a file of that path would be in the place of one of its directories. The
 /// store keeps each asset in the directory of its session.
-fn displaces(path: &RelPath, own: &RelPath) -> bool {
-    let Some(store) = own.as_str().strip_suffix(&format!("/{INCOMING}")) else {
-        return false;
+fn displaced<'o>(path: &RelPath, own: &'o RelPath) -> Option<&'o str> {
+    let store = own.as_str().strip_suffix(INCOMING)?.strip_suffix('/')?;
+    let folded = fold(store);
+    let displaces = |reading: &String| match reading.strip_prefix(folded.as_str()) {
+        Some("") => true,
+        Some(rest) if rest.starts_with('/') => rest.matches('/').count() != 2,
+        _ => (folded.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
     };
-    let store = fold(store);
-    readings(path)
-        .iter()
-        .any(|reading| match reading.strip_prefix(store.as_str()) {
-            Some("") => true,
-            Some(rest) if rest.starts_with('/') => rest.matches('/').count() != 2,
-            _ => (store.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
-        })
+    readings(path).iter().any(displaces).then_some(store)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is

@@ -81,8 +81,8 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
         || around.any(|(depth, at)| depth != 2 && is_store(at));
     if is_folder || own.iter().any(|own| own != &name && own.starts_with(&name)) {
         return Some(
-            "would be in the place of a folder that oneact needs; in the store of assets, only files directly in the \
-             folder of a session are written",
+            "would be in the place of a folder that oneact needs; in a store of assets, name a file directly in the folder \
+             of a session",
         );
     }
     let scratch = identity(scratch);
