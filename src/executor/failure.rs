@@ -125,7 +125,7 @@ impl From<StoreError> for Failure {
 }
 
 /// The failure of a once-only call with an unknown effect. It is not recoverable.
-pub(super) fn unknown(entry: &Entry, why: &str, failure: Failure) -> Failure {
+pub(super) fn unknown(entry: &Entry, why: &str, failure: &Failure) -> Failure {
     tracing::info!(
         "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
         entry.id
@@ -136,17 +136,17 @@ pub(super) fn unknown(entry: &Entry, why: &str, failure: Failure) -> Failure {
             "{said}{why} It is unknown whether it took effect, and it must not happen twice: a person has to check."
         ),
         recoverable: false,
-        ..failure
+        fault: failure.fault,
     }
 }
 
 /// The failure of a job after a step that must not happen twice. It names the step and is not recoverable.
-pub(super) fn not_again(step: &Step, why: &str, failure: Failure) -> Failure {
+pub(super) fn not_again(step: &Step, why: &str, failure: &Failure) -> Failure {
     let message = failure.message.trim_end_matches('.');
     Failure {
         message: format!("{message}. {} {why}", step.entry.id),
         recoverable: false,
-        ..failure
+        fault: failure.fault,
     }
 }
 

@@ -144,7 +144,7 @@ impl Executed {
                     // Another attempt would repeat this step as well.
                     Some(before) if failure.recoverable => {
                         let why = "was performed before that and must not happen twice: a person has to check.";
-                        not_again(before, why, failure)
+                        not_again(before, why, &failure)
                     }
                     _ => failure,
                 })
@@ -240,7 +240,7 @@ impl Executed {
                 outcome.failure = Some(match spoiled {
                     Some(step) => {
                         let why = "happened before that, its result cannot be used, and it must not happen twice.";
-                        not_again(step, why, failure)
+                        not_again(step, why, &failure)
                     }
                     None => failure,
                 });

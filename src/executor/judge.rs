@@ -22,26 +22,39 @@ pub(super) struct Judged {
     pub(super) failure: Failure,
     /// For `error_detail` (R-000-87).
     pub(super) detail: String,
-    pub(super) by: By,
+    pub(super) open: Open,
+}
+
+/// Whether the failure leaves it open what a delivered call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    No,
+    /// The words of the failure decide.
+    Maybe,
+    /// A sentence says why, unless the failure itself does.
+    Yes(&'static str),
 }
 
 /// What determined the class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+enum By {
     /// A failure rule of the entry.
     Rule,
     Oneact,
 }
 
 impl Judged {
-    /// Whether the failure of a delivered call leaves it open what the call did. `told` is everything that was said
-    /// about it; none if that was too long to be read whole, so that it may name a time-out.
-    pub(super) fn leaves_open(&self, told: Option<&str>) -> bool {
-        match (self.failure.fault, self.by) {
-            (Fault::ToolTimeout | Fault::OutcomeUnknown, _) => true,
-            (_, By::Rule) => false,
-            (_, By::Oneact) => told.is_none_or(names_time_out),
+    /// Searches everything that was said about the failure for a time-out. `told` is none if that was too long to be
+    /// read whole.
+    pub(super) fn searched(mut self, told: Option<&str>) -> Self {
+        if self.open == Open::Maybe {
+            self.open = match told.map(names_time_out) {
+                None => Open::Yes(" The answer was too long to be searched for a time-out."),
+                Some(true) => Open::Yes(" The answer names a time-out."),
+                Some(false) => Open::No,
+            };
         }
+        self
     }
 }
 
@@ -132,6 +145,11 @@ impl Class {
             recoverable,
             by,
         } = self;
+        let open = match (fault, by) {
+            (Fault::ToolTimeout | Fault::OutcomeUnknown, _) => Open::Yes(""),
+            (_, By::Rule) => Open::No,
+            (_, By::Oneact) => Open::Maybe,
+        };
         let failure = Failure {
             fault,
             message,
@@ -140,7 +158,7 @@ impl Class {
         Judged {
             failure,
             detail,
-            by,
+            open,
         }
     }
 }

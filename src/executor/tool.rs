@@ -8,8 +8,8 @@ use crate::{
         ToolCall,
     },
     task::{
-        Effect, Failure, Fault, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
-        Response, ServerReport, Stat, State, Waiting, WaitingFor, decided,
+        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
+        ServerReport, Stat, State, Waiting, WaitingFor, decided,
     },
 };
 
@@ -90,7 +90,7 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let (verdict, told) = verdict(entry, result, hidden, context);
+    let verdict = verdict(entry, result, hidden, context);
     if sent {
         outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
@@ -125,30 +125,8 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            let once = entry.repeatable == Repeatable::Once;
-            // If a service behind the server gave no answer, what it did is unknown.
-            let answered = outcome.effect == Effect::Done;
-            let open = once && answered && judged.leaves_open(told.as_deref());
-            if open {
-                outcome.effect = Effect::Unknown;
-            }
-            let mut failure = match &seen.asked {
-                Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
-                None => judged.failure,
-            };
-            // A call that waits for input is resumed, not repeated.
-            if once && outcome.effect == Effect::Unknown && outcome.waiting.is_none() {
-                let why = match failure.fault {
-                    Fault::ToolTimeout | Fault::OutcomeUnknown => "",
-                    _ if !answered => "",
-                    _ if told.is_none() => {
-                        " The answer was too long to be searched for a time-out."
-                    }
-                    _ => " The answer names a time-out.",
-                };
-                failure = failure::unknown(entry, why, failure);
-            }
-            Err(failure)
+            let asked = seen.asked.as_ref().map(|asked| hidden.text(asked));
+            Err(failed(entry, &mut outcome, judged, asked.as_deref()))
         }
     };
     let closing = if result.is_ok() {
@@ -166,30 +144,46 @@ pub(super) fn run(
     }
 }
 
-/// A good answer with its document; or why the call failed, with everything that was said about it, unless that was
-/// too long to be read.
+/// The failure of a call, after a question that was refused. A once-only call with an unknown effect is not repeated.
+fn failed(
+    entry: &Entry,
+    outcome: &mut Outcome,
+    judged: judge::Judged,
+    asked: Option<&str>,
+) -> Failure {
+    let once = entry.repeatable == Repeatable::Once;
+    let mut why = "";
+    if let (Effect::Done, true, judge::Open::Yes(reason)) = (outcome.effect, once, judged.open) {
+        (outcome.effect, why) = (Effect::Unknown, reason);
+    }
+    let failure = match asked {
+        Some(asked) => failure::after_a_question(judged.failure, asked),
+        None => judged.failure,
+    };
+    // A call that waits for input is resumed.
+    if once && outcome.effect == Effect::Unknown && outcome.waiting.is_none() {
+        return failure::unknown(entry, why, &failure);
+    }
+    failure
+}
+
+/// A good answer with its document, or why the call failed.
 fn verdict(
     entry: &Entry,
     result: Result<ToolAnswer, CallError>,
     hidden: &Hidden,
     context: &Context<'_>,
-) -> (
-    Result<(ToolAnswer, Option<Document>), judge::Judged>,
-    Option<String>,
-) {
-    let answer = match result {
-        Ok(answer) => answer,
-        Err(error) => {
-            let told = failure::all_words(&error);
-            return (Err(failed_call(entry, &error, hidden, context)), told);
-        }
-    };
+) -> Result<(ToolAnswer, Option<Document>), judge::Judged> {
+    let answer = result.map_err(|error| {
+        let told = failure::all_words(&error);
+        failed_call(entry, &error, hidden, context).searched(told.as_deref())
+    })?;
     let document = Document::of(&answer);
     match judge::judge(entry, &answer, document.as_ref(), hidden) {
-        Ok(()) => (Ok((answer, document)), None),
+        Ok(()) => Ok((answer, document)),
         Err(judged) => {
             let told = judge::all_words(&answer, document.as_ref());
-            (Err(judged), Some(told))
+            Err(judged.searched(Some(&told)))
         }
     }
 }

@@ -70,7 +70,7 @@ impl ToolListing {
     }
 }
 
-/// What the server says about the effects of its tool (MCP, ToolAnnotations). These are hints, not promises.
+/// What the server says about the effects of its tool (MCP, `ToolAnnotations`). These are hints, not promises.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(crate) struct Hints {
     #[serde(rename = "readOnlyHint")]
