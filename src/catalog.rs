@@ -29,6 +29,6 @@ pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind,
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanSource};
 pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
-pub(crate) use resolve::{Nature, nature, plan_entry, resolve};
+pub(crate) use resolve::{Nature, STORAGE, nature, plan_entry, resolve, storage};
 pub(crate) use schema::{Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server};

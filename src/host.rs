@@ -269,7 +269,17 @@ pub fn working_directory() -> Result<Utf8PathBuf, String> {
         .map_err(|here| format!("the working directory {} is not UTF-8", here.display()))
 }
 
-/// The path of this program, to start it again as a built-in server.
+/// A path with which this program can be started again while this process lives, also if its file was replaced or
+/// removed meanwhile.
+pub fn own_program() -> String {
+    let path = own_path();
+    if path.ends_with(" (deleted)") && !Utf8PathBuf::from(&path).exists() {
+        return format!("/proc/{}/exe", std::process::id());
+    }
+    path
+}
+
+/// The path of this program.
 pub fn own_path() -> String {
     let path = std::env::current_exe()
         .ok()

@@ -14,7 +14,8 @@ mod world;
 use camino::Utf8PathBuf;
 
 use crate::{
-    catalog::{Catalog, CatalogError, LedgerRule, ledger_rule},
+    assets::Store,
+    catalog::{Catalog, CatalogError, LedgerRule, STORAGE, ledger_rule, storage},
     host::Host,
     task::{Failure, Fault},
 };
@@ -87,7 +88,18 @@ impl Project {
     /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch them. An
     /// unreadable catalog adds none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        self.own_files_by(&self.rule().unwrap_or_default())
+        let mut own = self.own_files_by(&self.rule().unwrap_or_default());
+        own.extend(self.incoming());
+        own
+    }
+
+    /// The directory of the asset store that is oneact's own; none if the store cannot be used.
+    fn incoming(&self) -> Option<Utf8PathBuf> {
+        let uri = match Catalog::load(&self.catalog) {
+            Err(CatalogError::Missing { .. }) => STORAGE.to_owned(),
+            catalog => storage(&catalog.ok()?.tables().ok()?).ok()?,
+        };
+        Some(Store::open(&uri, &self.root).ok()?.incoming())
     }
 
     fn own_files_by(&self, rule: &LedgerRule) -> Vec<Utf8PathBuf> {

@@ -35,9 +35,9 @@ pub use request::{
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub use terms::{
-    ALLOW_PRIVATE, ActionType, Bounds, CallContext, Effects, Ground, OnDuplicate, OutputSchema,
-    PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse, Risk, SCRATCH, Unless,
-    ValidationRule, duration, duration_or_seconds,
+    ALLOW_PRIVATE, ActionType, Bounds, CallContext, Effects, Ground, INCOMING, OnDuplicate,
+    OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse, Risk,
+    SCRATCH, Unless, ValidationRule, duration, duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

@@ -163,7 +163,7 @@ impl Drop for Staging {
             self.held.clear();
         }
         if let Err(error) = removed {
-            tracing::warn!(dir = %self.dir, %error, "the scratch directory remains until the next run removes it");
+            tracing::warn!(dir = %self.dir, %error, "the scratch directory stays; the next run tries to remove it");
         }
     }
 }
@@ -251,7 +251,7 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
         match remove_tree(&dir) {
             Ok(()) => held.clear(),
             Err(error) => {
-                tracing::warn!(%dir, %error, "a left-over scratch directory remains until the next run");
+                tracing::warn!(%dir, %error, "a left-over scratch directory stays; the next run tries to remove it");
             }
         }
     }
@@ -309,7 +309,8 @@ fn private_dir() -> DirBuilder {
 
 fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     if has_mount(dir) {
-        let busy = io::Error::from(io::ErrorKind::ResourceBusy);
+        let busy = "a file system is mounted on or in it; unmount it and remove the directory";
+        let busy = io::Error::new(io::ErrorKind::ResourceBusy, busy);
         return Err(StoreError::io("remove", dir)(busy));
     }
     let removed = match gone(fs::remove_dir_all(dir)) {

@@ -25,7 +25,7 @@ use super::{
     regular::open_regular,
     staging::Staging,
 };
-use crate::task::{Stat, Uri};
+use crate::task::{INCOMING, Stat, Uri};
 
 /// The default place, relative to the root.
 const USUAL: &str = "agent_outputs/assets";
@@ -68,6 +68,32 @@ impl Store {
 
     pub(crate) fn dir(&self) -> &Utf8Path {
         &self.dir
+    }
+
+    pub(crate) fn incoming(&self) -> Utf8PathBuf {
+        self.dir.join(INCOMING)
+    }
+
+    /// Fails if something is in the place of the session's directory, or of a directory above it, or if a directory is
+    /// in the place of the asset. Nothing is created.
+    pub(crate) fn has_room(&self, session_id: &str, file_name: &str) -> Result<(), StoreError> {
+        let session = self.dir.join(component("session id", session_id)?);
+        let asset = session.join(component("file name", file_name)?);
+        match session.symlink_metadata() {
+            Ok(found) if found.is_symlink() => return Err(StoreError::Symlink(session)),
+            Ok(found) if !found.is_dir() => {
+                let error = io::Error::from(io::ErrorKind::NotADirectory);
+                return Err(StoreError::io("open", &session)(error));
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("open", &session)(error));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if asset.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return Err(StoreError::NotAFile(asset));
+        }
+        Ok(())
     }
 
     /// The URI that an asset will have. No I/O.
@@ -135,7 +161,7 @@ impl Store {
     ) -> Result<(Utf8PathBuf, Staging), StoreError> {
         // No other process can use the same id while this file exists.
         let id = format!("{:x}-{:x}-{}", found.dev(), found.ino(), std::process::id());
-        let staging = Staging::beneath(&self.dir.join(".incoming"), &id)?;
+        let staging = Staging::beneath(&self.incoming(), &id)?;
         let copy = staging.write("copy", from)?;
         Ok((copy, staging))
     }

@@ -302,8 +302,31 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
     Ok(pattern)
 }
 
+/// Classes that only oneact can know, because they do not depend on what a tool says.
+const OWN_CLASSES: [Fault; 9] = [
+    Fault::Cancelled,
+    Fault::RequestInFlight,
+    Fault::InFlight,
+    Fault::LedgerUnavailable,
+    Fault::IdempotencyConflict,
+    Fault::ContextChanged,
+    Fault::Stuck,
+    Fault::JournalForeign,
+    Fault::Internal,
+];
+
+/// The class of a failure rule.
 fn class<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fault, D::Error> {
-    named(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    let fault = named(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
+    if OWN_CLASSES.contains(&fault) {
+        let name = fault.name();
+        let problem = format!(
+            "a failure rule cannot give the class `{name}`, which only oneact itself can know; if the text does not say \
+             whether the call happened, give `outcome_unknown`, else a class such as `tool_error`"
+        );
+        return Err(D::Error::custom(problem));
+    }
+    Ok(fault)
 }
 
 pub(super) fn classes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Fault>, D::Error> {

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The default of `[storage] uri`.
-const STORAGE: &str = "agent_outputs/assets";
+pub(crate) const STORAGE: &str = "agent_outputs/assets";
 
 /// Looks the task's capabilities up and configures each (000 §Step 2.2, 3, 4).
 pub(crate) fn resolve(
@@ -146,7 +146,8 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     })
 }
 
-pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
+/// `[storage] uri`, or its default.
+pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Storage {

@@ -9,7 +9,7 @@ use std::{
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
-use crate::host;
+use crate::{host, task::visible};
 
 use super::{Stop, owner, printed, settings, stop};
 
@@ -71,8 +71,10 @@ fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()
     } else {
-        format!("  cd '{}'\n", root.as_str().replace('\'', r"'\''"))
+        let root = visible(root.as_str()).replace('\'', r"'\''");
+        format!("  cd '{root}'\n")
     };
+    let path = visible(path.as_str());
     format!(
         r#"Wrote {path} with two capabilities and built-in servers.
 

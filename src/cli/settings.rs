@@ -126,7 +126,7 @@ impl PlaceArgs {
             catalog,
             state_dir,
             root,
-            ledger: host::variable("ONEACT_LEDGER").filter(|said| !said.is_empty()),
+            ledger: said("ONEACT_LEDGER")?.map(Utf8PathBuf::into_string),
         })
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn named_root(
     }))
 }
 
-/// A path in the environment. An empty value counts as unset.
+/// A path or a URI in the environment. An empty value counts as unset.
 fn said(name: &str) -> Result<Option<Utf8PathBuf>, String> {
     let path = host::path_variable(name)?;
     Ok(path.filter(|path| !path.as_str().is_empty()))

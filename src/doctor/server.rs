@@ -103,7 +103,7 @@ impl Doctor<'_> {
             self.note(Finding::problem(
                 about,
                 Kind::VariableUnset,
-                format!("it needs the environment variable {name}, which is not set"),
+                format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
                 format!("export {name}, or remove it from `env_pass` in {entry}"),
             ));
         }

@@ -10,20 +10,20 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::judge::{self, Class};
+use super::judge::{self, Class, Judged};
 
 /// The failure of a call that gave no answer (R-000-96, R-000-100, R-000-114, C-05). `detail` is the text of the error.
-pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure {
+pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judged {
     let class: Class = match error {
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
         CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),
         CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout.into(),
-        error if error.is_a_wrong_start() => match judge::by_rule(entry, detail) {
+        error if error.is_a_wrong_start() => match judge::by_rule(entry, &detail) {
             Some(class) => class,
             None => Fault::ServerNotFound.into(),
         },
         CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
-            let class = judge::class(entry, detail);
+            let class = judge::class(entry, &detail);
             match class.fault {
                 // The text does not say why the server ended.
                 Fault::ToolError => Fault::ServerUnreachable.into(),
@@ -34,7 +34,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
             Fault::ParamsInvalid.into()
         }
-        CallError::Rpc { .. } => judge::class(entry, detail),
+        CallError::Rpc { .. } => judge::class(entry, &detail),
         CallError::ProtocolMismatch { .. }
         | CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
@@ -52,21 +52,18 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         }
         _ => "",
     };
-    class.failure(format!("{}: {}{causes}", entry.tool, sentence(detail)))
+    let message = format!("{}: {}{causes}", entry.tool, sentence(&detail));
+    class.judged(message, detail)
 }
 
-/// The code of the MCP SDKs for a request that timed out.
-const REQUEST_TIMEOUT: i64 = -32001;
-
-/// Everything that the error of an answer says, for a search. None if it was too long to be read whole.
+/// Everything that the error of an answer says, its code included, for a search. None if it was too long to be read
+/// whole.
 pub(super) fn all_words(error: &CallError) -> Option<String> {
     match error {
-        CallError::Rpc {
-            code: REQUEST_TIMEOUT,
-            words,
-            ..
-        } => words.as_ref().map(|words| format!("timed out\n{words}")),
-        CallError::Rpc { words, .. } => words.clone(),
+        CallError::Rpc { code, words, .. } => {
+            let words = words.as_ref()?;
+            Some(format!("error {code}\n{words}"))
+        }
         _ => Some(String::new()),
     }
 }
@@ -127,13 +124,29 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// The failure of a once-only call with an unknown effect. It is not recoverable.
+pub(super) fn unknown(entry: &Entry, why: &str, failure: &Failure) -> Failure {
+    tracing::info!(
+        "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
+        entry.id
+    );
+    let said = sentence(&failure.message);
+    Failure {
+        message: format!(
+            "{said}{why} It is unknown whether it took effect, and it must not happen twice: a person has to check."
+        ),
+        recoverable: false,
+        fault: failure.fault,
+    }
+}
+
 /// The failure of a job after a step that must not happen twice. It names the step and is not recoverable.
 pub(super) fn not_again(step: &Step, why: &str, failure: &Failure) -> Failure {
     let message = failure.message.trim_end_matches('.');
     Failure {
         message: format!("{message}. {} {why}", step.entry.id),
         recoverable: false,
-        ..*failure
+        fault: failure.fault,
     }
 }
 

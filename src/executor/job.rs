@@ -30,6 +30,13 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         notes,
         inputs: _,
     } = ready;
+    for output in job.steps.iter().filter_map(|step| step.output.as_ref()) {
+        if output.delivery == Delivery::Stored {
+            store
+                .has_room(context.session_id, &output.file_name)
+                .map_err(Rejection::at(Phase::Inputs))?;
+        }
+    }
     let staging =
         Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
     tracing::debug!("scratch directory ready");

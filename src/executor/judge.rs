@@ -1,12 +1,13 @@
 //! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::{
     catalog::{Entry, FailureRule, OnFailure, RuleScope},
-    mcp::ToolAnswer,
+    mcp::{Content, ToolAnswer},
     task::{Failure, Fault},
 };
 
@@ -21,6 +22,40 @@ pub(super) struct Judged {
     pub(super) failure: Failure,
     /// For `error_detail` (R-000-87).
     pub(super) detail: String,
+    pub(super) open: Open,
+}
+
+/// Whether the failure leaves it open what a delivered call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    No,
+    /// The words of the failure decide.
+    Maybe,
+    /// A sentence says why, unless the failure itself does.
+    Yes(&'static str),
+}
+
+/// What determined the class of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// A failure rule of the entry.
+    Rule,
+    Oneact,
+}
+
+impl Judged {
+    /// Searches everything that was said about the failure for a time-out. `told` is none if that was too long to be
+    /// read whole.
+    pub(super) fn searched(mut self, told: Option<&str>) -> Self {
+        if self.open == Open::Maybe {
+            self.open = match told.map(names_time_out) {
+                None => Open::Yes(" The answer was too long to be searched for a time-out."),
+                Some(true) => Open::Yes(" The answer names a time-out."),
+                Some(false) => Open::No,
+            };
+        }
+        self
+    }
 }
 
 /// Whether the tool succeeded (R-000-142).
@@ -82,35 +117,48 @@ fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     }
 }
 
-/// The text and the structured content of a failed tool, for a search.
+/// The texts and the structured content of a failed tool, for a search.
 pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     let structured = document.filter(|_| answer.structured.is_some());
-    let structured = structured.map(ToString::to_string).unwrap_or_default();
-    format!("{}\n{structured}", texts(answer).join("\n"))
-}
-
-/// Whether a failure text names a time-out anywhere, and no failure rule of the entry gives it another class.
-pub(super) fn tells_of_time_out(entry: &Entry, text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let named = TIME_OUT.iter().any(|phrase| lower.contains(phrase))
-        || ["408", "504"].iter().any(|code| names(&lower, code));
-    named && by_rule(entry, text).is_none_or(|class| class.fault == Fault::ToolTimeout)
+    let mut words = structured.map(ToString::to_string).unwrap_or_default();
+    for part in &answer.content {
+        if let Content::Text(text) | Content::TextResource { text, .. } = &*part.read() {
+            words.push('\n');
+            words.push_str(text);
+        }
+    }
+    words
 }
 
 /// The fault of a failure, and whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) fault: Fault,
-    pub(super) recoverable: bool,
+    recoverable: bool,
+    by: By,
 }
 
 impl Class {
-    pub(super) fn failure(self, message: String) -> Failure {
-        let Self { fault, recoverable } = self;
-        Failure {
+    pub(super) fn judged(self, message: String, detail: String) -> Judged {
+        let Self {
+            fault,
+            recoverable,
+            by,
+        } = self;
+        let open = match (fault, by) {
+            (Fault::ToolTimeout | Fault::OutcomeUnknown, _) => Open::Yes(""),
+            (_, By::Rule) => Open::No,
+            (_, By::Oneact) => Open::Maybe,
+        };
+        let failure = Failure {
             fault,
             message,
             recoverable,
+        };
+        Judged {
+            failure,
+            detail,
+            open,
         }
     }
 }
@@ -120,6 +168,7 @@ impl From<Fault> for Class {
         Self {
             fault,
             recoverable: fault.recoverable(),
+            by: By::Oneact,
         }
     }
 }
@@ -130,6 +179,7 @@ impl From<&FailureRule> for Class {
         Self {
             fault: rule.fault,
             recoverable,
+            by: By::Rule,
         }
     }
 }
@@ -155,6 +205,7 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
             Class {
                 fault: Fault::ToolError,
                 recoverable: entry.on_failure == OnFailure::Recoverable,
+                by: By::Oneact,
             },
             "`on_failure`: no rule knows its words",
         ),
@@ -191,8 +242,7 @@ fn judged(entry: &Entry, class: Class, detail: &str, hidden: &Hidden) -> Judged 
         _ => "it reported an error",
     };
     let message = format!("{} failed: {meaning}. Error detail: {detail}", entry.tool);
-    let failure = class.failure(message);
-    Judged { failure, detail }
+    class.judged(message, detail)
 }
 
 /// At most this many characters of a tool's words go into an envelope.
@@ -210,7 +260,7 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 /// Phrases of each class, in lower case; the first class that matches wins.
-const PHRASES: [(Fault, &[&str]); 4] = [
+const PHRASES: [(Fault, &[&str]); 3] = [
     (
         Fault::RateLimited,
         &["too many requests", "rate limit", "rate-limit", "ratelimit"],
@@ -237,30 +287,40 @@ const PHRASES: [(Fault, &[&str]); 4] = [
             "invalid data found when processing input",
         ],
     ),
-    (Fault::ToolTimeout, TIME_OUT),
 ];
 
-/// Phrases of a time-out, in lower case; `ETIMEDOUT` is the error of POSIX and Node.js.
-const TIME_OUT: &[&str] = &[
-    "timed out",
-    "timed-out",
-    "timedout",
-    "timeout",
-    "time-out",
-    "time out",
-    "deadline exceeded",
-];
+/// How a time-out is named: in words, or by a number beside a word of HTTP, of JSON-RPC or of curl. The words may be
+/// joined or separated by any white space, `_`, `-` and escapes of JSON. 524 is the number of Cloudflare, -32001 that of
+/// the MCP SDKs.
+static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let gap = r"(?:[\s_-]|\\[nrtbf]|\\u[0-9a-f]{4})";
+    let number = "(?:408|504|524|32001)";
+    Regex::new(&format!(
+        r"(?ix)
+        timed{gap}*outs? | timeout | (?:\b|_)time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
+        | (?:http(?:/[\d.]+)?|status|code|gateway|error)[a-z]{{0,8}}
+          (?:[^a-z0-9]{{1,4}}(?:of|is|was))? [^a-z0-9]{{0,4}} {number} (?:[^a-z0-9]|$)
+        | \b(?:408|504|524){gap}(?:gateway|(?:server{gap})?error)
+        | curl[^a-z0-9]{{0,4}}28\b"
+    ))
+    .ok()
+});
+
+fn names_time_out(text: &str) -> bool {
+    // The pattern is a constant, which a test compiles.
+    TIME_OUT.as_ref().is_none_or(|named| named.is_match(text))
+}
 
 /// The fault that a text names, if any.
 fn by_text(text: &str) -> Option<Fault> {
-    let text = text.to_lowercase();
-    if names(&text, "429") {
+    let lower = text.to_lowercase();
+    if names(&lower, "429") {
         return Some(Fault::RateLimited);
     }
-    PHRASES
-        .iter()
-        .find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)))
-        .map(|(fault, _)| *fault)
+    let mut classes = PHRASES.iter();
+    let found = classes.find(|(_, phrases)| phrases.iter().any(|phrase| lower.contains(phrase)));
+    let time_out = || names_time_out(text).then_some(Fault::ToolTimeout);
+    found.map(|(fault, _)| *fault).or_else(time_out)
 }
 
 /// Whether a text contains a number by itself, not as a part of another one.
@@ -303,6 +363,49 @@ mod tests {
     fn a_429_inside_another_number_is_no_rate_limit() {
         assert_eq!(by_text("wrote 14290 bytes, 0.429 s"), None);
         assert_eq!(by_text("status=429"), Some(Fault::RateLimited));
-        assert!(names("http 504 from the gateway", "504") && !names("15040 bytes", "504"));
+    }
+
+    #[test]
+    fn a_time_out_is_recognised_in_every_spelling_and_a_number_only_beside_a_word_for_it() {
+        for text in [
+            "net::ERR_TIMED_OUT at https://x",
+            "net::ERR_CONNECTION_TIMED_OUT",
+            "status: timed_out",
+            "TIME_OUT",
+            "Gateway Time-out",
+            "request timed  out",
+            "request timed\nout",
+            r#"{"cause":"timed\nout"}"#,
+            r#"{"cause":"timed\u00a0out"}"#,
+            "4 DEADLINE_EXCEEDED",
+            "rpc error: code = DeadlineExceeded desc = stream reset",
+            "connect ETIMEDOUT 192.0.2.1:443",
+            "ReadTimeoutError",
+            "http_504",
+            "error-504",
+            "HTTP status 524",
+            "HTTP/1.1 504",
+            "Request failed with status code 408",
+            "the server responded with a status of 504 ()",
+            r#"{"statusCode":504}"#,
+            "504 Server Error",
+            "error 504\n",
+            "MCP error -32001: x",
+            "curl: (28) Operation too slow",
+        ] {
+            assert!(names_time_out(text), "{text}");
+        }
+        for text in [
+            "syntax error in line 504 of the template",
+            r#"{"width":408}"#,
+            "wrote 15040 bytes",
+            "code 15040",
+            "run time: out of memory",
+            "datetime output",
+            "error 5041",
+            "nothing wrong",
+        ] {
+            assert!(!names_time_out(text), "{text}");
+        }
     }
 }

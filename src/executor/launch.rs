@@ -35,7 +35,7 @@ pub(crate) fn launch(
     scratch: &Utf8Path,
     protected: &[Utf8PathBuf],
 ) -> Result<ServerSpec, Failure> {
-    let own = host::own_path();
+    let own = host::own_program();
     let filled = |text: &String| {
         if !text.contains('{') {
             return text.clone();
@@ -59,7 +59,7 @@ pub(crate) fn launch(
     let mut secrets = Vec::new();
     for name in &server.env_pass {
         let value = host::variable(name).ok_or_else(|| {
-            let message = format!("server `{}` needs the environment variable {name}, which is not set; set it and try again", server.name);
+            let message = format!("server `{}` needs the environment variable {name}, which is not set, or not UTF-8; set it and try again", server.name);
             Failure::new(Fault::ServerNotFound, message)
         })?;
         secrets.push(value.clone());

@@ -90,7 +90,7 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let verdict = verdict(entry, result, (hidden, context), &mut outcome.effect);
+    let verdict = verdict(entry, result, hidden, context);
     if sent {
         outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
@@ -125,11 +125,8 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
-            let failure = match &seen.asked {
-                Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
-                None => judged.failure,
-            };
-            Err(once_only(entry, outcome.effect, failure))
+            let asked = seen.asked.as_ref().map(|asked| hidden.text(asked));
+            Err(failed(entry, &mut outcome, judged, asked.as_deref()))
         }
     };
     let closing = if result.is_ok() {
@@ -147,36 +144,48 @@ pub(super) fn run(
     }
 }
 
-/// A good answer with its document, or why the call failed. `effect` becomes unknown if the failure leaves open whether a
-/// once-only call happened.
+/// The failure of a call, after a question that was refused. A once-only call with an unknown effect is not repeated.
+fn failed(
+    entry: &Entry,
+    outcome: &mut Outcome,
+    judged: judge::Judged,
+    asked: Option<&str>,
+) -> Failure {
+    let once = entry.repeatable == Repeatable::Once;
+    let mut why = "";
+    if let (Effect::Done, true, judge::Open::Yes(reason)) = (outcome.effect, once, judged.open) {
+        (outcome.effect, why) = (Effect::Unknown, reason);
+    }
+    let failure = match asked {
+        Some(asked) => failure::after_a_question(judged.failure, asked),
+        None => judged.failure,
+    };
+    // A call that waits for input is resumed.
+    if once && outcome.effect == Effect::Unknown && outcome.waiting.is_none() {
+        return failure::unknown(entry, why, &failure);
+    }
+    failure
+}
+
+/// A good answer with its document, or why the call failed.
 fn verdict(
     entry: &Entry,
     result: Result<ToolAnswer, CallError>,
-    (hidden, context): (&Hidden, &Context<'_>),
-    effect: &mut Effect,
+    hidden: &Hidden,
+    context: &Context<'_>,
 ) -> Result<(ToolAnswer, Option<Document>), judge::Judged> {
-    let (judged, told) = match result {
-        Ok(answer) => {
-            let document = Document::of(&answer);
-            match judge::judge(entry, &answer, document.as_ref(), hidden) {
-                Ok(()) => return Ok((answer, document)),
-                Err(judged) => (judged, Some(judge::all_words(&answer, document.as_ref()))),
-            }
+    let answer = result.map_err(|error| {
+        let told = failure::all_words(&error);
+        failed_call(entry, &error, hidden, context).searched(told.as_deref())
+    })?;
+    let document = Document::of(&answer);
+    match judge::judge(entry, &answer, document.as_ref(), hidden) {
+        Ok(()) => Ok((answer, document)),
+        Err(judged) => {
+            let told = judge::all_words(&answer, document.as_ref());
+            Err(judged.searched(Some(&told)))
         }
-        Err(error) => (
-            failed_call(entry, &error, hidden, context),
-            failure::all_words(&error),
-        ),
-    };
-    // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise. An error
-    // that was not read whole may also tell of that.
-    if *effect == Effect::Done
-        && entry.repeatable == Repeatable::Once
-        && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
-    {
-        *effect = Effect::Unknown;
     }
-    Err(judged)
 }
 
 fn call(
@@ -318,21 +327,7 @@ fn failed_call(
         None => error.to_string(),
     };
     let detail = judge::shorten(&hidden.text(&words));
-    let failure = failure::of_call(entry, error, &detail);
-    judge::Judged { failure, detail }
-}
-
-/// The failure of a once-only call with an unknown effect is not recoverable.
-fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
-    if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
-        tracing::info!(
-            "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
-            entry.id
-        );
-        failure.recoverable = false;
-        failure.message.push_str(" It is unknown whether it took effect, and it must not happen twice: a person has to check.");
-    }
-    failure
+    failure::of_call(entry, error, detail)
 }
 
 /// Takes the asset, and checks it and the result document (000 §Step 6, 7). Returns the state of the asset at that time.

@@ -126,6 +126,24 @@ impl Past {
         Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
     }
 
+    /// The open claim of a once-only call that another delivery of the same task may have made.
+    pub(super) fn maybe_made(
+        &self,
+        tx: &mut Tx<'_>,
+        task: &str,
+    ) -> Result<Option<Claim>, StoreError> {
+        for claim in self.opened.values().rev() {
+            let may_have_happened =
+                claim.state != ClaimState::Reserved && claim.effects == Effects::Once;
+            let body = tx.link(claim.seq)?.and_then(|link| link.body());
+            let of_task = body.is_some_and(|body| body.task.as_deref() == Some(task));
+            if may_have_happened && of_task {
+                return Ok(Some(claim.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     /// The first of these rows that its link seals.
     pub(super) fn first_believed(
         &self,

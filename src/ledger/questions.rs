@@ -299,11 +299,16 @@ impl Questions<'_, '_, '_> {
             return Err(self.no_session("has a row whose step number is too large"));
         }
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let Some(theirs) = self.past.holder(self.tx, &key)? else {
+        let mut holder = self.past.holder(self.tx, &key)?;
+        if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
+            // If duplicates are repeated, each attempt at a task has a claim of its own.
+            holder = self.past.maybe_made(self.tx, task)?;
+        }
+        let Some(theirs) = holder else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
-        if self.tx.claim(&key)?.as_ref() != Some(&theirs) {
+        if self.tx.claim(&theirs.key)?.as_ref() != Some(&theirs) {
             self.tx.restore_claim(&theirs)?;
         }
         let operation = theirs.operation_id.clone();

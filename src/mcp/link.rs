@@ -9,6 +9,7 @@ use tokio::{
     join,
     net::unix::pipe::{Receiver, Sender},
     select,
+    task::yield_now,
     time::timeout,
 };
 
@@ -88,6 +89,13 @@ impl Link {
         }
         let came = self.wire.answer.is_some() || self.wire.progress.is_some();
         came.then_some(()).ok_or(Over)
+    }
+
+    /// Takes everything that the server has sent so far.
+    pub(super) async fn catch_up(&mut self) {
+        // The runtime learns only between two turns of its loop which pipes can be read.
+        yield_now().await;
+        let _ = timeout(Duration::ZERO, self.pipes.read_out(&mut self.wire)).await;
     }
 
     /// The answer, if it has arrived in the meantime.

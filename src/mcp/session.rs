@@ -16,7 +16,7 @@ use super::{
     error::{CallError, Hint, Limit},
     link::{Link, Over},
     message::{
-        Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender,
+        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender,
     },
     raw::Raw,
     report::ServerReport,
@@ -150,6 +150,10 @@ impl Session {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.with_meta(method, id, params);
+        if method == CALL {
+            // What the server sent before the call is no answer to it.
+            self.link.catch_up().await;
+        }
         self.link.wire.send(id, method, params);
         let limits = self.limits;
         let idle = limits.idle.unwrap_or(limits.total);

@@ -104,11 +104,12 @@ fn tools(
     task: &CapabilityTask,
     settings: &Settings,
     host: &Host,
-    (scratch, own): (&Utf8Path, Vec<Utf8PathBuf>),
+    (scratch, mut own): (&Utf8Path, Vec<Utf8PathBuf>),
 ) -> Result<Work, Rejection> {
     let root = &settings.project.root;
     only_of_plans(settings)?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
+    own.push(store.incoming());
 
     tracing::debug!("catalog consulted");
 

@@ -8,7 +8,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::task::RelPath;
+use crate::task::{INCOMING, RelPath};
 
 /// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +122,12 @@ impl Protected {
 
     /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
     pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
-            return Some((Class::Own, own.as_str()));
+        let place = |own| {
+            let its = is_or_is_in(path, own).then_some(own.as_str());
+            its.or_else(|| displaced(path, own))
+        };
+        if let Some(place) = self.own.iter().find_map(place) {
+            return Some((Class::Own, place));
         }
         let readings = readings(path).into_iter();
         let first = readings.filter_map(|reading| self.globs.matches(&reading).into_iter().min());
@@ -179,6 +183,19 @@ fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     readings(path).iter().any(within)
+}
+
+/// The store of assets that `own` shows, if a file of that path would be in the place of one of its directories. The
+/// store keeps each asset in the directory of its session.
+fn displaced<'o>(path: &RelPath, own: &'o RelPath) -> Option<&'o str> {
+    let store = own.as_str().strip_suffix(INCOMING)?.strip_suffix('/')?;
+    let folded = fold(store);
+    let displaces = |reading: &String| match reading.strip_prefix(folded.as_str()) {
+        Some("") => true,
+        Some(rest) if rest.starts_with('/') => rest.matches('/').count() != 2,
+        _ => (folded.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
+    };
+    readings(path).iter().any(displaces).then_some(store)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -338,7 +355,8 @@ mod tests {
 
     #[test]
     fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
-        let own = ["data/ledger.sqlite", "var/State"].map(|path| RelPath::parse(path).unwrap());
+        let own = ["data/ledger.sqlite", "var/State", "kept/Store/.incoming"];
+        let own = own.map(|path| RelPath::parse(path).unwrap());
         let protected = Protected::with(&own, &["*.lock".to_owned()], &[]).unwrap();
         let by = |path: &str| {
             protected
@@ -361,6 +379,12 @@ mod tests {
             "data./ledger.sqlite::$DATA",
             "var/state/outbox/x.json",
             "var/State",
+            "kept",
+            "kept/store",
+            "kept/store/s9",
+            "kept/store./s9",
+            "kept/store/s9/d1.txt/x",
+            "kept/store/.incoming/x",
         ] {
             assert_eq!(by(path), Some(Class::Own), "{path}");
         }
@@ -369,6 +393,9 @@ mod tests {
             "data/ledger",
             "var/States",
             "x/var/State",
+            "kept/store/s9/d1.txt",
+            "kept/stores",
+            "kep",
         ] {
             assert_eq!(by(free), None, "{free}");
         }

@@ -246,7 +246,12 @@ impl Recording<'_, '_> {
             context,
         } = self;
         let outcome = &mut executed.outcome;
-        if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
+        // A plan of unknown outcome can be settled by its journal.
+        let called = !outcome.invocations.is_empty();
+        if called
+            && ended::is_open(outcome, &ask)
+            && let Some(failure) = &mut outcome.failure
+        {
             let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
             failure.message.push_str(&settled);
         }

@@ -69,16 +69,20 @@ pub(super) fn of(
     }
 }
 
-fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
-    // A once-only call that may have happened, or whose result is not good: only a person can decide.
+/// Whether a once-only call may have happened, or its result cannot be used: only a person can decide.
+pub(super) fn is_open(outcome: &Outcome, ask: &Ask<'_>) -> bool {
     let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
-    let open = doubtful && ask.effects == Effects::Once;
+    let failed = matches!(outcome.state, State::Failed | State::Cancelled);
+    failed && doubtful && ask.effects == Effects::Once
+}
+
+fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
     match outcome.state {
+        _ if is_open(outcome, ask) => RowState::Unknown,
         State::Done => RowState::Done,
         State::Partial => RowState::Partial,
         State::Pending => RowState::Pending,
         State::RolledBack => RowState::RolledBack,
-        State::Failed | State::Cancelled if open => RowState::Unknown,
         State::Cancelled => RowState::Cancelled,
         State::Rejected => RowState::Rejected,
         State::Failed | State::Planned | State::Replayed | State::Reused | State::Suppressed => {

@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::host::{die_with_us, own_path};
+use crate::host::{die_with_us, own_program};
 
 use super::Unfinished;
 
@@ -145,7 +145,7 @@ impl Scratch {
         faults: &str,
         input: &[u8],
     ) -> Result<(End, String), Unfinished> {
-        let own = own_path();
+        let own = own_program();
         let mut command = Command::new(&own);
         command
             .args(arguments)

@@ -9,7 +9,10 @@ use super::{
     files::{absolute, temporary_directory},
     tool::ToolError,
 };
-use crate::{host, task::PROTECTED};
+use crate::{
+    host,
+    task::{INCOMING, PROTECTED},
+};
 
 /// Folders of oneact and of git, at whatever depth, since every folder can be a root.
 const FOLDERS: [&str; 4] = [
@@ -71,10 +74,16 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
     let mut folders = HAVE_TO_BE_FOLDERS.iter();
     // Each asset lies directly in the folder of its session. Any of the folders around it can be a root.
     let mut around = name.ancestors().enumerate();
+    let marks = own.iter().filter(|own| own.ends_with(INCOMING));
+    let stores: Vec<&Path> = marks.filter_map(|own| own.parent()).collect();
+    let is_store = |at: &Path| at.ends_with("agent_outputs/assets") || stores.contains(&at);
     let is_folder = folders.any(|folder| name.ends_with(folder))
-        || around.any(|(depth, at)| depth != 2 && at.ends_with("agent_outputs/assets"));
+        || around.any(|(depth, at)| depth != 2 && is_store(at));
     if is_folder || own.iter().any(|own| own != &name && own.starts_with(&name)) {
-        return Some("is the name of a folder that oneact needs");
+        return Some(
+            "would be in the place of a folder that oneact needs; in a store of assets, name a file directly in the folder \
+             of a session",
+        );
     }
     let scratch = identity(scratch);
     for (at, name) in path.ancestors().zip(name.ancestors()) {
@@ -139,7 +148,13 @@ mod tests {
 
         fn is_refused(&self, path: &str) -> bool {
             let root = self.folder.path().canonicalize().unwrap();
-            let own = ["state", "records/ledger.db", "rules.toml"].map(|own| root.join(own));
+            let own = [
+                "state",
+                "records/ledger.db",
+                "rules.toml",
+                "kept/store/.incoming",
+            ];
+            let own = own.map(|own| root.join(own));
             let path = resolved(&root.join(path));
             problem(&path, &own, &root.join(self.scratch)).is_some()
         }
@@ -197,6 +212,12 @@ mod tests {
             "agent_outputs/assets/agent_outputs/assets/s/a.mp4",
             "agent_logs",
             "records",
+            "kept",
+            "kept/store",
+            "kept/store/s9",
+            "KEPT/store/s9",
+            "kept/store/s9/d1.txt/x",
+            "kept/store/.incoming/x",
             "sub/Catalog.toml",
             "data.db-WAL",
         ] {
@@ -204,6 +225,8 @@ mod tests {
         }
         for free in [
             "agent_outputs/assets/s/a.mp4",
+            "kept/store/s9/d1.txt",
+            "kept/other",
             "agent_outputs/notes/reports",
             "reports",
             "catalogue.toml",

@@ -9,7 +9,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer, ServiceExt,
-    model::{ErrorData, RequestId},
+    model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{Mutex, watch},
+    task::JoinHandle,
 };
 
 use super::tool::Tool;
@@ -92,6 +93,8 @@ struct Wire<R, W> {
     /// The part of a line that was read so far. `receive` may be dropped before a line is complete.
     line: Vec<u8>,
     write: Arc<Mutex<W>>,
+    /// The answer to a request that is no message. Its own task writes it, because `receive` may be dropped meanwhile.
+    refusal: Option<JoinHandle<io::Result<()>>>,
     gone: Option<watch::Sender<()>>,
 }
 
@@ -102,6 +105,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             read: BufReader::new(read),
             line: Vec::new(),
             write: Arc::new(Mutex::new(write)),
+            refusal: None,
             gone: Some(gone),
         }
     }
@@ -136,6 +140,14 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(refusal) = &mut self.refusal {
+                let written = refusal.await;
+                self.refusal = None;
+                if let Err(error) = written.map_err(io::Error::other).flatten() {
+                    tracing::error!(%error, "cannot write to the client");
+                    break;
+                }
+            }
             let line = match self.next_line().await {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
@@ -159,10 +171,8 @@ where
                     let problem =
                         ErrorData::invalid_request(format!("not a request of MCP: {error}"), None);
                     let answer = TxJsonRpcMessage::<RoleServer>::error(problem, Some(id));
-                    if let Err(error) = write_line(Arc::clone(&self.write), answer).await {
-                        tracing::error!(%error, "cannot write to the client");
-                        break;
-                    }
+                    let written = write_line(Arc::clone(&self.write), answer);
+                    self.refusal = Some(tokio::spawn(written));
                 }
             }
         }
@@ -185,14 +195,25 @@ enum Unreadable {
 }
 
 fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
-    let value: Value = serde_json::from_slice(line).map_err(Unreadable::NotJson)?;
+    let mut value: Value = serde_json::from_slice(line).map_err(Unreadable::NotJson)?;
     let id = value
         .get("id")
         .and_then(|id| serde_json::from_value(id.clone()).ok());
-    serde_json::from_value(value).map_err(|error| match id {
+    // The types of rmcp cannot hold an integer of more than 64 bits, so they never get the arguments.
+    let arguments = value.pointer_mut("/params/arguments");
+    let arguments = arguments.filter(|arguments| arguments.is_object());
+    let arguments = arguments.map(Value::take);
+    let mut message = serde_json::from_value(value).map_err(|error| match id {
         Some(id) => Unreadable::Request(id, error),
         None => Unreadable::Notification(error),
-    })
+    })?;
+    if let (Some(Value::Object(arguments)), JsonRpcMessage::Request(request)) =
+        (arguments, &mut message)
+        && let ClientRequest::CallToolRequest(call) = &mut request.request
+    {
+        call.params.arguments = Some(arguments);
+    }
+    Ok(message)
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(

@@ -48,6 +48,10 @@ impl Effects {
 pub const SCRATCH: &str = "ONEACT_SCRATCH";
 /// The variable in which a run names its own files and directories: a JSON array of absolute paths.
 pub const PROTECTED: &str = "ONEACT_PROTECTED";
+
+/// The directory in a store of assets for files that are being copied into it. Among the protected paths, it shows where
+/// the store is.
+pub const INCOMING: &str = ".incoming";
 /// The variable that is set for a server whose entry says `allow_private = true`.
 pub const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
 
@@ -148,7 +152,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     duration
         .filter(|duration| !duration.is_zero() && *duration <= DAY)
         .ok_or_else(|| {
-            format!("{text:?} is not a duration between 0 and 24 hours, e.g. \"90s\" or \"2m\"")
+            format!(
+                "{text:?} is not a duration: more than 0, at most 24 hours, e.g. \"90s\" or \"2m\""
+            )
         })
 }
 
@@ -160,7 +166,7 @@ pub fn duration_or_seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero() && *duration <= DAY)
-        .ok_or_else(|| format!("{text:?} is not a number of seconds between 0 and 86400"))
+        .ok_or_else(|| format!("{text:?} is not a number of seconds: more than 0, at most 86400"))
 }
 
 const MIB: u64 = 1 << 20;

@@ -63,6 +63,15 @@ for line in sys.stdin:
         "gateway, data": {"code": -32603, "message": "failed", "data": {"cause": "request timeout"}},
     }
     what = request["params"]["arguments"].get("what") if request["method"] == "tools/call" else None
+    if what and what.startswith("{"):
+        # The answer itself.
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **json.loads(what)}), flush=True)
+        continue
+    if what == "eager":
+        # Answers this call and the next one at once, and reads no more.
+        answers = [{"jsonrpc": "2.0", "id": request["id"] + more, "result": result} for more in (0, 1)]
+        os.write(1, "".join(json.dumps(answer) + "\n" for answer in answers).encode())
+        time.sleep(30)
     if what in errors:
         error = errors[what]
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)

@@ -105,6 +105,16 @@ fn init_makes_the_directory_it_is_given() {
 }
 
 #[test]
+fn init_shows_control_characters_of_a_name_and_does_not_print_them() {
+    let root = Root::new();
+    let output = verb(&root, &["init", "--root", "new\u{1b}[31m\u{202e}"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("new^[[31m<U+202E>"), "{said}");
+    assert!(!said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+}
+
+#[test]
 fn bash_accepts_its_completion_script() {
     let root = Root::new();
     let script = verb(&root, &["completions", "bash"]).stdout;

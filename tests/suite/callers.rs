@@ -2,9 +2,10 @@
 //! envelope and the exit code that goes with it, or, where nobody can get it, a failing exit code.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{Read, Write},
-    os::unix::process::ExitStatusExt,
+    os::unix::{ffi::OsStrExt, process::ExitStatusExt},
     process::{Child, Command, Stdio},
 };
 
@@ -32,6 +33,46 @@ fn python(root: &Root, line: &str) -> Command {
     let mut command = root.within("python3");
     command.args(["-c", line, ONEACT]);
     command
+}
+
+#[test]
+fn a_place_in_the_environment_that_is_no_utf_8_is_refused_by_name() {
+    for name in ["ONEACT_LEDGER", "ONEACT_STATE_DIR", "ONEACT_ROOT"] {
+        let root = Root::new();
+        let mut command = root.command();
+        command.env(name, OsStr::from_bytes(b"/x/led\xff.db"));
+        let answer = run(command, &good());
+        assert_eq!(answer.exit, 2, "{name}");
+        let said = answer.at("/error/error_message").as_str().unwrap();
+        let names = said.contains(&format!("${name} is ")) && said.contains("not UTF-8");
+        assert!(names, "{said}");
+    }
+}
+
+/// As an upgrade does. The copy is removed after the run has begun.
+#[test]
+fn a_run_whose_program_was_removed_starts_its_built_in_servers_nevertheless() {
+    let root = Root::with_catalog(
+        "catalog = 1\n[server.data]\ncommand = [\"{self}\", \"serve\", \"data-management\"]\n[capability.read]\n\
+         effects = { read_only = true }\nmcp = { server = \"data\", tool = \"context_reader\" }\n",
+    );
+    let copy = root.path.join("copy");
+    if fs::hard_link(ONEACT, &copy).is_err() {
+        fs::copy(ONEACT, &copy).unwrap();
+    }
+    let mut child = root.within(copy.as_str()).spawn().unwrap();
+    until("the program runs", || {
+        let exe = fs::read_link(format!("/proc/{}/exe", child.id())).ok()?;
+        (exe == copy).then_some(())
+    });
+    fs::remove_file(&copy).unwrap();
+    let asked =
+        json!({"task_id": "t1", "capability_ids": ["read"], "parameters": {"cache_key": "k"}});
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(asked.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&*output.stdout));
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
         ("late, node", "timeout"),
         ("late, limited", "rate_limited"),
         ("late, structured", "tool_error"),
-        ("gateway, elsewhere", "tool_error"),
+        ("gateway, elsewhere", "timeout"),
         ("gateway, data", "tool_error"),
         ("gateway, late", "tool_error"),
         ("gateway, long", "tool_error"),
@@ -128,6 +128,214 @@ fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
         assert_eq!((next.exit, next.fault()), (1, &json!("outcome_unknown")));
         assert_eq!(happened(&root), [what]);
     }
+}
+
+fn says(text: &str) -> Value {
+    json!({"result": {"isError": true, "content": [{"type": "text", "text": text}]}})
+}
+
+fn error(code: i64, message: &str) -> Value {
+    json!({"error": {"code": code, "message": message}})
+}
+
+fn with(mut answer: Value, place: &str, value: Value) -> Value {
+    let (parent, name) = place.rsplit_once('/').unwrap();
+    answer.pointer_mut(parent).unwrap()[name] = value;
+    answer
+}
+
+/// The fault and the effect of a once-only call that fails so, under this rule. If the effect is unknown, the message
+/// says so, and the call is not made again.
+fn comes_to((pattern, class): (&str, &str), answer: &Value) -> (String, String) {
+    let (before, after) = CATALOG
+        .split_once("defaults = { what = \"mail\" }")
+        .unwrap();
+    let rule = format!("failure = [{{ match = '{pattern}', class = '{class}' }}]");
+    let root = Root::with_catalog(&format!("{before}{rule}{after}"));
+    let asked = |attempt: u32| {
+        let mut asked = request(&["sent"], "t1", attempt);
+        asked["dispatch"]["parameters"] = json!({"what": answer.to_string()});
+        root.run(&asked)
+    };
+    let first = asked(1);
+    valid(&first);
+    let effect = first.at("/output/content/oneact/effect").as_str().unwrap();
+    if effect == "unknown" {
+        let about = format!("{rule} {}", first.envelope);
+        assert_eq!(first.exit, 1, "{about}");
+        let operation = first.at("/output/content/oneact/operation_id");
+        let advice = format!(
+            "It is unknown whether it took effect, and it must not happen twice: a person has to check. \
+             `oneact resolve {}` settles it.",
+            operation.as_str().unwrap()
+        );
+        let said = first.at("/error/error_message").as_str().unwrap();
+        assert!(said.ends_with(&advice), "{said}");
+        assert_eq!(asked(2).fault(), "outcome_unknown", "{about}");
+        assert_eq!(happened(&root).len(), 1, "{about}");
+    }
+    let fault = first.fault().as_str().unwrap();
+    (fault.to_owned(), effect.to_owned())
+}
+
+#[test]
+fn a_rule_that_matches_another_part_of_an_answer_does_not_hide_a_time_out() {
+    let late = || says("Request timed out");
+    let (x, y) = ("x".repeat(20_000), "y".repeat(20_000));
+    for answer in [
+        with(late(), "/result/structuredContent", json!({"quota": 5})),
+        with(
+            error(-32603, "Request timed out"),
+            "/error/data",
+            json!({"quota": 1}),
+        ),
+        says(&format!("Request timed out {x} quota {y}")),
+    ] {
+        let came = comes_to(("quota", "rate_limited"), &answer);
+        assert_eq!(came, ("timeout".into(), "unknown".into()), "{answer}");
+    }
+}
+
+#[test]
+fn a_rule_that_decides_is_heard() {
+    let late = || says("Request timed out");
+    for (rule, answer, fault, effect) in [
+        (("timed out$", "tool_error"), late(), "tool_error", "done"),
+        (
+            ("^Request timed", "tool_error"),
+            with(late(), "/result/structuredContent", json!({"x": 1})),
+            "tool_error",
+            "done",
+        ),
+        (
+            ("server `counter`", "tool_error"),
+            error(-32603, "timed out"),
+            "tool_error",
+            "done",
+        ),
+        (
+            ("quota", "rate_limited"),
+            says("quota exceeded"),
+            "rate_limited",
+            "done",
+        ),
+        (
+            ("Connection closed", "timeout"),
+            error(-32000, "Connection closed"),
+            "timeout",
+            "unknown",
+        ),
+        (
+            ("pending", "outcome_unknown"),
+            says("still pending"),
+            "outcome_unknown",
+            "unknown",
+        ),
+    ] {
+        let came = comes_to(rule, &answer);
+        assert_eq!(came, (fault.into(), effect.into()), "{rule:?} {answer}");
+    }
+}
+
+#[test]
+fn without_a_rule_the_words_of_every_part_decide() {
+    let resource =
+        json!([{"type": "resource", "resource": {"uri": "x:y", "text": "it timed out"}}]);
+    let texts = json!([{"type": "text", "text": "it timed"}, {"type": "text", "text": "out"}]);
+    let data = with(error(-32603, "failed"), "/error/data", json!("timed\nout"));
+    let width = json!({"width": 408});
+    for (answer, fault, effect) in [
+        (error(504, "failed"), "timeout", "unknown"),
+        (error(-32603, "4 DEADLINE_EXCEEDED"), "timeout", "unknown"),
+        (says("net::ERR_CONNECTION_TIMED_OUT"), "timeout", "unknown"),
+        (data, "tool_error", "unknown"),
+        (
+            with(says(""), "/result/content", resource),
+            "tool_error",
+            "unknown",
+        ),
+        (
+            with(says(""), "/result/content", texts),
+            "timeout",
+            "unknown",
+        ),
+        (
+            says("syntax error in line 504 of the template"),
+            "tool_error",
+            "done",
+        ),
+        (
+            with(says("bad name"), "/result/structuredContent", width),
+            "tool_error",
+            "done",
+        ),
+    ] {
+        let came = comes_to(("no such words", "tool_error"), &answer);
+        assert_eq!(came, (fault.into(), effect.into()), "{answer}");
+    }
+}
+
+#[test]
+fn a_call_of_unknown_outcome_is_not_repeated_where_duplicates_are() {
+    let repeat = "on_duplicate = { mode = 'repeat' }\ndefaults = { what = \"mail\" }";
+    let catalog = CATALOG.replacen("defaults = { what = \"mail\" }", repeat, 1);
+    let root = Root::with_catalog(&catalog);
+    let asked = |task: &str, attempt: u32, what: &str| {
+        let mut asked = request(&["sent"], task, attempt);
+        asked["dispatch"]["parameters"] = json!({"what": what});
+        root.run(&asked)
+    };
+    let first = asked("t1", 1, "mean");
+    assert_eq!((first.exit, first.fault()), (1, &json!("tool_error")));
+    assert_eq!(asked("t1", 2, "mean").fault(), "outcome_unknown");
+    // Another task is another delivery, and another request is not concerned.
+    assert_eq!(asked("t2", 1, "mean").fault(), "tool_error");
+    assert_eq!(asked("t1", 3, "mail").exit, 0);
+    assert_eq!(happened(&root), ["mean", "mean", "mail"]);
+    let operation = first.at("/output/content/oneact/operation_id");
+    oneact(
+        &root,
+        &["resolve", operation.as_str().unwrap(), "--did-not"],
+    );
+    assert_eq!(asked("t1", 2, "mean").fault(), "tool_error");
+    assert_eq!(asked("t1", 4, "mail").exit, 0, "a success is repeated");
+    assert_eq!(happened(&root), ["mean", "mean", "mail", "mean", "mail"]);
+    oneact(&root, &["verify"]);
+}
+
+#[test]
+fn an_answer_that_came_with_that_of_the_call_before_does_not_count() {
+    let eager = "parameter_schema_for_action = { type = 'object' }\ntimeout = '2s'\nmcp";
+    let catalog = CATALOG.replacen("mcp", eager, 2);
+    let root = Root::with_catalog(&catalog.replacen("\"mail\"", "\"eager\"", 1));
+    let answer = root.run(&request(&["sent", "receipted"], "t1", 1));
+    assert_eq!((answer.exit, answer.fault()), (1, &json!("timeout")));
+    assert_eq!(happened(&root), ["eager"]);
+}
+
+#[test]
+fn a_tool_whose_asset_cannot_be_stored_is_not_called() {
+    let asset = "result = { kind = \"asset\", asset_type = \"receipt\", format = \"json\", take = [\"data\"] }";
+    let catalog = CATALOG.replacen("result = { kind = \"metadata\" }", asset, 1);
+    let root = Root::with_catalog(&catalog);
+    let mut asked = request(&["sent"], "t1", 1);
+    asked["dispatch"]["output_refs_expected"] = json!(["derived_1"]);
+    let session = root.path.join("agent_outputs/assets/s");
+    fs::create_dir_all(session.parent().unwrap()).unwrap();
+    fs::write(&session, "").unwrap();
+    let first = root.run(&asked);
+    valid(&first);
+    assert_eq!(
+        first.at("/output/content/oneact/effect"),
+        "none",
+        "{}",
+        first.envelope
+    );
+    assert!(happened(&root).is_empty());
+    fs::remove_file(&session).unwrap();
+    asked["dispatch"]["attempt"] = json!(2);
+    assert_eq!(root.run(&asked).exit, 0);
+    assert_eq!(happened(&root), ["mail"]);
 }
 
 #[test]

@@ -226,7 +226,8 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
     let scenarios =
         Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/scenarios/catalog.toml");
     let catalog = fs::read_to_string(scenarios).unwrap()
-        + "\n[ledger]\nuri = \"sqlite:data/ledger.sqlite\"\nsign_key = \"keys/sign\"\n";
+        + "\n[storage]\nuri = \"results/store\"\n"
+        + "[ledger]\nuri = \"sqlite:data/ledger.sqlite\"\nsign_key = \"keys/sign\"\n";
     let root = Root::with_catalog(&catalog);
     symlink("data", root.path.join("way")).unwrap();
     for target in [
@@ -246,6 +247,11 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
         "sub/agent_outputs/reports/.unfinished/x",
         "sub/AGENT_OUTPUTS/reports/x",
         "conf/tools.toml",
+        "results",
+        "results/store",
+        "results/store/s9",
+        "results/store/s9/d1.txt/x",
+        "results/store/.incoming/x",
     ] {
         for action in [create(target), delete(target)] {
             fs::create_dir_all(root.path.join("data")).unwrap();
@@ -271,6 +277,8 @@ const WRITERS: &str = r#"
 catalog = 1
 [ledger]
 uri = "sqlite:data/ledger.sqlite"
+[storage]
+uri = "results/store"
 [server.data]
 command = ["{self}", "serve", "data-management"]
 [server.outputs]
@@ -313,6 +321,16 @@ fn what_oneact_keeps_is_no_built_in_tools_target_wherever_settings_put_it() {
     };
     for capability in ["STORE", "REGISTER", "EXTRACT"] {
         assert_eq!(answer(capability, &format!("data/{capability}")).exit, 0);
+        let asset = format!("results/store/s9/{capability}");
+        assert_eq!(answer(capability, &asset).exit, 0);
+        for target in ["results/store/s8", "results/store/s9/d1/x", "agent_outputs"] {
+            let refused = answer(capability, target);
+            let told = refused.at("/error/error_message").as_str().unwrap();
+            assert!(
+                told.contains("a folder that oneact needs"),
+                "{target}: {told}"
+            );
+        }
         for target in [
             "var/state/outbox/x.json",
             "var/state/x",

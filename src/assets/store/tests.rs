@@ -49,6 +49,35 @@ impl Store {
 }
 
 #[test]
+fn whatever_is_in_the_way_of_an_asset_is_found_before_it_is_made() {
+    let found = |made: &str, links: &[&str]| {
+        let place = place();
+        let path = place.root.join(made);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match links {
+            [] => fs::write(&path, "").unwrap(),
+            _ => symlink("/tmp", &path).unwrap(),
+        }
+        let room = place.store.has_room("s", "f");
+        assert!(!place.root.join("agent_outputs/assets/s/f").is_file() || room.is_ok());
+        room
+    };
+    found("elsewhere", &[]).unwrap();
+    found("agent_outputs/assets/s/f", &[]).unwrap();
+    found("agent_outputs/assets/s2", &[]).unwrap();
+    for taken in [
+        "agent_outputs",
+        "agent_outputs/assets",
+        "agent_outputs/assets/s",
+    ] {
+        found(taken, &[]).unwrap_err();
+    }
+    found("agent_outputs/assets/s/f/x", &[]).unwrap_err();
+    let link = found("agent_outputs/assets/s", &["link"]).unwrap_err();
+    assert!(matches!(link, StoreError::Symlink(_)), "{link}");
+}
+
+#[test]
 fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
     let place = place();
     place.store.place("s", "f", &place.staged("old")).unwrap();

@@ -43,6 +43,24 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
 }
 
 #[test]
+fn a_failure_rule_cannot_give_a_class_that_only_oneact_can_know() {
+    for class in [
+        "cancelled",
+        "request_in_flight",
+        "in_flight",
+        "ledger_unavailable",
+        "idempotency_conflict",
+        "context_changed",
+        "stuck",
+        "journal_foreign",
+        "internal",
+    ] {
+        let rule = format!("failure = [{{ match = \"x\", class = \"{class}\" }}]");
+        says(&rule, 6, &[class, "only oneact itself can know"]);
+    }
+}
+
+#[test]
 fn a_catalog_that_is_no_utf_8_is_named_with_the_line() {
     let bytes = [BEGINNING.as_bytes(), b"description = \"caf\xe9\""].concat();
     let error = Catalog::from_bytes("catalog.toml".into(), bytes).unwrap_err();

@@ -290,7 +290,13 @@ impl Web {
             // The text of this error contains the URL with its secrets.
             ureq::Error::BadUri(_) => "the URL cannot be sent over HTTP".to_owned(),
             ureq::Error::Io(error) if passes(error.kind()) => format!("{error}; retrying may help"),
-            ureq::Error::Io(error) => error.to_string(),
+            ureq::Error::Io(error) => {
+                match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                    // The text of this error says "corrupt", which would be taken for a corrupt input.
+                    Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS".to_owned(),
+                    _ => error.to_string(),
+                }
+            }
             other => other.to_string(),
         };
         Stop::Lost(format!("cannot reach {url}: {cause}"))

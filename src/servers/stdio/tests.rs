@@ -139,7 +139,16 @@ async fn lists_tools_with_schemas_title_and_hints() {
 #[tokio::test]
 async fn numbers_in_arguments_and_ids_come_back_as_they_were_sent() {
     let mut client = Client::initialized().await;
-    for amount in ["1", "-3", "0.25", "1e+2", "123.4500"] {
+    for amount in [
+        "1",
+        "-0",
+        "-3",
+        "0.25",
+        "1e+2",
+        "123.4500",
+        "-9223372036854775809",
+        "-340282366920938463463374607431768211457",
+    ] {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{{"name":"act","arguments":{{"how":"echo","amount":{amount}}},"_meta":{{"progressToken":5}}}}}}"#
         );
@@ -265,6 +274,37 @@ async fn a_cancelled_call_is_not_answered_and_its_tool_stops() {
         .tell(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9, "reason": "x"}}))
         .await;
     assert_eq!(client.call(json!({"how": "echo"})).await["id"], "call-1");
+}
+
+/// The answers of the tools arrive while the server still reads and refuses the other requests.
+#[tokio::test]
+async fn every_request_among_others_is_answered_once_also_one_that_cannot_be_read() {
+    const CALLS: usize = 200;
+    let mut client = Client::initialized().await;
+    let requests = (0..CALLS).map(|id| {
+        let params = match id % 2 {
+            0 => json!({"name": "act", "arguments": {"how": "echo"}}),
+            _ => json!(5),
+        };
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    });
+    let lines = requests.collect::<Vec<_>>().join("\n");
+    let mut write = client.write;
+    let writing = tokio::spawn(async move {
+        write.write_all(lines.as_bytes()).await.unwrap();
+        write.write_all(b"\n").await.unwrap();
+        write
+    });
+    let mut answered = Vec::new();
+    while answered.len() < CALLS {
+        let line = tokio::time::timeout(Duration::from_secs(20), client.read.next_line()).await;
+        let line = line.expect("an answer is missing").unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        answered.push(usize::try_from(answer["id"].as_u64().unwrap()).unwrap());
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, (0..CALLS).collect::<Vec<_>>());
+    drop(writing.await);
 }
 
 #[tokio::test]

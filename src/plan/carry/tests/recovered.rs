@@ -129,7 +129,7 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
     });
     assert_eq!(told.open, 1, "{told:?}");
     assert!(
-        told.told[0].contains("was not written where it lies"),
+        told.told[0].contains("was not written in this place"),
         "{told:?}"
     );
     // Nor is a journal read that is longer than any plan's.

@@ -1,6 +1,11 @@
 //! Downloads that are refused or fail, and what they leave: nothing.
 
-use std::fs;
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+};
 
 use serde_json::json;
 use url::Url;
@@ -194,7 +199,7 @@ fn a_silent_server_times_out_before_and_amid_the_answer() {
 
 #[test]
 fn a_server_that_never_shakes_hands_over_tls_times_out() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     let (_folder, target) = folder();
     let text = run(|run| download(&order(&url, Some(&target)), &hasty(), run))
@@ -204,9 +209,25 @@ fn a_server_that_never_shakes_hands_over_tls_times_out() {
 }
 
 #[test]
+fn a_server_without_tls_is_not_called_corrupt() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = (&stream).read_to_end(&mut Vec::new());
+        }
+    });
+    let (_folder, target) = folder();
+    let text = refused(&Url::parse(&url).unwrap(), &target);
+    assert!(text.contains("it does not speak TLS"), "{text}");
+    assert!(!text.contains("corrupt"), "{text}");
+}
+
+#[test]
 fn a_refused_connection_and_an_unknown_host_are_told_apart() {
     let (_folder, target) = folder();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0")
+    let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
