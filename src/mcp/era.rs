@@ -70,8 +70,7 @@ pub(super) struct Setting<'a> {
 impl<'a> Setting<'a> {
     /// `end` is the end of the run's time.
     pub(super) fn new(spec: &'a ServerSpec, host: &'a Host, end: Option<Instant>) -> Self {
-        let mut limits = Limits::within(spec.startup_timeout);
-        limits.until = end.map_or(limits.until, |end| end.min(limits.until));
+        let limits = Limits::within(spec.startup_timeout).ending(end);
         Self { spec, host, limits }
     }
 

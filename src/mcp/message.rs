@@ -153,26 +153,23 @@ impl RpcError {
 }
 
 #[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Head<'a, T> {
+    jsonrpc: Option<T>,
+    id: Option<T>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
+    params: Option<T>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<T>,
+    error: Option<T>,
 }
 
 /// Tells `null` from absent.
-pub(super) fn present<'de, D: Deserializer<'de>>(
+pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// The noise at the beginning of a line, and the message after it.
@@ -200,7 +197,9 @@ fn parse(line: &[u8]) -> Inbound<'_> {
         return Inbound::Noise;
     }
     let head = match std::str::from_utf8(line) {
-        Ok(text) => serde_json::from_str::<Head<'_>>(text).map_err(|error| error.to_string()),
+        Ok(text) => {
+            serde_json::from_str::<Head<'_, &RawValue>>(text).map_err(|error| error.to_string())
+        }
         Err(error) => Err(format!("it is not UTF-8: {error}")),
     };
     match head {
@@ -216,7 +215,7 @@ fn parse(line: &[u8]) -> Inbound<'_> {
     }
 }
 
-fn classify(head: Head<'_>) -> Inbound<'_> {
+fn classify<'a>(head: Head<'a, &'a RawValue>) -> Inbound<'a> {
     match (head.method, head.id) {
         (Some(method), Some(id)) => Inbound::Request(Request {
             id,
@@ -291,13 +290,8 @@ fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     }
     let head = Torn::skim(text.trim_ascii());
     match head.id {
-        Some(id) if head.version == Some(r#""2.0""#) && head.method.is_none() => {
-            Inbound::Response(Response {
-                id: Some(Cow::Owned(id.to_owned())),
-                body: Answer::Malformed(reason),
-            })
-        }
-        _ => Inbound::Noise,
+        Some(_) => head.answer(reason),
+        None => Inbound::Noise,
     }
 }
 
@@ -317,16 +311,9 @@ fn torn(line: &[u8]) -> Inbound<'_> {
         return Inbound::Noise;
     }
     let torn = Torn::skim(text);
-    if torn.version != Some(r#""2.0""#) || torn.method.is_some() {
-        return Inbound::Noise;
-    }
-    let reason = match torn.odd {
+    torn.answer(match torn.odd {
         Some(odd) => format!("{odd} is no JSON"),
         None => format!("it is no JSON: {error}"),
-    };
-    Inbound::Response(Response {
-        id: torn.id.map(|id| Cow::Owned(id.to_owned())),
-        body: Answer::Malformed(reason),
     })
 }
 
@@ -356,6 +343,17 @@ struct Torn<'a> {
 const ODD: [&str; 2] = ["NaN", "Infinity"];
 
 impl<'a> Torn<'a> {
+    /// The line as an answer that is malformed for this reason, if it is an answer.
+    fn answer<'b>(&self, reason: String) -> Inbound<'b> {
+        if self.version != Some(r#""2.0""#) || self.method.is_some() {
+            return Inbound::Noise;
+        }
+        Inbound::Response(Response {
+            id: self.id.map(|id| Cow::Owned(id.to_owned())),
+            body: Answer::Malformed(reason),
+        })
+    }
+
     /// Searches a text that begins with `{`.
     fn skim(text: &'a str) -> Self {
         let mut torn = Self::default();
