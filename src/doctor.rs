@@ -119,19 +119,12 @@ impl Doctor<'_> {
             self.note(Finding::good(&about, Kind::CatalogGood, what));
         }
         for problem in &checked.problems {
-            let subject = match &problem.about {
-                catalog::About::File => about.clone(),
-                catalog::About::Server(name) => Subject::server(name),
-                catalog::About::Capability(id) | catalog::About::Nothing(id) => {
-                    Subject::capability(id)
-                }
-            };
-            let (kind, remedy) = match &problem.about {
-                catalog::About::Nothing(_) => (
-                    Kind::CapabilityUnknown,
-                    "correct the id on the command line, or add the capability to the catalog",
-                ),
-                _ => (Kind::EntryUnusable, CORRECT),
+            let (unusable, unknown) = (Kind::EntryUnusable, Kind::CapabilityUnknown);
+            let (subject, kind, remedy) = match &problem.about {
+                catalog::About::File => (about.clone(), unusable, CORRECT),
+                catalog::About::Server(name) => (Subject::server(name), unusable, CORRECT),
+                catalog::About::Capability(id) => (Subject::capability(id), unusable, CORRECT),
+                catalog::About::Nothing(id) => (Subject::capability(id), unknown, NO_SUCH_ID),
             };
             self.note(Finding::problem(&subject, kind, &problem.text, remedy));
         }
@@ -260,24 +253,19 @@ impl Doctor<'_> {
 
 /// All capabilities, those with a broken entry last.
 fn named(checked: &Checked) -> Vec<Capability> {
-    let good = checked.capabilities.iter().map(|entry| Capability {
-        id: entry.id.clone(),
-        server: Some(entry.server.clone()),
-    });
-    let plans = checked.plans.iter().map(|plan| Capability {
-        id: plan.id.clone(),
-        server: None,
-    });
+    let capability = |id: &String, server: Option<&String>| Capability {
+        id: id.clone(),
+        server: server.cloned(),
+    };
+    let good = checked.capabilities.iter();
+    let good = good.map(|entry| capability(&entry.id, Some(&entry.server)));
+    let plans = checked.plans.iter().map(|plan| capability(&plan.id, None));
     let mut all: Vec<Capability> = good.chain(plans).collect();
     for problem in &checked.problems {
-        let (catalog::About::Capability(id) | catalog::About::Nothing(id)) = &problem.about else {
-            continue;
-        };
-        if !all.iter().any(|known| known.id == *id) {
-            all.push(Capability {
-                id: id.clone(),
-                server: None,
-            });
+        if let catalog::About::Capability(id) | catalog::About::Nothing(id) = &problem.about
+            && !all.iter().any(|known| known.id == *id)
+        {
+            all.push(capability(id, None));
         }
     }
     all
@@ -314,6 +302,7 @@ impl Diagnosis {
 
 /// The remedy for an unusable entry.
 const CORRECT: &str = "correct the entry; tasks that do not use it can still be performed";
+const NO_SUCH_ID: &str = "correct the id on the command line, or add the capability to the catalog";
 
 fn bytes(number: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

@@ -19,7 +19,6 @@ use super::{
     terminal::{coloured, in_colour},
 };
 
-/// What to examine, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     /// Check only these capabilities and what they need [default: the whole catalog]

@@ -8,7 +8,6 @@ use clap_mangen::Man;
 
 use super::{Stop, printed, stop};
 
-/// Which schema to print.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// The schema to print [default: a list of the schemas]
@@ -61,7 +60,6 @@ pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
     printed(lines.join("\n") + "\n", 0)
 }
 
-/// For which shell.
 #[derive(Debug, Args)]
 pub(super) struct CompletionArgs {
     /// The shell. Load the script as the manual of the shell says, e.g. for bash: source <(oneact completions
@@ -76,7 +74,6 @@ pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
     printed(script, 0)
 }
 
-/// Which page.
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
     /// The verb whose page is printed [default: the page of oneact itself]

@@ -28,7 +28,6 @@ use super::{
     tame::{fit, hanging},
 };
 
-/// What is replayed.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
     /// The answer to print, byte for byte: the number of a step, or a prefix of an id [default: the whole

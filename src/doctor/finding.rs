@@ -126,22 +126,10 @@ impl Subject {
     }
 }
 
-impl fmt::Display for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Catalog => "catalog",
-            Self::Ledger => "ledger",
-            Self::Storage => "storage",
-            Self::Scratch => "scratch",
-            Self::Server => "server",
-            Self::Capability => "capability",
-        })
-    }
-}
-
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
+        // The name of the variant, as in JSON.
+        self.kind.serialize(&mut *f)?;
         match &self.name {
             Some(name) => write!(f, " {name}"),
             None => Ok(()),
