@@ -8,6 +8,8 @@ mod finding;
 mod server;
 mod tool;
 
+use serde_json::Value;
+
 use crate::{
     assets::{Staging, Store, health},
     catalog::{self, Catalog, Checked, check},
@@ -18,7 +20,6 @@ use crate::{
 
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
-pub(crate) use server::ServerFacts;
 
 /// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;
@@ -26,7 +27,6 @@ const NEARLY_FULL: u64 = 256 * 1024 * 1024;
 /// The mode of the state directory: only its owner has access, because tools may write anything there.
 const PRIVATE: u32 = 0o700;
 
-/// What is examined.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) project: Project,
@@ -34,20 +34,18 @@ pub(crate) struct Setup {
     pub(crate) capabilities: Vec<String>,
 }
 
-/// The result of an examination.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
-    /// The capabilities that were examined.
-    capabilities: Vec<Capability>,
-    /// The servers that were started.
-    pub(crate) servers: Vec<ServerFacts>,
+    pub(crate) capabilities: Vec<Capability>,
+    /// The servers that were started, described by `schemas/doctor.schema.json`.
+    pub(crate) servers: Vec<Value>,
     /// The signal that ended the examination early.
     pub(crate) interrupted: Option<Interrupt>,
 }
 
 #[derive(Debug)]
-struct Capability {
+pub(crate) struct Capability {
     id: String,
     /// None if the entry is unusable, or the capability needs no server.
     server: Option<String>,
@@ -188,8 +186,9 @@ impl Doctor<'_> {
         let dir = &self.setup.project.state_dir;
         let about = Subject::of(About::Scratch);
         let left_over = Staging::left_over(dir);
+        let operation = OperationId::new(self.host.timestamp(), self.host.random_bytes());
         let opened = left_over.and_then(|dirs| {
-            let scratch = Staging::open(dir, self.operation().as_str())?;
+            let scratch = Staging::open(dir, operation.as_str())?;
             Ok((dirs, scratch, health::mode(dir)?))
         });
         let (dirs, scratch, mode) = match opened {
@@ -245,10 +244,6 @@ impl Doctor<'_> {
             }
         }
     }
-
-    fn operation(&self) -> OperationId {
-        OperationId::new(self.host.timestamp(), self.host.random_bytes())
-    }
 }
 
 /// All capabilities, those with a broken entry last.
@@ -272,11 +267,6 @@ fn named(checked: &Checked) -> Vec<Capability> {
 }
 
 impl Diagnosis {
-    /// The number of capabilities that were examined.
-    pub(crate) fn capabilities(&self) -> usize {
-        self.capabilities.len()
-    }
-
     /// The ids of the capabilities whose tasks cannot succeed.
     pub(crate) fn not_ready(&self) -> Vec<&str> {
         let problems = self.findings.iter();
@@ -293,7 +283,6 @@ impl Diagnosis {
         hit.map(|capability| capability.id.as_str()).collect()
     }
 
-    /// How many findings are of this level.
     pub(crate) fn count(&self, level: Level) -> usize {
         let same = self.findings.iter();
         same.filter(|finding| finding.level == level).count()

@@ -126,7 +126,7 @@ pub(crate) fn call_among(
             result: Err(error),
             effect: Effect::None,
             course: Course::new(Phase::Spawn),
-            closing: Closing::nothing(),
+            closing: Closing::default(),
         },
     }
 }

@@ -44,7 +44,6 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Prints a schema, or the list of them.
 pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
     let lines: Vec<String> = match &args.name {
         Some(wanted) => SCHEMAS

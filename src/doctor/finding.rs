@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::task::Secrets;
 
-/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) level: Level,
@@ -21,7 +20,6 @@ pub(crate) struct Finding {
     pub(crate) detail: Vec<String>,
 }
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {

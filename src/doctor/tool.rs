@@ -13,7 +13,6 @@ use crate::{
 
 use super::{Doctor, Finding, Kind, Level, Subject, command};
 
-/// An entry that is compared with a tool.
 struct Pair<'a> {
     entry: &'a Entry,
     about: Subject,

@@ -173,7 +173,6 @@ fn part<T>(
     }
 }
 
-/// The result of an answer.
 pub(super) fn result(
     session: &Session,
     method: &'static str,

@@ -18,6 +18,7 @@ use crate::{
 };
 
 use super::{
+    child::Started,
     error::CallError,
     greeting::{assume, discover, initialize},
     memory::Memory,
@@ -74,9 +75,9 @@ impl<'a> Setting<'a> {
         Self { spec, host, limits }
     }
 
-    /// A new process.
     fn fresh(&self) -> Result<Session, CallError> {
-        let mut fresh = Session::open(self.spec, self.host)?;
+        let started = Started::new(self.spec, self.host)?;
+        let mut fresh = Session::with(started, self.spec, self.host)?;
         fresh.limits = self.limits;
         Ok(fresh)
     }

@@ -77,10 +77,6 @@ pub(super) struct Implementation {
 }
 
 impl Session {
-    pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        Self::with(Started::new(spec, host)?, spec, host)
-    }
-
     /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;

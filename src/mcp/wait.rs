@@ -107,9 +107,10 @@ pub(super) async fn race<A, B, E>(
 ) -> Raced<A, B, E> {
     let (mut first, mut second) = (pin!(first), pin!(second));
     let mut why_not_second = None;
-    let first_done = match timeout_at(then, &mut first).await {
-        Ok(done) => done,
-        Err(_) => select! {
+    let first_done = if let Ok(done) = timeout_at(then, &mut first).await {
+        done
+    } else {
+        select! {
             biased;
             done = &mut first => done,
             done = &mut second => match done {
@@ -119,7 +120,7 @@ pub(super) async fn race<A, B, E>(
                     first.await
                 }
             },
-        },
+        }
     };
     match first_done {
         Ok(good) => Raced::First(good),
