@@ -1,8 +1,7 @@
-//! Where bytes live: one store handle, a scratch directory per operation, and two questions about
-//! an asset: can it be reached, and is it what it should be.
+//! Files of a run: the store, the scratch directories, and the checks of inputs and assets.
 //!
-//! Promises: an asset appears under its final name whole or not at all; nothing is written outside
-//! the store and the staging directory; nothing stays in staging, also after SIGKILL.
+//! An asset appears under its final name completely or not at all. Nothing is written outside the store and the
+//! scratch directories. A scratch directory is removed, after SIGKILL by a later run.
 
 mod address;
 mod error;
@@ -10,6 +9,7 @@ pub(crate) mod format;
 pub(crate) mod health;
 pub(crate) mod print;
 pub(crate) mod reach;
+mod regular;
 pub(crate) mod staging;
 pub(crate) mod store;
 mod writers;
@@ -17,6 +17,7 @@ mod writers;
 pub(crate) use address::{CheckedResolver, Policy, Refused, client};
 pub(crate) use error::StoreError;
 pub(crate) use reach::{Contact, Look, Reach};
+pub(crate) use regular::{open_regular, open_within};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Prepared, Store, open_regular, open_within};
+pub(crate) use store::{Prepared, Store};
 pub(crate) use writers::is_being_written;

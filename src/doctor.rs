@@ -120,9 +120,15 @@ impl Doctor<'_> {
             let (unusable, unknown) = (Kind::EntryUnusable, Kind::CapabilityUnknown);
             let (subject, kind, remedy) = match &problem.about {
                 catalog::About::File => (about.clone(), unusable, CORRECT),
-                catalog::About::Server(name) => (Subject::server(name), unusable, CORRECT),
-                catalog::About::Capability(id) => (Subject::capability(id), unusable, CORRECT),
-                catalog::About::Nothing(id) => (Subject::capability(id), unknown, NO_SUCH_ID),
+                catalog::About::Server(name) => {
+                    (Subject::named(About::Server, name), unusable, CORRECT)
+                }
+                catalog::About::Capability(id) => {
+                    (Subject::named(About::Capability, id), unusable, CORRECT)
+                }
+                catalog::About::Nothing(id) => {
+                    (Subject::named(About::Capability, id), unknown, NO_SUCH_ID)
+                }
             };
             self.note(Finding::problem(&subject, kind, &problem.text, remedy));
         }

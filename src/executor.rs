@@ -30,7 +30,8 @@ use crate::{
 };
 
 pub(crate) use crate::plan::{
-    Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_named,
+    Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_all,
+    recover_named,
 };
 pub(crate) use file_plan::{FileOrder, FileWork};
 pub(crate) use hidden::Hidden;

@@ -8,21 +8,21 @@
 //! Only `record` calls it. Executors have no handle to it (R-004-49, R-004-50).
 
 mod anchor;
+mod answer;
 mod begin;
 mod canonical;
 mod chain;
 mod decide;
 mod decision;
 mod finish;
-mod look;
 mod naming;
 mod past;
 mod place;
 mod prune;
+mod questions;
 mod reading;
 mod record;
 mod request;
-mod row;
 mod signature;
 mod store;
 mod validity;
@@ -37,8 +37,8 @@ pub(crate) use anchor::{AnchorError, read_anchors};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
 pub(crate) use decide::{Case, Dependants, Happened, Review};
-pub(crate) use decision::{Decision, Difference, Fact};
-pub(crate) use naming::{Alone, Name, RecordError, SCRATCH, Told};
+pub(crate) use decision::{Decision, Difference, Fact, Reason};
+pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
 pub(crate) use place::{Place, home};
 pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};

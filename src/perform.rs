@@ -21,7 +21,7 @@ use crate::{
     envelope::{self, Answered, Received},
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
-    record::{Begun, Book},
+    record::{Begun, RunLedger},
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
@@ -201,8 +201,8 @@ fn work(
     };
     let scratch = Staging::path(&project.state_dir, &name);
     prepare(received, settings, host, &scratch)
-        .map_or_else(Executed::rejected, |(work, book)| match settings.mode {
-            Mode::Run => recorded(work, book, received, &context),
+        .map_or_else(Executed::rejected, |(work, ledger)| match settings.mode {
+            Mode::Run => recorded(work, ledger, received, &context),
             Mode::DryRun => executor::show(work, &context),
         })
         .noted(settled)
@@ -211,11 +211,11 @@ fn work(
 /// Performs the work and records the result, unless the ledger has the answer.
 fn recorded<'h>(
     mut work: Work,
-    mut book: Book<'h>,
+    mut ledger: RunLedger<'h>,
     received: &Received,
     context: &Context<'h>,
 ) -> Executed {
-    match book.begin(&mut work, received, context) {
+    match ledger.begin(&mut work, received, context) {
         Begun::Answered(executed) => *executed,
         Begun::Run(recording) => recording.finish(executor::perform(work, context)),
         Begun::Unrecorded(why) => executor::perform(work, context).noted(why),

@@ -44,7 +44,9 @@ use model::ActionId;
 use record::Run;
 
 pub(crate) use asking::{Fate, cancel, fate, status};
-pub(crate) use carry::{Settled, clear_expired, execute, preview, recover, recover_named};
+pub(crate) use carry::{
+    Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
+};
 pub(crate) use engine::Consent;
 pub(crate) use kept::kept;
 pub(crate) use rollback::rollback;

@@ -21,15 +21,15 @@ use crate::{
 
 pub(crate) use crate::ledger::{
     Alone, Broken, Decision, Dependants, Difference, Effects, Fact, Happened, HeadSays, How,
-    Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Review, Row, RowOutcome, RowState,
-    Step, Told, Verdict, Whole, Wish,
+    Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row, RowOutcome,
+    RowState, Step, Verdict, Whole, Wish,
 };
-pub(crate) use beside::{Begun, Book};
+pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use evidence::{verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
-use crate::ledger::{AnchorError, KeyError, LedgerError, Place, RecordError, public_file};
+use crate::ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file};
 
 /// The places of a project.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(crate) enum OpenError {
     #[error("{}", .0.message)]
     Place(Failure),
     #[error(transparent)]
-    Read(#[from] RecordError),
+    Read(#[from] CommandError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub(crate) enum OpenError {
 
 impl Project {
     /// Opens the ledger for reading, if there is one.
-    pub(crate) fn look(&self) -> Result<Reading, OpenError> {
+    pub(crate) fn reading(&self) -> Result<Reading, OpenError> {
         let (place, _) = self.found().map_err(OpenError::Place)?;
         let reading = Reading::open(&place)?;
         tracing::info!("The ledger is {}.", reading.place());

@@ -1,8 +1,8 @@
-//! Which addresses oneact connects to on behalf of a task: one policy, for the check that an input is there,
+//! The policy for the addresses that oneact connects to on behalf of a task. It applies to the check of inputs,
 //! the downloader, their redirects, and requests through a proxy.
 //!
-//! The check sits in the HTTP client's resolver: what it lets through is what gets connected to,
-//! so a name that changes its answer between check and connection gains nothing.
+//! The resolver of the HTTP client checks the addresses, and the client connects only to those that it returns.
+//! DNS rebinding between check and connection is therefore impossible.
 
 #[cfg(test)]
 mod tests;
@@ -25,25 +25,25 @@ use ureq::{
 };
 use url::{Host, Url};
 
-/// How far connections may reach.
+/// The addresses that may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     PublicOnly,
-    /// Also this machine and its private networks; never link-local and metadata addresses.
+    /// Also this machine and its private networks, but no link-local and metadata addresses.
     PrivateToo,
 }
 
-/// An address the policy does not let through.
+/// An address that the policy refuses.
 #[derive(Debug, thiserror::Error)]
 #[error("refused to connect to {host}: {subject} {}; {}", kind.text(), kind.advice())]
 pub(crate) struct Refused {
     host: String,
-    /// What tells: an address or the name, with its verb.
+    /// The address or the name that decided, with its verb.
     subject: String,
     kind: Kind,
 }
 
-/// What makes an address other than public.
+/// The kinds of addresses that are not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Loopback,
@@ -56,11 +56,11 @@ enum Kind {
     Reserved,
 }
 
-/// How long the host of a URL that goes through a proxy is looked up here.
+/// The longest time to look up the host of a URL that goes through a proxy.
 const LOOKUP: Duration = Duration::from_secs(5);
 
 impl Policy {
-    /// Judges what a URL itself says of its host, without looking it up.
+    /// Checks the host as the URL names it, without a look-up.
     pub(crate) fn admit_unresolved(self, url: &Url) -> Result<(), Refused> {
         match url.host() {
             Some(Host::Ipv4(v4)) => self.admit(&v4.to_string(), v4.into()),
@@ -70,8 +70,8 @@ impl Policy {
         }
     }
 
-    /// Judges a URL that a proxy looks up: what it says itself, and every address that this machine
-    /// knows for its host. A host that is not known here is left to the proxy's own rules.
+    /// Checks the host of a URL that a proxy will look up: its name, and every address that this machine finds for
+    /// it. If this machine finds none, the proxy's own rules decide.
     pub(crate) fn admit_through_proxy(self, url: &Url, config: &Config) -> Result<(), Refused> {
         self.admit_unresolved(url)?;
         let Some(Host::Domain(name)) = url.host() else {
@@ -105,13 +105,13 @@ impl Policy {
     }
 }
 
-/// What is looked up here for a name: without a last dot, with which no name of the hosts file is found.
+/// The URL whose host is looked up. A name with a trailing dot would not be found in the hosts file.
 fn looked_up(name: &str) -> String {
     format!("http://{}/", name.trim_end_matches('.'))
 }
 
-/// What all requests have in common. The machine's own certificates count: a company's authority does, and a
-/// withdrawn one does not.
+/// The configuration that all requests share. The certificates of the operating system are used, so that the
+/// authority of a company is accepted and a withdrawn one is not.
 pub(crate) fn client() -> ConfigBuilder<AgentScope> {
     let certificates = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
     Agent::config_builder()
@@ -120,36 +120,23 @@ pub(crate) fn client() -> ConfigBuilder<AgentScope> {
         .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
 }
 
-/// The system's resolver behind the policy.
+/// The resolver of the system, filtered by the policy.
 #[derive(Debug)]
-pub(crate) struct CheckedResolver {
-    policy: Policy,
-    system: DefaultResolver,
-}
-
-impl CheckedResolver {
-    pub(crate) fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            system: DefaultResolver::default(),
-        }
-    }
-}
+pub(crate) struct CheckedResolver(pub(crate) Policy);
 
 impl Resolver for CheckedResolver {
-    /// The addresses of the URI's host that the policy lets through; [`Refused`] inside
-    /// [`Error::Other`] if there are others only.
+    /// Returns the addresses of the URI's host that the policy allows. If there are only others, the error is
+    /// [`Refused`] inside [`Error::Other`].
     fn resolve(
         &self,
         uri: &Uri,
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self
-            .system
+        let found = DefaultResolver::default()
             .resolve(uri, config, timeout)
             .map_err(|error| match error {
-                // getaddrinfo's failures have no kind of their own.
+                // The failures of `getaddrinfo` have no error kind of their own.
                 Error::Io(_) => Error::HostNotFound,
                 other => other,
             })?;
@@ -157,7 +144,7 @@ impl Resolver for CheckedResolver {
         let mut admitted = self.empty();
         let mut refused = None;
         for &address in &found {
-            match self.policy.admit(host, address.ip()) {
+            match self.0.admit(host, address.ip()) {
                 Ok(()) => admitted.push(address),
                 Err(error) => refused = Some(error),
             }
@@ -181,8 +168,8 @@ impl Kind {
         }
     }
 
-    /// What a name says that only a proxy may look up: special-use domains (RFC 6761, RFC 6762, RFC 8375,
-    /// `internal`), names without a dot, and the clouds' names for their metadata services.
+    /// The kind of a name, without a look-up: special-use domains (RFC 6761, RFC 6762, RFC 8375, `internal`),
+    /// names without a dot, and the names of metadata services.
     fn of_name(name: &str) -> Option<Self> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let below = |domain: &str| {
@@ -203,7 +190,7 @@ impl Kind {
     /// IANA's IPv4 Special-Purpose Address Registry, and the clouds' metadata services.
     fn of_v4(v4: Ipv4Addr) -> Option<Self> {
         match v4.octets() {
-            // Azure, Alibaba, Volcengine, Oracle; the others' are link-local.
+            // Azure, Alibaba, Volcengine, Oracle. The addresses of other clouds are link-local.
             [168, 63, 129, 16] | [100, 100, 100, 200] | [100, 96, 0, 96] | [192, 0, 0, 192] => {
                 Some(Self::Metadata)
             }
@@ -223,9 +210,9 @@ impl Kind {
         }
     }
 
-    /// IANA's IPv6 Special-Purpose Address Registry, and the clouds' metadata services. Only `2000::/3`
-    /// is handed out; a tunnel's address (Teredo) or a translator's of local use says nothing that holds
-    /// of where its packets end.
+    /// IANA's IPv6 Special-Purpose Address Registry, and the clouds' metadata services. Only `2000::/3` is
+    /// assigned. Teredo addresses and local-use translation prefixes are reserved here, because they do not show
+    /// reliably where packets arrive.
     fn of_v6(v6: Ipv6Addr) -> Option<Self> {
         match v6.segments() {
             // Amazon, Google, Oracle, Scaleway.
@@ -235,10 +222,10 @@ impl Kind {
             [0, 0, 0, 0, 0, 0, 0, 0] => Some(Self::Unspecified),
             [0, 0, 0, 0, 0, 0, 0, 1] => Some(Self::Loopback),
             [0xfe80..=0xfebf, ..] => Some(Self::LinkLocal),
-            // fc00::/7, and the site-local fec0::/10 it replaced.
+            // fc00::/7, and its predecessor, the site-local fec0::/10.
             [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Self::Private),
             [0xff00..=0xffff, ..] => Some(Self::Multicast),
-            // IETF protocol assignments (2001::/23, Teredo among them) and documentation.
+            // IETF protocol assignments (2001::/23, which includes Teredo) and documentation.
             [0x2001, 0x0000..=0x01ff | 0x0db8, ..] | [0x3fff, 0x0000..=0x0fff, ..] => {
                 Some(Self::Reserved)
             }
@@ -247,7 +234,7 @@ impl Kind {
         }
     }
 
-    /// Whether [`Policy::PrivateToo`] lets it through.
+    /// Whether [`Policy::PrivateToo`] allows it.
     fn may_be_allowed(self) -> bool {
         matches!(
             self,
@@ -270,14 +257,14 @@ impl Kind {
 
     fn advice(self) -> &'static str {
         if self.may_be_allowed() {
-            "set allow_private = true on the [server.…] entry in catalog.toml if it is meant"
+            "if the connection is intended, set allow_private = true in the [server.…] entry of catalog.toml"
         } else {
             "no setting allows it"
         }
     }
 }
 
-/// Domains that lead into a private network.
+/// Domains of private networks.
 const PRIVATE_DOMAINS: [&str; 7] = [
     "internal",
     "local",
@@ -288,7 +275,7 @@ const PRIVATE_DOMAINS: [&str; 7] = [
     "home.arpa",
 ];
 
-/// Google's, Tencent's, and what `OpenStack` and Eucalyptus images call theirs.
+/// The names that Google, Tencent, and images of `OpenStack` and Eucalyptus use.
 const METADATA_NAMES: [&str; 5] = [
     "metadata.google.internal",
     "metadata.goog",
@@ -297,8 +284,8 @@ const METADATA_NAMES: [&str; 5] = [
     "instance-data",
 ];
 
-/// The IPv4 address that an IPv6 address is another form of: mapped or compatible (RFC 4291), translated
-/// (RFC 2765), behind NAT64's well-known prefix (RFC 6052) or 6to4 (RFC 3056).
+/// The IPv4 address in an IPv6 address: mapped or compatible (RFC 4291), translated (RFC 2765), with NAT64's
+/// well-known prefix (RFC 6052), or 6to4 (RFC 3056).
 fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     match v6.segments() {
         // `::` and `::1` are no IPv4 addresses.
@@ -311,7 +298,7 @@ fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The IPv4 address of a host that is reached by a tunnel (ISATAP, RFC 5214).
+/// The IPv4 address in an ISATAP address (RFC 5214).
 fn isatap(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     match v6.segments() {
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(join(high, low)),

@@ -1,8 +1,7 @@
-//! Whether a file is what it should be (R-000-83): judged by its structure, never by its name.
+//! Checks the content of a file against a format (R-000-83), by its structure and not by its name.
 //!
-//! Each check walks the file's own skeleton with bounded memory and seeks over payloads, so that a
-//! file cut short, zeroed or of another kind is found without decoding it. A file that passes has
-//! a sound skeleton; whether its payload can be decoded is for the tool that does so.
+//! Each check reads the structure of the file with bounded memory and skips the payload. It finds a file that is
+//! incomplete, zeroed or of another format. It does not find out whether the payload can be decoded.
 
 mod bmff;
 mod ebml;
@@ -18,76 +17,47 @@ mod text;
 mod wav;
 mod zip;
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek},
-};
+use std::io::{self, Read, Seek};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{Mode, OFlags};
 
 pub(crate) use bmff::{BoxHeader, next_box};
 pub(crate) use ebml::{CLUSTER, Element, SEGMENT, next_element, number};
 pub(crate) use source::{Flaw, Source, broken};
 
+use super::{error::StoreError, regular::open_followed};
 use crate::task::Format;
 
 const BLOCK: usize = 64 * 1024;
 
-/// As much as the detection by first bytes looks at.
+/// The number of first bytes by which another format is recognised.
 const HEAD: u64 = 8192;
 
-/// Why a file is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// Something else altogether.
+    /// The file has another format.
     #[error("`{path}`: expected {expected}, found {found}")]
     Other {
         path: Utf8PathBuf,
         expected: Format,
         found: String,
     },
-    /// The right kind of file, cut short or otherwise broken.
+    /// The file has the right format, but it is incomplete or damaged.
     #[error("`{path}` is corrupt or incomplete {format}: {problem}")]
     Broken {
         path: Utf8PathBuf,
         format: Format,
         problem: String,
     },
-    /// A directory, device, pipe or socket.
-    #[error("`{path}` is not a regular file")]
-    NotAFile { path: Utf8PathBuf },
-    /// The operating system would not let us look.
-    #[error("cannot {operation} `{path}`: {error}")]
-    Io {
-        operation: &'static str,
-        path: Utf8PathBuf,
-        error: io::Error,
-    },
+    /// The file cannot be opened or read.
+    #[error(transparent)]
+    File(#[from] StoreError),
 }
 
-/// Checks the file at `path`, reading as little of it as the format allows. Says how many bytes it has.
+/// Checks the file at `path`, reading as little of it as the format allows. Returns its size in bytes.
 pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
-    let io = |operation| {
-        move |error| FormatError::Io {
-            operation,
-            path: path.to_owned(),
-            error,
-        }
-    };
-    // Not waiting for a writer, should this be a pipe.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path.as_std_path(), flags, Mode::empty())
-        .map(File::from)
-        .map_err(|errno| io("open")(errno.into()))?;
-    let metadata = file.metadata().map_err(io("look at"))?;
-    if !metadata.is_file() {
-        return Err(FormatError::NotAFile {
-            path: path.to_owned(),
-        });
-    }
-    let bytes = metadata.len();
-    let mut source = Source::new(file, BLOCK).map_err(io("look at"))?;
+    let io = |operation| StoreError::io(operation, path);
+    let mut source = Source::new(open_followed(path)?, BLOCK).map_err(io("look at"))?;
     let judged = match format {
         Format::Wav => wav::check(&mut source),
         Format::Flac => flac::check(&mut source),
@@ -106,7 +76,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
         Format::Any => Ok(()),
     };
     match judged {
-        Ok(()) => Ok(bytes),
+        Ok(()) => Ok(source.len()),
         Err(Flaw::Other) => {
             let found = found(&mut source).map_err(io("read"))?;
             Err(FormatError::Other {
@@ -120,11 +90,11 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
             format,
             problem,
         }),
-        Err(Flaw::Read(error)) => Err(io("read")(error)),
+        Err(Flaw::Read(error)) => Err(io("read")(error).into()),
     }
 }
 
-/// What a file is that is not what it should be, by its first bytes: an article and a media type where it has one.
+/// Describes the content of a file by its first bytes, if possible with the media type.
 fn found(source: &mut Source) -> io::Result<String> {
     let reader = source.rest();
     reader.rewind()?;
@@ -147,7 +117,7 @@ fn name_of(head: &[u8]) -> String {
         return format!("{article} {media_type}");
     }
     if head.iter().all(|byte| *byte == 0) {
-        return "nothing but zero bytes".to_owned();
+        return "only zero bytes".to_owned();
     }
     if is_text(head) {
         "plain text".to_owned()
@@ -156,7 +126,7 @@ fn name_of(head: &[u8]) -> String {
     }
 }
 
-/// Whether a file that begins so is a text. The head may end inside a character.
+/// Whether a file that begins with these bytes is text. The head may end inside a character.
 pub(crate) fn is_text(head: &[u8]) -> bool {
     let whole =
         std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);

@@ -1,5 +1,4 @@
-//! Whether a directory will do before anything is at stake: can files be made there, is there
-//! space, and who may look in.
+//! Checks of directories for `oneact doctor`: whether files can be created, the free space, the permissions.
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt};
 
@@ -10,14 +9,14 @@ use super::error::StoreError;
 /// A directory that can be written to.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// Where it was tried: the directory itself, or the nearest one above that exists.
+    /// The directory in which a file was created: the given one, or its nearest ancestor that exists.
     pub(crate) tried: Utf8PathBuf,
-    /// What this user may still write, in bytes.
+    /// The space that this user may still use.
     pub(crate) free_bytes: u64,
 }
 
-/// Makes and removes a file there. A directory that is not there yet stays so: then the one above
-/// it in which it would be made is tried.
+/// Creates and removes a file. If the directory does not exist, its nearest existing ancestor is used, and the
+/// directory is not created.
 pub(crate) fn probe(dir: &Utf8Path) -> Result<Room, StoreError> {
     let tried = dir
         .ancestors()
@@ -32,7 +31,7 @@ pub(crate) fn probe(dir: &Utf8Path) -> Result<Room, StoreError> {
     file.close()
         .map_err(StoreError::io("remove a file from", tried))?;
     let space = rustix::fs::statvfs(tried.as_std_path())
-        .map_err(StoreError::os("ask for the space of", tried))?;
+        .map_err(StoreError::io("ask for the space of", tried))?;
     Ok(Room {
         tried: tried.to_owned(),
         free_bytes: space.f_bavail.saturating_mul(space.f_frsize),

@@ -1,4 +1,4 @@
-//! The fingerprint of a file, and whether a file still has it.
+//! Fingerprints of files, and whether a file still has its fingerprint.
 
 use std::{
     fs::File,
@@ -6,24 +6,25 @@ use std::{
 };
 
 use camino::Utf8Path;
-use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, fstat, statat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, CWD, fstat, statat};
 
+use super::{
+    error::StoreError,
+    regular::{open_followed, open_regular},
+};
 use crate::{
     host,
     task::{Content, Links, Print, Sight, Stat, Still, Uri},
 };
 
-/// Whether the run may go on; asked before each block that is read.
+/// Whether the run may continue. It is called before each block is read.
 pub(crate) type GoOn<'a> = &'a dyn Fn() -> bool;
 
-/// Longer than the clock of any file system stands still, in nanoseconds.
+/// Longer than the time stamp granularity of any file system, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
-/// Reads what is at `uri`, if it is a file here; a relative path is taken from `root`.
-/// What is not read to its end, because the run has to stop, is unknown.
+/// Reads the file at `uri`, if it is on this machine; a relative path is relative to `root`. If the run must stop
+/// before the end is read, the content is unknown.
 pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links, go_on: GoOn<'_>) -> Print {
     let sight = match uri.local_path(root) {
         Some(path) => match open(&path, links).and_then(|file| content(&file, go_on)) {
@@ -39,14 +40,13 @@ pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links, go_on: GoOn<'_>) -
     }
 }
 
-/// What the file system says of a file, without reading it.
+/// The facts of the file system about a file. The file is not read.
 pub(crate) fn stat(uri: &Uri, root: &Utf8Path, links: Links) -> Option<Stat> {
     let path = uri.local_path(root)?;
     stat_of(&open(&path, links).ok()?)
 }
 
-/// Whether what was seen is still there. A file is read only where the file system does not say that it
-/// is untouched.
+/// Whether a file still is as it was `seen`. It is read only if the facts of the file system have changed.
 pub(crate) fn still(
     seen: &Print,
     uri: &Uri,
@@ -77,39 +77,38 @@ pub(crate) fn still(
     }
 }
 
-/// Why there is no file to be looked at.
 enum NoFile {
     Absent,
-    /// What has that name is no file.
+    /// The name belongs to something that is not a regular file.
     Another,
     Unseen,
 }
 
-/// Opens a file to be looked at; a pipe is not waited for.
 fn open(path: &Utf8Path, links: Links) -> Result<File, NoFile> {
-    let follow = match links {
-        Links::Followed => OFlags::empty(),
-        Links::Refused => OFlags::NOFOLLOW,
+    let opened = match links {
+        Links::Followed => open_followed(path),
+        Links::Refused => open_regular(path),
     };
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | follow;
-    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
-        Ok(descriptor) => File::from(descriptor),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Err(NoFile::Absent),
-        Err(Errno::LOOP | Errno::NXIO) => return Err(NoFile::Another),
-        Err(_) => return Err(NoFile::Unseen),
-    };
-    match file.metadata() {
-        Ok(metadata) if metadata.is_file() => Ok(file),
-        Ok(_) => Err(NoFile::Another),
-        Err(_) => Err(NoFile::Unseen),
-    }
+    opened.map_err(|error| match error {
+        StoreError::Symlink(_) | StoreError::NotAFile(_) => NoFile::Another,
+        StoreError::Io { error, .. }
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            NoFile::Absent
+        }
+        _ => NoFile::Unseen,
+    })
 }
 
 fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {
     let before = stat_of(file).ok_or(NoFile::Unseen)?;
     let (bytes, blake3) = hash(file, before.bytes, go_on).map_err(|_| NoFile::Unseen)?;
     let now = host::file_time();
-    // Written to while it was read, or so lately that it could be again without its times changing.
+    // If the file was written while it was read, or so recently that another write could leave its times
+    // unchanged, the facts of the file system do not identify the content.
     let settled =
         stat_of(file) == Some(before) && now.saturating_sub(before.mtime.max(before.ctime)) > TICK;
     Ok(Content {
@@ -119,7 +118,7 @@ fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {
     })
 }
 
-/// Bytes read at once.
+/// The size of a block.
 const MOST: u64 = 1 << 17;
 
 fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, String)> {
@@ -143,7 +142,7 @@ fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, Str
     }
 }
 
-/// What the file system says of the file at `path`; no link is followed.
+/// The facts of the file system about the file at `path`. A link is not followed.
 pub(crate) fn stat_at(path: &Utf8Path) -> Option<Stat> {
     let stat = statat(CWD, path.as_std_path(), AtFlags::SYMLINK_NOFOLLOW);
     stat_from(stat.ok()?)

@@ -1,8 +1,7 @@
-//! Whether an input can be had, as far as a light look can tell (R-000-57, C-14).
+//! A light check whether an input can be accessed (R-000-57, C-14).
 //!
-//! The look is never more than a `stat` and an `open`, or one HEAD and at most one GET of which
-//! no body is read. It obeys the address policy: the address that is checked is the one connected
-//! to, on every redirect anew. A dry run contacts nobody.
+//! The check is a `stat` and an `open`, or one HEAD and at most one GET without reading the body. Every
+//! connection, also after a redirect, follows the address policy. A dry run contacts no host.
 
 #[cfg(test)]
 mod tests;
@@ -24,25 +23,25 @@ use crate::task::{
     uri::{Location, Uri},
 };
 
-/// What a light look at an asset found. The texts are for people and hold no secrets.
+/// The result of the check. The texts are for people and contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It is there. `bytes` where that is known; 0 is an answer too, whether an empty input will
-    /// do is for the tool to say.
+    /// The input exists. `bytes` is its size, if it is known. An empty input is accepted: the tool decides about
+    /// it.
     Ok { bytes: Option<u64> },
-    /// It is not to be had, and asking again will not help.
+    /// The input cannot be accessed, and another attempt will not help.
     Gone(String),
-    /// Nobody can tell now; the tool may still get it: warn and go on.
+    /// The check has no result. The run warns and continues, because the tool may succeed.
     Unsure(String),
 }
 
 const CONNECT: Duration = Duration::from_secs(2);
-/// HEAD and the GET that may follow share five seconds.
+/// The timeouts of HEAD and of the GET that may follow.
 const HEAD: Duration = Duration::from_secs(3);
 const GET: Duration = Duration::from_secs(2);
 const REDIRECTS: u32 = 5;
 
-/// Whether a look may contact a host.
+/// Whether the check may contact a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contact {
     Hosts,
@@ -50,7 +49,6 @@ pub(crate) enum Contact {
     Nobody,
 }
 
-/// How far a look may go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) policy: Policy,
@@ -58,14 +56,14 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Looks at what `uri` points at; a relative path is taken from `root`.
+    /// Checks the input at `uri`; a relative path is relative to `root`.
     pub(crate) fn reach(self, uri: &Uri, root: &Utf8Path) -> Reach {
         match uri.location() {
             Location::File(path) => local(&root.join(path)),
             Location::Http(url) => match (self.policy.admit_unresolved(url), self.contact) {
                 (Err(refused), _) => Reach::Gone(refused.to_string()),
                 (Ok(()), Contact::Hosts) => http(url, self.policy),
-                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts nobody".to_owned()),
+                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts no host".to_owned()),
             },
             Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
             Location::Other { scheme } => {
@@ -88,7 +86,7 @@ fn local(path: &Utf8Path) -> Reach {
         };
         return Reach::Gone(format!("`{path}` is {kind}, not a file"));
     }
-    // Not waiting, should a pipe have taken the file's place.
+    // With NONBLOCK, opening does not wait if the file was replaced by a pipe.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
         Ok(_) => Reach::Ok {
@@ -98,15 +96,15 @@ fn local(path: &Utf8Path) -> Reach {
     }
 }
 
-/// HEAD; and where that is refused, a GET of the first byte decides: a URL presigned for GET
-/// answers 403 to HEAD, and some servers know no HEAD at all.
+/// Sends HEAD. If the server refuses it, a GET of the first byte decides: a URL that is presigned for GET answers
+/// HEAD with 403, and some servers do not support HEAD.
 fn http(url: &Url, policy: Policy) -> Reach {
-    // A proxy would resolve names out of our sight.
+    // A proxy would resolve names itself, so their addresses could not be checked.
     let config = client().max_redirects(REDIRECTS).proxy(None);
     let agent = Agent::with_parts(
         config.timeout_connect(Some(CONNECT)).build(),
         DefaultConnector::default(),
-        CheckedResolver::new(policy),
+        CheckedResolver(policy),
     );
     let head = agent
         .head(url.as_str())
@@ -140,13 +138,13 @@ fn judge<Body>(answer: Result<Response<Body>, Error>) -> Reach {
             bytes: length(status, response.headers()),
         },
         401 | 403 | 404 | 410 => Reach::Gone(format!("the server answers {status}")),
-        // It is there and will not be looked at this way.
+        // The input exists, but the server does not support this check.
         405 | 416 | 501 => Reach::Ok { bytes: None },
         _ => Reach::Unsure(format!("the server answers {status}")),
     }
 }
 
-/// The whole length: of a part, what stands after the slash of `Content-Range: bytes 0-0/N`.
+/// The length of the whole content. For a part it is N in `Content-Range: bytes 0-0/N`.
 fn length(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     if status == StatusCode::PARTIAL_CONTENT {

@@ -1,14 +1,13 @@
-//! A private scratch directory for one operation, gone when the operation is, however it ended.
+//! The private scratch directory of an operation. It is removed when the operation ends.
 //!
-//! `<state>/staging/<id>/` belongs to whoever holds the lock on it ([`Held`]); if nobody does, a dead
-//! process left it, and the next [`Staging::open`] removes it, if its name is one that this program makes
-//! and its mark is inside: whatever else lies there is somebody's. No link is followed. These directories are made, tried and
-//! taken over only by the holder of the lock on `<state>/staging`, so nobody ever meets one that is
-//! half made.
+//! The process that holds the lock on `<state>/staging/<id>/` ([`Held`]) owns the directory. If no process holds
+//! the lock, the owner died, and the next [`Staging::open`] removes the directory. It removes only a directory
+//! with a name that oneact makes and with oneact's mark in it. No link is followed. Only the holder of the lock on
+//! `<state>/staging` makes, tests and takes over these directories, so no process finds one that is incomplete.
 //!
-//! A directory that holds nothing but its mark in the end is set aside as `<state>/spare/directory`, and is the next run's:
-//! on a disk, to rename one takes a fifth of the time that removing and making one takes. It has a place of
-//! its own, so that the directory of the ledger is as it was whenever that is waited for.
+//! A directory that contains only its mark at the end is moved to `<state>/spare/directory` for the next run: on a
+//! disk, a rename takes a fifth of the time of removing and making a directory. The spare directory has a parent
+//! of its own, so that a sync of the ledger's directory does not have to write the change.
 
 mod held;
 #[cfg(test)]
@@ -29,46 +28,44 @@ use std::{
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use self::held::Held;
+use self::held::{Held, open_directory};
 use super::error::{StoreError, component};
 
-/// A live scratch directory, mode 0700; dropping it removes it.
+/// An open scratch directory with mode 0700. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staging {
     dir: Utf8PathBuf,
-    /// The place of the spare directory, to which this one goes if nothing was left in it.
+    /// The parent of the spare directory.
     spare: Option<Utf8PathBuf>,
-    /// Dropped last, it gives the directory up.
+    /// Dropped last, which releases the lock.
     held: Held,
 }
 
-/// The mode of a scratch directory.
 const PRIVATE: u32 = 0o700;
 
-/// The file in a scratch directory that says that this program made it.
+/// The file that marks a scratch directory as made by oneact.
 const MARK: &str = ".oneact-scratch";
 
-/// The name of a spare directory, in a directory of its own.
+/// The name of the spare directory in its parent.
 const SPARE: &str = "directory";
 
 const BLOCK: usize = 256 * 1024;
 
 impl Staging {
-    /// Where [`Staging::open`] makes its directory; creates nothing.
+    /// The path of the directory that [`Staging::open`] makes. Nothing is created.
     pub(crate) fn path(state_dir: &Utf8Path, operation_id: &str) -> Utf8PathBuf {
         state_dir.join("staging").join(operation_id)
     }
 
-    /// Makes `<state_dir>/staging/<operation_id>/`, after removing what dead processes left
-    /// beside it.
+    /// Makes `<state_dir>/staging/<operation_id>/`, and removes the directories of dead processes beside it.
     pub(crate) fn open(state_dir: &Utf8Path, operation_id: &str) -> Result<Self, StoreError> {
         let spare = state_dir.join("spare");
         Self::make(&state_dir.join("staging"), operation_id, Some(spare))
     }
 
-    /// The same in a parent directory of any name; nothing is set aside.
+    /// The same in any parent directory, without a spare directory.
     pub(super) fn beneath(parent: &Utf8Path, id: &str) -> Result<Self, StoreError> {
         Self::make(parent, id, None)
     }
@@ -94,8 +91,7 @@ impl Staging {
         Ok(Self { dir, spare, held })
     }
 
-    /// What dead processes left, which the next [`Staging::open`] removes. Makes nothing where
-    /// there has been no run yet.
+    /// The directories of dead processes, which the next [`Staging::open`] removes. Nothing is created.
     pub(crate) fn left_over(state_dir: &Utf8Path) -> Result<Vec<Utf8PathBuf>, StoreError> {
         let parent = state_dir.join("staging");
         let Some(turn) = take_turn(&parent)? else {
@@ -105,7 +101,6 @@ impl Staging {
         Ok(dead(&parent, &names).map(|(dir, _)| dir).collect())
     }
 
-    /// The directory, for tools to write into.
     pub(crate) fn dir(&self) -> &Utf8Path {
         &self.dir
     }
@@ -115,16 +110,16 @@ impl Staging {
         self.held.is_at(&self.dir)
     }
 
-    /// The path of a file in the directory; creates nothing.
+    /// The path of a file in the directory. Nothing is created.
     pub(crate) fn file(&self, name: &str) -> Result<Utf8PathBuf, StoreError> {
         Ok(self.dir.join(component("file name", name)?))
     }
 
-    /// Writes a new file, block by block, and syncs it. On failure nothing of it is left.
+    /// Writes a new file in blocks and syncs it. If that fails, the file is removed.
     pub(crate) fn write(&self, name: &str, bytes: impl Read) -> Result<Utf8PathBuf, StoreError> {
         let path = self.file(name)?;
         let mut options = File::options();
-        // What is made here may become an asset: data that its owner alone may change.
+        // The file may become an asset, which only its owner may change.
         let options = options.write(true).create_new(true).mode(0o644);
         let mut file = options
             .open(&path)
@@ -132,13 +127,13 @@ impl Staging {
         let written = pump(bytes, &mut file, &path)
             .and_then(|()| file.sync_all().map_err(StoreError::io("sync", &path)));
         if written.is_err() {
-            // The first error is the one to tell; the directory goes with the run anyway.
+            // Only the first error is reported. The directory is removed with the run.
             let _ = fs::remove_file(&path);
         }
         written.map(|()| path)
     }
 
-    /// Writes the bytes a base64 text stands for (RFC 4648 §4, padded, no line breaks).
+    /// Decodes a base64 text (RFC 4648 §4, padded, no line breaks) into a new file.
     pub(crate) fn write_base64(&self, name: &str, text: &str) -> Result<Utf8PathBuf, StoreError> {
         self.write(name, DecoderReader::new(text.as_bytes(), &STANDARD))
             .map_err(|error| match error {
@@ -156,7 +151,7 @@ impl Drop for Staging {
         let removed = if self.dir.is_symlink() {
             fs::remove_file(&self.dir).map_err(StoreError::io("remove", &self.dir))
         } else if !self.is_in_place() {
-            tracing::warn!(dir = %self.dir, "the scratch directory was replaced; what is there now stays");
+            tracing::warn!(dir = %self.dir, "the scratch directory was replaced; the directory that is there now is not removed");
             Ok(())
         } else if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
             Ok(())
@@ -168,19 +163,19 @@ impl Drop for Staging {
             self.held.clear();
         }
         if let Err(error) = removed {
-            tracing::warn!(dir = %self.dir, %error, "staging stays until the next run removes it");
+            tracing::warn!(dir = %self.dir, %error, "the scratch directory remains until the next run removes it");
         }
     }
 }
 
-/// Gives the directory up to the next run, if there is nothing of this one in it.
+/// Makes the directory the spare one, if it contains only its mark.
 fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
-    // Given up first, so that whoever takes it there finds it free.
+    // The lock is released first, so that the next run finds the directory unlocked.
     let moved = |spare: &Utf8Path| {
-        let place = match open_place(spare) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                private_dir().create(spare).and_then(|()| open_place(spare))
-            }
+        let place = match open_directory(spare) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => private_dir()
+                .create(spare)
+                .and_then(|()| open_directory(spare)),
             place => place,
         };
         let rename = |place: File| {
@@ -191,10 +186,9 @@ fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
     spare.is_some_and(|spare| held.is_pristine() && held.give_up().is_ok() && moved(spare))
 }
 
-/// Makes the spare directory the one at `dir`, if nothing is there and the spare one is as good as
-/// new.
+/// Moves the spare directory to `dir`, if `dir` does not exist and the spare directory contains only its mark.
 fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, StoreError> {
-    let Some(Ok(place)) = spare.map(open_place) else {
+    let Some(Ok(place)) = spare.map(open_directory) else {
         return Ok(None);
     };
     let ours = match Held::take_in(&place, SPARE) {
@@ -211,16 +205,7 @@ fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, 
     }
 }
 
-/// Opens the place of the spare directory; not through a link.
-fn open_place(spare: &Utf8Path) -> io::Result<File> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(spare)
-}
-
-/// Makes the directory, in the place of one that a dead process left.
+/// Makes the directory. A directory that a dead process left there is removed first.
 fn fresh(dir: &Utf8Path) -> Result<Held, StoreError> {
     let make = || private_dir().create(dir);
     let busy = || StoreError::Busy(dir.to_owned());
@@ -240,7 +225,6 @@ fn fresh(dir: &Utf8Path) -> Result<Held, StoreError> {
     Held::take(dir)?.ok_or_else(busy)
 }
 
-/// Says in the directory that this program made it.
 fn mark(dir: &Utf8Path) -> Result<(), StoreError> {
     let path = dir.join(MARK);
     let made = File::options()
@@ -249,44 +233,43 @@ fn mark(dir: &Utf8Path) -> Result<(), StoreError> {
         .mode(0o600)
         .open(&path);
     match made {
-        // A spare one has it.
+        // A spare directory has its mark already.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map(drop).map_err(StoreError::io("create", &path)),
     }
 }
 
-/// Removes the directories beside ours whose owner is dead. Failures are logged and left to the
-/// next run: they harm nobody but the disk.
+/// Removes the directories whose owner is dead. Failures are logged, and the next run tries again.
 fn sweep(parent: &Utf8Path, turn: &Held) {
     let names = match turn.names() {
         Ok(names) => names,
         Err(error) => {
-            return tracing::warn!(dir = %parent, %error, "cannot look for left-over staging");
+            return tracing::warn!(dir = %parent, %error, "cannot look for left-over scratch directories");
         }
     };
     for (dir, held) in dead(parent, &names) {
         match remove_tree(&dir) {
             Ok(()) => held.clear(),
             Err(error) => {
-                tracing::warn!(%dir, %error, "left-over staging stays until the next run");
+                tracing::warn!(%dir, %error, "a left-over scratch directory remains until the next run");
             }
         }
     }
 }
 
-/// The directories of those names whose owner is dead, locked. Called by the holder of the turn.
+/// The directories with these names whose owner is dead, locked. The caller holds the turn.
 fn dead(parent: &Utf8Path, names: &[String]) -> impl Iterator<Item = (Utf8PathBuf, Held)> {
     let ours = names.iter().filter(|name| is_name_of_ours(name));
     ours.filter_map(move |name| {
         let dir = parent.join(name);
-        // One that cannot be locked may have been removed by its owner just now.
+        // The owner may have removed the directory just now, so that it cannot be locked.
         let held = Held::take(&dir).ok()??;
         held.may_be_swept().then_some((dir, held))
     })
 }
 
-/// Whether this program gives such names to scratch directories: `op_` or `in_` and 26 letters or digits
-/// for a run, three numbers for a copy into a store.
+/// Whether oneact gives such a name to a scratch directory: `op_` or `in_` and 26 letters or digits for a run,
+/// three numbers for a copy into a store.
 fn is_name_of_ours(name: &str) -> bool {
     let of_run = ["op_", "in_"].iter().any(|kind| {
         name.strip_prefix(kind)
@@ -297,12 +280,12 @@ fn is_name_of_ours(name: &str) -> bool {
     of_run || (parts.len() == 3 && parts.into_iter().all(number))
 }
 
-/// The turn is waited for at most 10 s. Usually it is free within milliseconds.
+/// The longest wait for the turn is 10 s. It is usually free within milliseconds.
 const TURN_ROUNDS: u32 = 1000;
 const TURN_ROUND: Duration = Duration::from_millis(10);
 
-/// Waits for the right to make and try directories here; held for moments only. None where there is
-/// no such directory.
+/// Waits for the turn: the lock on the parent directory, which is held only briefly. Returns `None` if there is no
+/// such directory.
 fn take_turn(parent: &Utf8Path) -> Result<Option<Held>, StoreError> {
     for _ in 0..TURN_ROUNDS {
         match Held::take(parent) {
@@ -314,7 +297,7 @@ fn take_turn(parent: &Utf8Path) -> Result<Option<Held>, StoreError> {
             Err(error) => return Err(error),
         }
     }
-    // The holder was stopped by a signal.
+    // The holder may have been stopped by a signal.
     Err(StoreError::Busy(parent.to_owned()))
 }
 
@@ -339,7 +322,8 @@ fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     removed.map_err(StoreError::io("remove", dir))
 }
 
-/// Whether something is mounted on or in a directory: its files do not belong to a run.
+/// Whether a file system is mounted on or in a directory (proc(5), `/proc/self/mountinfo`). Its files do not belong to a
+/// run.
 fn has_mount(dir: &Utf8Path) -> bool {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     dir.canonicalize()
@@ -370,9 +354,9 @@ fn unescaped(mut field: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Makes directories writable again whose mode a tool has changed. If that fails, the removal reports why.
+/// Makes directories writable again if a tool has changed their modes. If that fails, the removal reports why.
 fn unlock(dir: &Utf8Path) {
-    // Never through a link: what it leads to is not ours.
+    // `DirEntry::file_type` does not follow links, so nothing outside is changed.
     let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));
     for entry in dir.read_dir_utf8().into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -381,7 +365,7 @@ fn unlock(dir: &Utf8Path) {
     }
 }
 
-/// What is not there any more has been removed.
+/// A file that does not exist counts as removed.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -389,7 +373,7 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Copies to the end, in blocks; tells a failing source from a failing destination.
+/// Copies to the end in blocks. Errors of the source and of the destination have different types.
 pub(super) fn pump(mut from: impl Read, to: &mut File, path: &Utf8Path) -> Result<(), StoreError> {
     let mut block = vec![0; BLOCK];
     loop {

@@ -1,7 +1,7 @@
-//! The store: where finished assets are kept, behind one handle.
+//! The store of finished assets.
 //!
-//! A file becomes an asset in one step, `rename` within the store's file system, after its bytes
-//! are on the disk. Below the store's own directory no symbolic link is followed.
+//! A file becomes an asset by one `rename` within the file system of the store, after its content is on the disk.
+//! No symbolic link is followed below the directory of the store.
 
 #[cfg(test)]
 mod tests;
@@ -15,29 +15,30 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags},
     io::Errno,
 };
 
 use super::{
     error::{StoreError, component},
     print::{stat_at, stat_of},
+    regular::open_regular,
     staging::Staging,
 };
 use crate::task::{Stat, Uri};
 
-/// The place below a root that the catalog names if it names no other.
+/// The default place, relative to the root.
 const USUAL: &str = "agent_outputs/assets";
 
-/// A handle on the place where assets are kept; cheap to clone. S3 comes behind the same handle.
+/// A handle of the store, cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
-    /// Absolute; need not exist before the first asset. May itself be reached through links: it
-    /// is the operator's choice.
+    /// An absolute path, which may contain links, because the operator chose it. The directory need not exist
+    /// before the first asset.
     dir: Arc<Utf8Path>,
 }
 
-/// An asset that is in its place (R-000-71, R-000-72).
+/// An asset at its final place (R-000-71, R-000-72).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
     /// `file:///…/{session_id}/{file_name}`.
@@ -47,15 +48,15 @@ pub(crate) struct Stored {
 }
 
 impl Store {
-    /// The store at `uri` (the catalog's `[storage] uri`, by default `agent_outputs/assets`); a
-    /// relative path is taken from `root`. Creates nothing.
+    /// The store at `uri`, the catalog's `[storage] uri`; a relative path is relative to `root`. Nothing is
+    /// created.
     pub(crate) fn open(uri: &str, root: &Utf8Path) -> Result<Self, StoreError> {
         let uri = Uri::parse(uri).map_err(StoreError::BadUri)?;
         let Some(dir) = uri.local_path(root) else {
             return Err(StoreError::Unsupported(uri.redacted().into_owned()));
         };
         let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
-        // A checkout can carry a link under the usual name; who wants one names the place it leads to.
+        // A repository can contain a link at the default place. An operator who wants one can name its target.
         if dir == root.join(USUAL) {
             let mut way = dir.ancestors().take(2);
             if let Some(link) = way.find(|path| path.is_symlink()) {
@@ -65,21 +66,20 @@ impl Store {
         Ok(Self { dir: dir.into() })
     }
 
-    /// Where the assets of all sessions are.
     pub(crate) fn dir(&self) -> &Utf8Path {
         &self.dir
     }
 
-    /// The URI an asset will have once placed. Does no I/O.
+    /// The URI that an asset will have. No I/O.
     pub(crate) fn uri_of(&self, session_id: &str, file_name: &str) -> Result<Uri, StoreError> {
         let session = component("session id", session_id)?;
         let name = component("file name", file_name)?;
         Uri::from_path(&self.dir.join(session).join(name)).map_err(StoreError::BadUri)
     }
 
-    /// Makes a finished file ready to be placed: checked, and safe on the store's own disk. Whatever
-    /// can fail for lack of space or permission fails here, with every place as it was. The file
-    /// must be a regular one, not a link to one, and have the content that `seen` stands for, if that is given.
+    /// Checks a finished file and brings it to the disk of the store. Lack of space or permission is found here,
+    /// before any asset is changed. The file must be a regular file, not a link, with the content of `seen`, if
+    /// that is given.
     pub(crate) fn prepare(
         &self,
         session_id: &str,
@@ -97,12 +97,12 @@ impl Store {
             return Err(StoreError::Changed(staged.to_owned()));
         }
         let directory = self.session_dir(session_id, &session)?;
-        let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
+        let here = rustix::fs::fstat(&directory).map_err(StoreError::io("look at", &session))?;
         let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Directory) {
             return Err(StoreError::NotAFile(session.join(file_name)));
         }
-        // A file that has another name stays that name's: what is written there would be in the asset.
+        // A file with another hard link is copied: a write through that link would change the asset.
         let (from, checked, incoming) = if here.st_dev == found.dev() && found.nlink() == 1 {
             plain_mode(&file, &found, staged)?;
             file.sync_all().map_err(StoreError::io("sync", staged))?;
@@ -126,68 +126,68 @@ impl Store {
         })
     }
 
-    /// From another file system, or from a file with another name: copied into a staging directory of the store's own first, so that
-    /// the last step is a rename here too, and a killed copy is swept away by the next.
+    /// Copies a file from another file system, or with another hard link, into a scratch directory of the store.
+    /// The last step is then a rename, too, and the next copy removes what a killed process left.
     fn copy_in(
         &self,
         from: File,
         found: &fs::Metadata,
     ) -> Result<(Utf8PathBuf, Staging), StoreError> {
-        // Nobody else can hold a copy of this very file while it lives.
+        // No other process can use the same id while this file exists.
         let id = format!("{:x}-{:x}-{}", found.dev(), found.ino(), std::process::id());
         let staging = Staging::beneath(&self.dir.join(".incoming"), &id)?;
         let copy = staging.write("copy", from)?;
         Ok((copy, staging))
     }
 
-    /// The session's directory, made if missing, opened without following a link in its place.
+    /// Opens the directory of the session, which is made if it is missing. A link in its place is not followed.
     fn session_dir(&self, session_id: &str, path: &Utf8Path) -> Result<OwnedFd, StoreError> {
         create_durably(&self.dir)?;
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let store = rustix::fs::open(self.dir.as_std_path(), flags, Mode::empty())
-            .map_err(StoreError::os("open", &self.dir))?;
+            .map_err(StoreError::io("open", &self.dir))?;
         match rustix::fs::mkdirat(&store, session_id, Mode::from_raw_mode(0o777)) {
-            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::os("sync", &self.dir))?,
+            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::io("sync", &self.dir))?,
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(StoreError::os("create", path)(errno)),
+            Err(errno) => return Err(StoreError::io("create", path)(errno)),
         }
         let opened =
             rustix::fs::openat(&store, session_id, flags | OFlags::NOFOLLOW, Mode::empty());
         opened.map_err(|errno| {
-            // With O_DIRECTORY a link answers ENOTDIR, as a file does.
+            // With O_DIRECTORY, the error for a link is ENOTDIR, as for a file.
             let there = rustix::fs::statat(&store, session_id, AtFlags::SYMLINK_NOFOLLOW);
             let kind = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
             match kind {
                 Ok(FileType::Symlink) => StoreError::Symlink(path.to_owned()),
-                _ => StoreError::os("open", path)(errno),
+                _ => StoreError::io("open", path)(errno),
             }
         })
     }
 }
 
-/// A file that is ready for its place; dropped, it leaves the place as it was.
+/// A file that is ready to be moved to its place. Dropping it does not change the place.
 #[derive(Debug)]
 #[must_use = "an asset is in its place only after `commit`"]
 pub(crate) struct Prepared {
     stored: Stored,
     directory: OwnedFd,
-    /// On the file system of `directory`.
+    /// A path on the file system of `directory`.
     from: Utf8PathBuf,
-    /// The file that was checked; held open, so that no other can have its inode.
+    /// The checked file. It is kept open, so that its inode number is not used again.
     checked: File,
-    /// What it was when it was made ready.
+    /// The facts about the file when it was prepared.
     seen: Option<Stat>,
     _incoming: Option<Staging>,
 }
 
 impl Prepared {
-    /// Moves the file to its place, replacing an asset of the same name in one step. After an error
-    /// the place is as it was; only if the very last sync fails, the new file may be there already.
+    /// Moves the file to its place by one rename, which replaces an asset with the same name. After an error the
+    /// place is unchanged, except if the last sync fails.
     pub(crate) fn commit(self) -> Result<Stored, StoreError> {
         let path = &self.stored.path;
         let name = path.file_name().unwrap_or_default();
-        // Looked at here, not at its place afterwards: what stands there may by then be the asset of
-        // another run, and is not ours to judge.
+        // The file is checked before the rename. Afterwards its place may already contain the asset of another
+        // run.
         let same = match (stat_at(&self.from), stat_of(&self.checked), &self.seen) {
             (Some(staged), Some(checked), Some(seen)) => {
                 staged.has_content_of(seen) && checked.has_content_of(seen)
@@ -198,82 +198,23 @@ impl Prepared {
             return Err(StoreError::Changed(path.clone()));
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
-            .map_err(StoreError::os("put an asset at", path))?;
-        rustix::fs::fsync(&self.directory).map_err(StoreError::os("sync the place of", path))?;
+            .map_err(StoreError::io("put an asset at", path))?;
+        rustix::fs::fsync(&self.directory).map_err(StoreError::io("sync the place of", path))?;
         Ok(self.stored)
     }
 }
 
-/// An asset is data: it keeps no special and no execute bits, and its owner can read it.
+/// Removes special and execute bits of an asset, and lets its owner read and write it.
 fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), StoreError> {
     let plain = found.mode() & 0o666 | 0o600;
     if found.mode() & 0o7777 == plain {
         return Ok(());
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(plain))
-        .map_err(StoreError::os("set the mode of", path))
+        .map_err(StoreError::io("set the mode of", path))
 }
 
-/// Opens a file to be moved: a link is refused, and a pipe is not waited for.
-pub(crate) fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    regular(
-        rustix::fs::open(path.as_std_path(), flags, Mode::empty()),
-        path,
-    )
-}
-
-/// Opens a file that somebody else names. Opens it if, with all links on the way resolved, it lies below `place`; none if it lies
-/// elsewhere. So an error tells of files below `place` alone. The last name may be no link.
-pub(crate) fn open_within(place: &Utf8Path, path: &Utf8Path) -> Result<Option<File>, StoreError> {
-    let Ok(place) = place.canonicalize_utf8() else {
-        return Ok(None);
-    };
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(None);
-    };
-    let real = parent.canonicalize_utf8();
-    let real = real.as_deref().unwrap_or(parent).join(name);
-    let Ok(below) = real.strip_prefix(&place) else {
-        return Ok(None);
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(place.as_std_path(), flags, Mode::empty())
-        .map_err(StoreError::os("open", &place))?;
-    // What was resolved may have been exchanged since.
-    let opened = openat2(
-        &directory,
-        below.as_std_path(),
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-    );
-    match opened {
-        Err(Errno::XDEV) => Ok(None),
-        opened => regular(opened, path).map(Some),
-    }
-}
-
-/// What was opened so, if it is a regular file.
-fn regular(opened: rustix::io::Result<OwnedFd>, path: &Utf8Path) -> Result<File, StoreError> {
-    let file = match opened {
-        Ok(descriptor) => File::from(descriptor),
-        Err(Errno::LOOP) => {
-            return Err(StoreError::Symlink(path.to_owned()));
-        }
-        Err(Errno::NXIO) => {
-            return Err(StoreError::NotAFile(path.to_owned()));
-        }
-        Err(errno) => return Err(StoreError::os("open", path)(errno)),
-    };
-    let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
-    if !metadata.is_file() {
-        return Err(StoreError::NotAFile(path.to_owned()));
-    }
-    Ok(file)
-}
-
-/// Makes a directory and its parents; each new name is synced in the directory that holds it.
+/// Makes a directory and its parents. The parent of each new directory is synced.
 fn create_durably(dir: &Utf8Path) -> Result<(), StoreError> {
     let Some(parent) = dir.parent() else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Whether a process of this run has a file open for writing: such a file may become another one after it
-//! was checked.
+//! Finds out whether a process of this run has a file open for writing. Such a file may change after it was
+//! checked.
 
 use std::{
     fs::{self, Metadata},
@@ -9,8 +9,8 @@ use std::{
 
 use rustix::process::getpid;
 
-/// Looks at our children, at theirs, and so on. A process that cannot be looked at counts as one that
-/// writes. One that did not come from this run is not known here.
+/// Examines all descendants of this process. A process that cannot be examined counts as one that writes. Other
+/// processes are not examined.
 pub(crate) fn is_being_written(file: &Metadata) -> bool {
     let own = getpid().as_raw_pid();
     let mut seen = vec![own];
@@ -28,25 +28,20 @@ pub(crate) fn is_being_written(file: &Metadata) -> bool {
     false
 }
 
-/// Of all threads of a process (proc(5), `/proc/PID/task/TID/children`).
+/// The children of all threads of a process (proc(5), `/proc/PID/task/TID/children`).
 fn children(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let lists = threads.into_iter().flatten().flatten();
     let lists = lists.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let mut children = Vec::new();
-    for list in lists {
-        children.extend(
-            list.split_ascii_whitespace()
-                .filter_map(|pid| pid.parse::<i32>().ok()),
-        );
-    }
-    children
+    let all: Vec<String> = lists.collect();
+    let pids = all.iter().flat_map(|list| list.split_ascii_whitespace());
+    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 fn writes(pid: i32, file: &Metadata) -> bool {
     let process = format!("/proc/{pid}");
     let Ok(open) = fs::read_dir(format!("{process}/fd")) else {
-        // One that has ended has nothing open.
+        // A process that has ended has no open files.
         return Path::new(&process).exists() && !has_ended(pid);
     };
     let is_file = |found: Metadata| (found.dev(), found.ino()) == (file.dev(), file.ino());
@@ -56,14 +51,14 @@ fn writes(pid: i32, file: &Metadata) -> bool {
     })
 }
 
-/// Whether a descriptor is not for reading only; its flags are octal, and the last two bits say it.
+/// Whether a descriptor is not read-only. The last two bits of its octal flags are the access mode.
 fn may_write(process: &str, descriptor: &str) -> bool {
     let told = fs::read_to_string(format!("{process}/fdinfo/{descriptor}")).unwrap_or_default();
     let flags = told.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.is_none_or(|flags| !flags.trim().ends_with(['0', '4']))
 }
 
-/// A zombie's descriptors cannot be read.
+/// Whether a process is a zombie. Its descriptors cannot be read.
 fn has_ended(pid: i32) -> bool {
     let told = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = told.rsplit_once(") ").map(|(_, rest)| rest);

@@ -72,7 +72,7 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
             checked.servers.extend(server.flatten().filter(|_| used));
         }
     }
-    checked.strangers(tables, &servers);
+    checked.without_server(tables, &servers);
     checked
 }
 
@@ -98,7 +98,7 @@ impl Checked {
     }
 
     /// Reports capabilities whose server is not in the file.
-    fn strangers(&mut self, tables: &Tables<'_>, servers: &[String]) {
+    fn without_server(&mut self, tables: &Tables<'_>, servers: &[String]) {
         let lost: Vec<_> = self
             .capabilities
             .iter()

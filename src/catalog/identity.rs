@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Keys of an entry that do not change what a call does.
-const WORDS: [&str; 11] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "name",
     "description",
     "version",
@@ -117,7 +117,7 @@ impl Identity {
     }
 }
 
-/// The entry and its server as the catalog writes them, without the keys of `WORDS`.
+/// The entry and its server as the catalog writes them, without the keys of `WITHOUT_EFFECT`.
 fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
         let found = named.tables.entry::<Map<String, Value>>(group, name)?;
@@ -125,7 +125,7 @@ fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError>
     };
     let mut entry = table(named.group, named.name)?;
     if let Some(keys) = entry.as_object_mut() {
-        keys.retain(|key, _| !WORDS.contains(&key.as_str()));
+        keys.retain(|key, _| !WITHOUT_EFFECT.contains(&key.as_str()));
     }
     let server = server.map_or(Ok(Value::Null), |name| table("server", name))?;
     let text = canonical(&Value::Array(vec![entry, server]));

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    record::{Alone, Dependants, Happened, Ledger, Name, PruneWish, Review, Told, Wish, vouched},
+    record::{
+        Alone, Dependants, Happened, Ledger, Name, PruneWish, Review, Row, RowState, Wish, vouched,
+    },
 };
 
 use super::{
@@ -188,10 +190,10 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
     decided(places, Wish::Decide, interrupts, |ledger, _| {
         let revoked = ledger.revoke(args.answer.name(), dependants, why)?;
         if args.decision.json {
-            let all = |rows: &[Told]| rows.iter().map(document).collect::<Vec<_>>();
+            let all = |rows: &[Row]| rows.iter().map(document).collect::<Vec<_>>();
             return Ok(line(&json!({
                 "revoked": document(&revoked.row), "along": all(&revoked.along), "left": all(&revoked.left),
-                "source": revoked.source, "why": why, "link": revoked.link.seq,
+                "source": revoked.row.reused_from, "why": why, "link": revoked.link.seq,
                 "entry_hash": revoked.link.entry_hash,
             })));
         }
@@ -200,7 +202,7 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
             named(&revoked.row),
             revoked.link.seq
         )];
-        if let Some(source) = &revoked.source {
+        if let Some(source) = &revoked.row.reused_from {
             let source = words::line(source);
             lines.push(format!(
                 "It repeated the answer {source}, which is not revoked."
@@ -248,7 +250,7 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
 
 pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let (wish, open, were) = if args.dry_run {
-        (PruneWish::Look, Wish::Read, "would be pruned")
+        (PruneWish::DryRun, Wish::Read, "would be pruned")
     } else {
         (PruneWish::Prune, Wish::Decide, "pruned")
     };
@@ -308,21 +310,21 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// For people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
-fn named(told: &Told) -> String {
-    let action = match told.action.as_str() {
-        "" => "an answer",
-        action => action,
-    };
+fn named(row: &Row) -> String {
     words::line(&format!(
-        "{action}, step {} of {} ({})",
-        told.step_index, told.session_id, told.operation_id
+        "{}, step {} of {} ({})",
+        row.action_type.as_deref().unwrap_or("an answer"),
+        row.step_index,
+        row.session_id,
+        row.operation_id
     ))
 }
 
-fn document(told: &Told) -> Value {
+fn document(row: &Row) -> Value {
     json!({
-        "row": told.id, "operation_id": told.operation_id, "session_id": told.session_id,
-        "step_index": told.step_index, "action": told.action, "state": told.state,
+        "row": row.id, "operation_id": row.operation_id, "session_id": row.session_id,
+        "step_index": row.step_index, "action": row.action_type.as_deref().unwrap_or_default(),
+        "state": row.state.map_or("history", RowState::name),
     })
 }
 
@@ -332,15 +334,14 @@ mod tests {
 
     #[test]
     fn what_others_wrote_steers_no_terminal() {
-        let told = Told {
-            id: "row".to_owned(),
+        let row = Row {
             operation_id: "op_\x1b[2J".to_owned(),
             session_id: "s\u{202e}".to_owned(),
             step_index: 3,
-            action: "CAP\n".to_owned(),
-            state: "done",
+            action_type: Some("CAP\n".to_owned()),
+            ..Row::default()
         };
-        assert_eq!(named(&told), "CAP^J, step 3 of s<U+202E> (op_^[[2J)");
+        assert_eq!(named(&row), "CAP^J, step 3 of s<U+202E> (op_^[[2J)");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use clap::Args;
 
 use crate::{
     host::Interrupts,
-    record::{Decision, How, Most, Page, Row, RowState, Whole},
+    record::{How, Most, Page, Reason, Row, RowState, Whole},
 };
 
 use super::{
     Stop, printed,
-    printing::{Desk, LookArgs, columns, json, task, words},
+    printing::{Desk, ReadArgs, columns, json, task, words},
     tame::{fit, hanging, padded, width, wrapped},
 };
 
@@ -28,11 +28,11 @@ pub(super) struct HistoryArgs {
     #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit"])]
     why: Option<String>,
     #[command(flatten)]
-    look: LookArgs,
+    read: ReadArgs,
 }
 
 pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let mut desk = Desk::open(&args.look, interrupts)?;
+    let mut desk = Desk::open(&args.read, interrupts)?;
     let text = match &args.why {
         Some(what) => why(what, args, &mut desk),
         None => history(args, &mut desk),
@@ -41,7 +41,7 @@ pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode
 }
 
 fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let session = desk.reading.session(args.look.session.as_deref())?;
+    let session = desk.reading.session(args.read.session.as_deref())?;
     let most = match args.limit {
         0 => Most::All,
         limit => Most::Newest(limit),
@@ -49,7 +49,7 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     let word = args.grep.as_ref().map(|word| word.to_lowercase());
     let fits = |row: &Row| word.as_ref().is_none_or(|word| holds(row, word));
     let page = desk.reading.page(&session, most, &fits)?;
-    if args.look.json {
+    if args.read.json {
         return Ok(json::line(&json::history(&page)));
     }
     let columns = columns();
@@ -227,9 +227,9 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
 }
 
 fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let row = desk.reading.task(what, args.look.session.as_deref())?;
+    let row = desk.reading.task(what, args.read.session.as_deref())?;
     let whole = desk.reading.whole_of(row)?;
-    if args.look.json {
+    if args.read.json {
         return Ok(json::line(&json::whole_step(&whole)));
     }
     Ok(because(&whole, columns()))
@@ -244,28 +244,28 @@ fn because(whole: &Whole, columns: usize) -> String {
     let action = row.action_type.as_deref().unwrap_or("a step");
     let subject = format!("{} {action} (#{})", task(&whole.step), row.step_index);
     let subject = words::line(&subject);
-    let before = words::about(&whole.decision).map(|row| row.step_index);
-    let reason = words::reason(&whole.decision);
-    let name = words::reason_name(&whole.decision).map(words::line);
-    let name = name.unwrap_or_default();
-    let verb = match (&whole.decision, before) {
-        (Decision::Ran { why, .. }, Some(before)) if why.name() == "retry" => {
+    let decision = &whole.decision;
+    let before = decision.about.as_ref().map(|row| row.step_index);
+    let reason = words::reason(&decision.reason);
+    let name = decision.reason.name().map(words::line).unwrap_or_default();
+    let verb = match (&decision.reason, before) {
+        (Reason::Ran(why), Some(before)) if why.name() == "retry" => {
             format!("was performed again after #{before}, because")
         }
-        (Decision::Ran { .. }, Some(before)) => {
+        (Reason::Ran(_), Some(before)) => {
             format!("was performed although #{before} has the same request, because")
         }
-        (Decision::Answered { .. }, Some(before)) => {
+        (Reason::Answered(_), Some(before)) => {
             format!("was not performed and repeated the answer of #{before}, because")
         }
-        (Decision::Answered { .. }, None) => "was not performed, because".to_owned(),
-        (Decision::History, _) => {
+        (Reason::Answered(_), None) => "was not performed, because".to_owned(),
+        (Reason::History, _) => {
             return hanging(&format!("{subject}: {reason}"), columns, 2) + "\n";
         }
-        (Decision::Ran { .. } | Decision::Other(_), _) => "was performed, because".to_owned(),
+        (Reason::Ran(_) | Reason::Other(_), _) => "was performed, because".to_owned(),
     };
     let mut lines = vec![(name, reason)];
-    let differences = words::differences(&whole.decision).iter();
+    let differences = decision.differences.iter();
     lines.extend(
         differences
             .map(|difference| (words::line(&difference.what), words::difference(difference))),

@@ -17,9 +17,9 @@ use crate::{
 
 use super::{Stop, settings::PlaceArgs};
 
-/// Flags of everything that looks at the record.
+/// Flags of the commands that print the ledger.
 #[derive(Debug, Args)]
-pub(super) struct LookArgs {
+pub(super) struct ReadArgs {
     /// The session [default: the one that was used last]
     #[arg(long, value_name = "ID")]
     pub(super) session: Option<String>,
@@ -44,10 +44,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn open(args: &LookArgs, interrupts: Interrupts) -> Result<Self, Stop> {
+    pub(super) fn open(args: &ReadArgs, interrupts: Interrupts) -> Result<Self, Stop> {
         let project = args.places.project()?;
         Ok(Self {
-            reading: project.look()?,
+            reading: project.reading()?,
             project,
             host: Host::new(None, None, interrupts),
             zone: args.utc.then_some(TimeZone::UTC),

@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    printing::{Desk, LookArgs, columns, json, page, words},
+    printing::{Desk, ReadArgs, columns, json, page, words},
     stop,
     tame::{fit, hanging},
 };
@@ -41,7 +41,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "execute"])]
     html: Option<Utf8PathBuf>,
     #[command(flatten)]
-    look: LookArgs,
+    read: ReadArgs,
 }
 
 pub(super) const EXIT_CODES: &str = "\
@@ -52,7 +52,7 @@ Exit codes:
   128 + n   with --execute: cancelled by signal n; nothing was compared";
 
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let opened = Desk::open(&args.look, interrupts);
+    let opened = Desk::open(&args.read, interrupts);
     match (&args.id, &args.html) {
         // An error means that nothing ran.
         (Some(id), _) if args.execute => execute(id, args, opened).map_err(Stop::refused),
@@ -69,7 +69,7 @@ pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode,
 /// Prints the stored answer and a newline.
 fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     let row = desk.find(id)?;
-    if args.look.json {
+    if args.read.json {
         let whole = desk.reading.whole_of(row)?;
         return Ok(printed(json::line(&json::whole_step(&whole)), 0));
     }
@@ -96,7 +96,7 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
     write(&path, text.as_bytes())
         .map_err(|error| stop(1)(format!("cannot write {path}: {error}")))?;
     let (session, steps) = (&page.session_id, whole.len());
-    Ok(if args.look.json {
+    Ok(if args.read.json {
         let wrote = json!({"file": path.as_str(), "session_id": session, "steps": steps});
         printed(json::line(&wrote), 0)
     } else {
@@ -175,7 +175,7 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
         Repeated::Cancelled(interrupt) => 128 + interrupt.number(),
         Repeated::Compared(found) => u8::from(!found.differs.is_empty()),
     };
-    Ok(if args.look.json {
+    Ok(if args.read.json {
         printed(json::line(&document(row, &repeated)), code)
     } else {
         printed(outcome(row, &repeated), code)

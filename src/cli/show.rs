@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    printing::{Desk, LookArgs, columns, json, size, words},
+    printing::{Desk, ReadArgs, columns, json, size, words},
     tame::{fit, hanging, padded, width},
 };
 
@@ -24,14 +24,14 @@ pub(super) struct ShowArgs {
     #[arg(value_name = "STEP|ID")]
     id: String,
     #[command(flatten)]
-    look: LookArgs,
+    read: ReadArgs,
 }
 
 pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let mut desk = Desk::open(&args.look, interrupts)?;
+    let mut desk = Desk::open(&args.read, interrupts)?;
     let row = desk.find(&args.id)?;
     let whole = desk.reading.whole_of(row)?;
-    let text = if args.look.json {
+    let text = if args.read.json {
         json::line(&json::whole_step(&whole))
     } else {
         shown(&whole, &mut desk)?
@@ -120,11 +120,12 @@ fn request(whole: &Whole) -> Vec<String> {
         // A row that oneact did not write may hold any text here.
         hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
-    let before = words::about(&whole.decision)
-        .map(|row| format!(" (#{})", row.step_index))
-        .unwrap_or_default();
-    let decided = format!("{hash}   {}{before}", words::reason(&whole.decision));
-    let differences = words::differences(&whole.decision).iter();
+    let decision = &whole.decision;
+    let before = decision.about.as_ref();
+    let before = before.map(|row| format!(" (#{})", row.step_index));
+    let before = before.unwrap_or_default();
+    let decided = format!("{hash}   {}{before}", words::reason(&decision.reason));
+    let differences = decision.differences.iter();
     let differences = differences.map(|difference| {
         let what = words::line(&difference.what);
         format!("{what}   {}", words::difference(difference))

@@ -2,9 +2,7 @@
 //! a regular file, so that the run never waits for a pipe or a device.
 
 use std::{
-    fs::File,
     io::{self, IsTerminal, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
     time::Duration,
 };
 
@@ -12,13 +10,12 @@ use camino::Utf8Path;
 use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags},
-    fs::OFlags,
     io::Errno,
 };
 
 use crate::{
     envelope::MAX_BYTES,
-    host::{Host, Moment},
+    host::{self, Host, Moment},
     task::{Failure, Fault},
 };
 
@@ -85,22 +82,18 @@ pub(super) fn read(
 
 /// Reads at most one byte more than a task may have. The JSON reader then refuses the task.
 pub(super) fn read_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
-    regular(path).map_err(|error| {
-        let message = format!("cannot read the task from {path}: {error}");
-        Failure::new(Fault::InvalidUsage, message)
-    })
-}
-
-fn regular(path: &Utf8Path) -> io::Result<Vec<u8>> {
-    let file = File::options()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        let message = "it is not a regular file; give the task on stdin";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let read = host::open_named(path)
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let message = format!("cannot read the task from {path}: {error}");
+            let else_ = match error.kind() {
+                io::ErrorKind::InvalidInput => "; give the task on stdin",
+                _ => "",
+            };
+            Err(Failure::new(Fault::InvalidUsage, message + else_))
+        }
+    }
 }

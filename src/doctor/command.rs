@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{assets::health::is_executable, mcp::ServerSpec};
 
-use super::{Finding, Kind, Subject};
+use super::{About, Finding, Kind, Subject};
 
 /// Programs that look for a package, or fetch it, at each start.
 const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
@@ -23,7 +23,7 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     if let Some(at) = found.iter().position(|file| is_executable(file)) {
         return Ok(found.swap_remove(at));
     }
-    let about = Subject::server(&spec.name);
+    let about = Subject::named(About::Server, &spec.name);
     let entry = format!("[server.{}]", spec.name);
     // A file of that name which cannot be executed is probably the one that was meant.
     let named = program.contains('/');

@@ -109,18 +109,9 @@ impl Subject {
         Self { kind, name: None }
     }
 
-    pub(super) fn server(name: &str) -> Self {
-        Self {
-            kind: About::Server,
-            name: Some(name.to_owned()),
-        }
-    }
-
-    pub(super) fn capability(id: &str) -> Self {
-        Self {
-            kind: About::Capability,
-            name: Some(id.to_owned()),
-        }
+    pub(super) fn named(kind: About, name: &str) -> Self {
+        let name = Some(name.to_owned());
+        Self { kind, name }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     task::{Protocol, redact_presigned, redact_value},
 };
 
-use super::{CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
+use super::{About, CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
 
 /// The era of a version of MCP. Versions are ISO dates, so their texts compare as dates.
 fn era(version: &str) -> &'static str {
@@ -27,7 +27,7 @@ const LINES: usize = 5;
 impl Doctor<'_> {
     /// Checks a server's entry, starts the server, and compares its tools with the entries that use it.
     pub(super) fn server(&mut self, server: &Server, users: &[&Entry], scratch: &Utf8Path) {
-        let about = Subject::server(&server.name);
+        let about = Subject::named(About::Server, &server.name);
         let Some((spec, program)) = self.launch(server, &about, scratch) else {
             return;
         };

@@ -11,7 +11,7 @@ use crate::{
     task::OnDrift,
 };
 
-use super::{Doctor, Finding, Kind, Level, Subject, command};
+use super::{About, Doctor, Finding, Kind, Level, Subject, command};
 
 struct Pair<'a> {
     entry: &'a Entry,
@@ -25,7 +25,7 @@ impl Doctor<'_> {
     pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
         let pair = Pair {
             entry,
-            about: Subject::capability(&entry.id),
+            about: Subject::named(About::Capability, &entry.id),
             at: format!("[capability.{}]", entry.id),
         };
         let Some(tool) = tools.iter().find(|tool| tool.name == entry.tool) else {

@@ -75,7 +75,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let lists: &[&str] = if whole.contains_key("action_plan") {
         &["tasks", "execution_groups"]
     } else {
-        &["tasks", "task_decomposition", "execution_groups"]
+        &LISTS
     };
     no_several(whole, lists)?;
     if let Some(content) = at(document, "output/content").and_then(Value::as_object) {

@@ -61,7 +61,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         id.is_some_and(|id| !id.is_empty())
     };
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
-        strangers::look(&document, found, &mut notes)?;
+        strangers::check(&document, found, &mut notes)?;
         let task = match found.shape {
             Shape::Dispatch => {
                 Task::Capabilities(Box::new(dispatch::read(found.object, &mut notes)?))

@@ -183,7 +183,7 @@ const OF_A_TASK: [&str; 8] = [
     "salt",
 ];
 
-pub(super) fn look(
+pub(super) fn check(
     document: &Value,
     found: &Found<'_>,
     notes: &mut Vec<String>,

@@ -1,6 +1,6 @@
 //! Failures of the error table, made from the errors of other rooms.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
 use crate::{
     assets::StoreError,
@@ -102,20 +102,22 @@ pub(super) fn after_a_question(failure: Failure, asked: &str) -> Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let fault = match &error {
-            StoreError::DiskFull { .. } => Fault::DiskFull,
-            StoreError::PermissionDenied { .. } => Fault::PermissionDenied,
             StoreError::BadUri(_) | StoreError::Unsupported { .. } => Fault::CatalogInvalid,
             StoreError::NotBase64 { .. } | StoreError::Changed { .. } => Fault::OutputFormat,
             StoreError::UnsafeName { .. } => Fault::InvalidShape,
-            // The same fault as if the server could not be started for lack of file descriptors.
-            StoreError::Io { error, .. } if host::is_out_of_files(error) => {
-                Fault::ServerUnreachable
-            }
+            StoreError::Io { error, .. } => match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::DiskFull,
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    Fault::PermissionDenied
+                }
+                // The fault is the same if the server itself cannot be started for this reason.
+                _ if host::is_out_of_files(error) => Fault::ServerUnreachable,
+                _ => Fault::ToolError,
+            },
             StoreError::Symlink { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Busy { .. }
-            | StoreError::Source { .. }
-            | StoreError::Io { .. } => Fault::ToolError,
+            | StoreError::Source { .. } => Fault::ToolError,
         };
         let passes = matches!(error, StoreError::Busy { .. });
         Self {
@@ -151,7 +153,7 @@ mod tests {
             Failure::from(StoreError::Io {
                 operation: "open",
                 path: "/x".into(),
-                error: std::io::Error::from_raw_os_error(errno),
+                error: io::Error::from_raw_os_error(errno),
             })
         };
         let [too_many, broken] = [rustix::io::Errno::MFILE, rustix::io::Errno::IO]

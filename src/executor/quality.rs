@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     assets::{
+        StoreError,
         format::{self, FormatError},
         print::stat_at,
     },
@@ -89,8 +90,9 @@ fn describe(error: &FormatError) -> String {
         FormatError::Broken {
             format, problem, ..
         } => format!("is corrupt or incomplete {format}: {problem}"),
-        FormatError::NotAFile { .. } => "is not a regular file".to_owned(),
-        FormatError::Io { error, .. } => format!("cannot be read: {error}"),
+        FormatError::File(StoreError::NotAFile(_)) => "is not a regular file".to_owned(),
+        FormatError::File(StoreError::Io { error, .. }) => format!("cannot be read: {error}"),
+        FormatError::File(error) => format!("cannot be read: {error}"),
     }
 }
 

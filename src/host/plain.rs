@@ -1,5 +1,5 @@
-//! Opens files at places where others may have put something else. Only regular files are opened: symbolic links
-//! are not followed, and opening never waits for a pipe or a device.
+//! Opens files at places where others may have put something else. Only regular files are opened, and opening never
+//! waits for a pipe or a device. Symbolic links are followed only to a file that the operator named.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,7 +15,16 @@ use rustix::{
 
 /// Opens a regular file with these options.
 pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    open(path, options, OFlags::NOFOLLOW)
+}
+
+/// Opens a file that the operator named, to read it.
+pub fn open_named(path: impl AsRef<Path>) -> io::Result<File> {
+    open(path, File::options().read(true), OFlags::empty())
+}
+
+fn open(path: impl AsRef<Path>, options: &mut OpenOptions, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::NONBLOCK;
     let file = options
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
@@ -98,6 +107,7 @@ mod tests {
         assert!(read_plain(at("file"), 2).is_err());
         for odd in ["link", "dangling", "zero", "pipe", "."] {
             assert!(read_plain(at(odd), 9).is_err(), "{odd}");
+            assert_eq!(open_named(at(odd)).is_ok(), odd == "link", "{odd}");
             let options = &mut File::options();
             assert!(open_plain(at(odd), options.write(true)).is_err(), "{odd}");
             assert!(is_plain_or_free(at(odd)).is_err(), "{odd}");

@@ -105,7 +105,7 @@ pub(crate) fn read_anchors(path: &Utf8Path) -> Result<Vec<Note>, AnchorError> {
         path: path.to_owned(),
         why,
     };
-    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let file = host::open_named(path).map_err(|error| unreadable(error.to_string()))?;
     let values = serde_json::Deserializer::from_reader(BufReader::new(file)).into_iter::<Value>();
     let mut notes = Vec::new();
     for value in values {

@@ -12,8 +12,8 @@ use super::{
     Ledger,
     canonical::sha256,
     chain::{self, Body, Stamp},
-    look::{Known, Look, Step},
     past::{FEW, Past, examined},
+    questions::{Known, Questions, Step},
     record::{Effects, Event, Link, Row, RowOutcome},
     request::Hashes,
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -68,7 +68,7 @@ impl Ledger<'_> {
         let mut pause = SHORTEST;
         loop {
             go_on().map_err(LedgerError::Stopped)?;
-            match self.look(ask, hashes, &known)? {
+            match self.questions(ask, hashes, &known)? {
                 Step::Run(running) => {
                     let held = Some(lock);
                     return Ok(Begun::Run(Running { held, ..running }));
@@ -107,7 +107,12 @@ impl Ledger<'_> {
         }
     }
 
-    fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
+    fn questions(
+        &mut self,
+        ask: &Ask<'_>,
+        hashes: &Hashes,
+        known: &Known,
+    ) -> Result<Step, LedgerError> {
         let (head, actor, now) = (&self.head, &self.actor, self.host.timestamp());
         // Nothing has been performed yet, so this need not survive a power failure.
         write(&mut *self.store, Durability::Process, |tx| {
@@ -121,7 +126,7 @@ impl Ledger<'_> {
                 &hashes.request_hash,
                 (ask.effects, &known.examined),
             )?;
-            let look = Look {
+            let questions = Questions {
                 tx,
                 ask,
                 hashes,
@@ -129,7 +134,7 @@ impl Ledger<'_> {
                 past,
                 stamp: stamp(ask, actor, now),
             };
-            look.decide()
+            questions.decide()
         })
     }
 

@@ -11,53 +11,37 @@ use super::{
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
-/// The body of a link: hashes and names, never parameters, in at most 4 KiB. The members are in the order of RFC
-/// 8785 and hold only texts and small numbers, so their JSON is canonical.
+/// The body of a link: hashes and names, never parameters, in at most 4 KiB. Its JSON is canonical and leaves out
+/// empty members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Body {
     /// The other operation or row that this link is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) about: Option<String>,
     /// The catalog entries of a claim. If the owner dies, there is no row with them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
     /// `state` if the request may change what later reads return.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles or advances.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claimed: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effects: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) entry_digest: Option<String>,
     /// The root in which a claimed plan is performed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<String>,
     /// SHA-256 of the key for secrets that was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
     /// The reason that a person gave.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
     /// The name of the reason why the request was performed, or not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_hash: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<RowSeal>,
     /// The rows that were pruned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SessionSeal>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
 }
 
@@ -78,7 +62,7 @@ pub(super) fn changes(change: Change) -> Option<String> {
     }
 }
 
-/// The hashes of a link's row, in the order of RFC 8785.
+/// The hashes of a link's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowSeal {
@@ -89,7 +73,7 @@ pub(crate) struct RowSeal {
     pub(crate) row_sha256: String,
 }
 
-/// The facts of the session that a link opens, in the order of RFC 8785. The link has the opener and the time.
+/// The facts of the session that a link opens. The link has the opener and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionSeal {
@@ -160,35 +144,15 @@ pub(crate) fn instant(at: Timestamp) -> String {
 impl Link {
     /// Computes `entry_hash`: SHA-256 over the canonical JSON of all other fields.
     pub(crate) fn hash(&self) -> String {
-        /// In the order of RFC 8785.
-        #[derive(Serialize)]
-        struct Hashed<'l> {
-            actor: &'l str,
-            at: &'l str,
-            body: &'l str,
-            event: &'l str,
-            operation_id: &'l str,
-            prev_hash: &'l str,
-            seq: Seq,
-            session_id: &'l str,
-        }
-        sha256(written(&Hashed {
-            actor: &self.actor,
-            at: &self.at,
-            body: &self.body,
-            event: &self.event,
-            operation_id: &self.operation_id,
-            prev_hash: &self.prev_hash,
-            seq: self.seq,
-            session_id: &self.session_id,
-        }))
+        // Texts and a number always serialize.
+        sha256(serde_json::to_string(self).unwrap_or_default())
     }
 
     pub(crate) fn is(&self, event: Event) -> bool {
         word(&self.event) == Some(event)
     }
 
-    pub(crate) fn takes_back(&self, row_id: &str) -> bool {
+    pub(crate) fn revokes(&self, row_id: &str) -> bool {
         let about = self.body().and_then(|body| body.about);
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
     }
@@ -233,7 +197,7 @@ const MOST_ACTION: usize = 2048;
 
 impl Body {
     fn text(&self) -> String {
-        let whole = written(self);
+        let whole = self.json();
         if whole.len() <= MOST_BODY {
             return whole;
         }
@@ -242,18 +206,21 @@ impl Body {
             let end = action.floor_char_boundary(MOST_ACTION);
             action.get(..end).unwrap_or_default().to_owned()
         };
-        written(&Self {
+        Self {
             action: self.action.as_ref().map(shortened),
             task: None,
             ..self.clone()
-        })
+        }
+        .json()
     }
-}
 
-/// The JSON of a value whose members are in canonical order.
-fn written(value: &impl Serialize) -> String {
-    // Serializing texts and numbers cannot fail.
-    serde_json::to_string(value).unwrap_or_default()
+    fn json(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(members) = value.as_object_mut() {
+            members.retain(|_, member| !member.is_null() && *member != Value::Array(Vec::new()));
+        }
+        canonical(&value)
+    }
 }
 
 impl Row {

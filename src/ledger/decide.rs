@@ -5,25 +5,23 @@ use jiff::Timestamp;
 
 use super::{
     Ledger,
+    answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, Name, RecordError, Told, find, only},
+    naming::{CANDIDATES, CommandError, Name, find, only},
     past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
-    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
 #[derive(Debug)]
 pub(crate) struct Revoked {
-    pub(crate) row: Told,
+    pub(crate) row: Row,
     pub(crate) link: Head,
     /// Answers that repeat it and are not revoked.
-    pub(crate) left: Vec<Told>,
+    pub(crate) left: Vec<Row>,
     /// Answers that repeated it and were revoked with it.
-    pub(crate) along: Vec<Told>,
-    /// The row whose answer it repeats.
-    pub(crate) source: Option<String>,
+    pub(crate) along: Vec<Row>,
 }
 
 /// What happens to the answers that repeat a revoked one.
@@ -43,7 +41,7 @@ pub(crate) enum Review {
 
 #[derive(Debug)]
 pub(crate) struct Reviewed {
-    pub(crate) row: Told,
+    pub(crate) row: Row,
     pub(crate) link: Head,
     /// The link that revoked the answer; none if it was accepted, or revoked before.
     pub(crate) revoked: Option<Seq>,
@@ -92,11 +90,11 @@ impl Ledger<'_> {
         name: Name<'_>,
         dependants: Dependants,
         note: Option<&str>,
-    ) -> Result<Revoked, RecordError> {
-        let (revoked, head) = self.decide(note, |tx, person| {
+    ) -> Result<Revoked, CommandError> {
+        self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             if let Some(by) = revoked_by(tx, &row)? {
-                return Err(RecordError::RevokedBefore { row: row.id, by });
+                return Err(CommandError::RevokedBefore { row: row.id, by });
             }
             let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
@@ -106,27 +104,23 @@ impl Ledger<'_> {
                 let believed = Past::default().first_believed(tx, vec![reuse])?;
                 reuses.extend(believed.filter(|reuse| reuse.revoked_by.is_none()));
             }
-            let told = reuses.iter().map(Told::of).collect();
             let (left, along) = match dependants {
-                Dependants::Listed => (told, Vec::new()),
+                Dependants::Listed => (reuses, Vec::new()),
                 Dependants::Revoked => {
                     for reuse in &reuses {
                         head = revoke_row(tx, reuse, person)?;
                     }
-                    (Vec::new(), told)
+                    (Vec::new(), reuses)
                 }
             };
             let revoked = Revoked {
-                row: Told::of(&row),
-                source: row.reused_from,
+                row,
                 link,
                 left,
                 along,
             };
             Ok((revoked, head))
-        })?;
-        self.publish(&head);
-        Ok(revoked)
+        })
     }
 
     pub(crate) fn review(
@@ -134,8 +128,8 @@ impl Ledger<'_> {
         name: Name<'_>,
         review: Review,
         note: Option<&str>,
-    ) -> Result<Reviewed, RecordError> {
-        let (reviewed, head) = self.decide(note, |tx, person| {
+    ) -> Result<Reviewed, CommandError> {
+        self.decide(note, |tx, person| {
             let row = sealed(tx, name)?;
             let reason = match review {
                 Review::Accept => "accepted",
@@ -147,14 +141,12 @@ impl Ledger<'_> {
                 (Review::Accept | Review::Reject, _) => None,
             };
             let reviewed = Reviewed {
-                row: Told::of(&row),
+                row,
                 revoked: taken.as_ref().map(|link| link.seq),
                 link: link.clone(),
             };
             Ok((reviewed, taken.unwrap_or(link)))
-        })?;
-        self.publish(&head);
-        Ok(reviewed)
+        })
     }
 
     /// Settles an operation whose outcome is unknown. `operation` may be the beginning of its id.
@@ -163,7 +155,7 @@ impl Ledger<'_> {
         operation: &str,
         happened: Happened<'_>,
         note: Option<&str>,
-    ) -> Result<Resolved, RecordError> {
+    ) -> Result<Resolved, CommandError> {
         self.absorb_outbox();
         let actor = self.actor.clone();
         let found = read(&mut *self.store, |tx| open(tx, operation, &actor))?;
@@ -172,14 +164,14 @@ impl Ledger<'_> {
         let answer = match happened {
             Happened::Yes(_) if found.row.is_none() && found.body.request_hash.is_none() => {
                 let link = found.claim.seq;
-                return Err(RecordError::Forgotten { operation, link });
+                return Err(CommandError::Forgotten { operation, link });
             }
             Happened::Yes(answer) => Some(answer(&found.case)),
             Happened::No => None,
         };
         let (link, step_index) = self.decide(note, |tx, person| {
             if linked(tx, &found.claim)?.as_ref() != Some(&found.claim) {
-                return Err(RecordError::Settled { operation });
+                return Err(CommandError::Settled { operation });
             }
             tx.drop_claim(&found.claim.key, None)?;
             let stamp = person.stamp(&operation, &found.case.session_id);
@@ -190,8 +182,8 @@ impl Ledger<'_> {
                     note,
                     change: Change::State,
                 };
-                let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
-                return Ok((head, Some(step)));
+                let (head, step) = answer::record(tx, Event::Resolved, stamp, row, beside)?;
+                return Ok(((head.clone(), Some(step)), head));
             }
             let body = Body {
                 request_hash: found.body.request_hash.clone(),
@@ -201,9 +193,9 @@ impl Ledger<'_> {
                 claim: Some(found.claim.seq),
                 ..Body::default()
             };
-            Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
+            let head = chain::append(tx, Event::Resolved, stamp, &body)?;
+            Ok(((head.clone(), None), head))
         })?;
-        self.publish(&link);
         Ok(Resolved {
             case: found.case,
             link,
@@ -211,32 +203,35 @@ impl Ledger<'_> {
         })
     }
 
+    /// Records a decision. `work` returns its result and the last link.
     fn decide<T>(
         &mut self,
         note: Option<&str>,
-        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<T, RecordError>,
-    ) -> Result<T, RecordError> {
+        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), CommandError>,
+    ) -> Result<T, CommandError> {
         let person = Person {
             actor: &self.actor,
             at: self.host.timestamp(),
             note,
         };
-        write(&mut *self.store, Durability::Disk, |tx| work(tx, person))
+        let (result, head) = write(&mut *self.store, Durability::Disk, |tx| work(tx, person))?;
+        self.publish(&head);
+        Ok(result)
     }
 
     /// Fails unless the owner is dead, and the operation may have happened and must not happen twice.
-    fn must_be_open(&mut self, claim: &Claim) -> Result<(), RecordError> {
+    fn must_be_open(&mut self, claim: &Claim) -> Result<(), CommandError> {
         let operation = claim.operation_id.clone();
         if claim.state == ClaimState::Unknown {
             return Ok(());
         }
         if self.store.held(lock_of(&operation))? {
-            return Err(RecordError::AtWork { operation });
+            return Err(CommandError::AtWork { operation });
         }
         match (claim.state, claim.effects) {
-            (ClaimState::Reserved, _) => Err(RecordError::NothingHappened { operation }),
+            (ClaimState::Reserved, _) => Err(CommandError::NothingHappened { operation }),
             (_, Effects::Once) => Ok(()),
-            (_, Effects::None | Effects::Idempotent) => Err(RecordError::MayRepeat { operation }),
+            (_, Effects::None | Effects::Idempotent) => Err(CommandError::MayRepeat { operation }),
         }
     }
 }
@@ -261,14 +256,14 @@ impl<'a> Person<'a> {
 }
 
 /// The answer of that name. Its columns led to it, so its link must seal it.
-fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
+fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let row = find(tx, name)?;
     let id = row.id.clone();
     if row.seq.is_none() {
-        return Err(RecordError::History(id));
+        return Err(CommandError::History(id));
     }
     let believed = Past::default().first_believed(tx, vec![row])?;
-    believed.ok_or(RecordError::Unsealed { row: id })
+    believed.ok_or(CommandError::Unsealed { row: id })
 }
 
 fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
@@ -276,12 +271,10 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         Some(by) => tx.link(by)?,
         None => None,
     };
-    Ok(by
-        .filter(|link| link.takes_back(&row.id))
-        .map(|link| link.seq))
+    Ok(by.filter(|link| link.revokes(&row.id)).map(|link| link.seq))
 }
 
-fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {
     let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
@@ -293,9 +286,9 @@ fn about(
     row: &Row,
     person: Person<'_>,
     reason: Option<&str>,
-) -> Result<Head, RecordError> {
+) -> Result<Head, CommandError> {
     let Some(seq) = row.seq else {
-        return Err(RecordError::History(row.id.clone()));
+        return Err(CommandError::History(row.id.clone()));
     };
     // The row may have been changed, so its link states the operation and the request.
     let link = tx.link(seq)?.and_then(|link| Some((link.body()?, link)));
@@ -316,7 +309,7 @@ fn about(
 }
 
 /// The open claim of the operation whose id begins with `name`.
-fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> {
+fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError> {
     let mut claims = opened(tx)?;
     claims.retain(|_, claim| claim.operation_id.starts_with(name));
     // Ended operations count, too: a shown short id is unique among all ids.
@@ -336,11 +329,11 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> 
     let row = Past::default().first_believed(tx, rows)?;
     let Some(claim) = claim else {
         return Err(match row.and_then(|row| row.state) {
-            Some(state) => RecordError::Ended {
+            Some(state) => CommandError::Ended {
                 operation,
                 state: state.name(),
             },
-            None => RecordError::Nothing {
+            None => CommandError::Nothing {
                 text: operation,
                 session: None,
             },
@@ -388,6 +381,6 @@ fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
         ..Row::default()
     };
     let recorded = found.row.clone().filter(|row| row.request.is_some());
-    let base = recorded.unwrap_or_else(|| row::unrecorded(known()));
-    row::resolved(base, answer, instant(at))
+    let base = recorded.unwrap_or_else(|| answer::unrecorded(known()));
+    answer::resolved(base, answer, instant(at))
 }

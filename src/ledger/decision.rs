@@ -8,23 +8,25 @@ use super::{
 };
 use crate::task::Sight;
 
+/// What was decided on the request of a row.
 #[derive(Debug)]
-pub(crate) enum Decision {
-    /// It was performed.
-    Ran {
-        why: Why,
-        /// The old answer that could not be given, if there was one.
-        although: Option<Box<Row>>,
-        differences: Vec<Difference>,
-    },
-    /// It was answered from the ledger.
-    Answered {
-        how: Again,
-        original: Option<Box<Row>>,
-    },
+pub(crate) struct Decision {
+    pub(crate) reason: Reason,
+    /// The earlier answer on which it is based: the one that was repeated, or the one that could not be.
+    pub(crate) about: Option<Row>,
+    /// What has changed since the earlier answer.
+    pub(crate) differences: Vec<Difference>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Why it was performed.
+    Ran(Why),
+    /// Why it was answered from the ledger.
+    Answered(Again),
     /// The row is from before oneact: nothing was decided.
     History,
-    /// A reason that this program does not know.
+    /// It was performed for a reason that this program does not know.
     Other(String),
 }
 
@@ -45,39 +47,44 @@ pub(crate) enum Fact {
 }
 
 impl Decision {
-    /// What was decided on the request of a row.
     pub(super) fn of(tx: &mut Tx<'_>, row: &Row) -> Result<Self, StoreError> {
-        let how = match row.state {
-            None => return Ok(Self::History),
-            Some(RowState::Reused) => Some(Again::Reused),
-            Some(RowState::Suppressed) => Some(Again::Suppressed),
-            Some(RowState::Replayed) => Some(Again::Replayed),
-            Some(_) => None,
+        let reason = Reason::of(row);
+        let about = match (&reason, &row.reused_from) {
+            (Reason::Ran(why), _) => before(tx, row, *why)?,
+            (Reason::Answered(_), Some(id)) => tx.row(&Which::id(id))?,
+            (Reason::Answered(_), None) | (Reason::History | Reason::Other(_), _) => None,
         };
-        if let Some(how) = how {
-            let original = match &row.reused_from {
-                Some(id) => tx.row(&Which::id(id))?,
-                None => None,
-            };
-            return Ok(Self::Answered {
-                how,
-                original: original.map(Box::new),
-            });
-        }
-        let name = row.reason.as_deref().unwrap_or_default();
-        let Some(why) = Why::read(name) else {
-            return Ok(Self::Other(name.to_owned()));
-        };
-        let although = before(tx, row, why)?;
-        let differences = match (why, &although) {
-            (Why::Miss(miss), Some(before)) => differences(miss, before, row),
+        let differences = match (&reason, &about) {
+            (Reason::Ran(Why::Miss(miss)), Some(before)) => differences(*miss, before, row),
             _ => Vec::new(),
         };
-        Ok(Self::Ran {
-            why,
-            although: although.map(Box::new),
+        Ok(Self {
+            reason,
+            about,
             differences,
         })
+    }
+}
+
+impl Reason {
+    fn of(row: &Row) -> Self {
+        let name = row.reason.as_deref().unwrap_or_default();
+        match row.state {
+            None => Self::History,
+            Some(RowState::Reused) => Self::Answered(Again::Reused),
+            Some(RowState::Suppressed) => Self::Answered(Again::Suppressed),
+            Some(RowState::Replayed) => Self::Answered(Again::Replayed),
+            Some(_) => Why::read(name).map_or_else(|| Self::Other(name.to_owned()), Self::Ran),
+        }
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Ran(why) => Some(why.name()),
+            Self::Answered(how) => Some(how.name()),
+            Self::History => None,
+            Self::Other(name) => Some(name),
+        }
     }
 }
 

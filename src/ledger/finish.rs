@@ -10,11 +10,11 @@ use crate::host;
 
 use super::{
     Ledger,
+    answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
     past::{Past, claim_key, linked, open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
-    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
@@ -76,7 +76,7 @@ impl Ledger<'_> {
             ledger: String::new(),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
-            row: row::done(ask, &running, ended),
+            row: answer::done(ask, &running, ended),
             claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,
@@ -123,7 +123,7 @@ impl Ledger<'_> {
     }
 
     /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. The caller
-    /// records the answer with [`Ledger::finish`], or with [`Ledger::undone`] that no change remains.
+    /// records the answer with [`Ledger::finish`], or with [`Ledger::no_change_remains`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,
@@ -141,7 +141,11 @@ impl Ledger<'_> {
     }
 
     /// Records that no change remains, so that the request may be performed again.
-    pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
+    pub(crate) fn no_change_remains(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+    ) -> Result<(), LedgerError> {
         let request = &running.hashes.request_hash;
         let key = claim_key(ask, request);
         let stamp = stamp(ask, &self.actor, self.host.timestamp());
@@ -271,7 +275,7 @@ impl Letter {
             change: self.change,
             ..Beside::default()
         };
-        Ok(row::record(tx, event, stamp, row, beside)?.0)
+        Ok(answer::record(tx, event, stamp, row, beside)?.0)
     }
 }
 

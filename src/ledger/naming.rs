@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    record::{Row, RowState, Seq},
+    record::{Row, Seq},
     store::{StoreError, Tx, Which},
 };
 
@@ -28,7 +28,7 @@ pub(crate) enum Alone {
 
 /// Why the ledger shows nothing, or refuses a decision.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RecordError {
+pub(crate) enum CommandError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("there is no ledger at {place}: nothing has been recorded here yet")]
@@ -103,44 +103,20 @@ fn steps(last: Option<u64>) -> String {
     }
 }
 
-/// What a person is shown of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) id: String,
-    pub(crate) operation_id: String,
-    pub(crate) session_id: String,
-    pub(crate) step_index: u64,
-    pub(crate) action: String,
-    pub(crate) state: &'static str,
-}
-
 /// The number of candidates that are listed of each kind of id.
 pub(super) const CANDIDATES: usize = 10;
 
 /// The prefix of the sessions in which `oneact replay` repeats a step.
 pub(crate) const SCRATCH: &str = "replay-";
 
-impl Told {
-    pub(super) fn of(row: &Row) -> Self {
-        Self {
-            id: row.id.clone(),
-            operation_id: row.operation_id.clone(),
-            session_id: row.session_id.clone(),
-            step_index: row.step_index,
-            action: row.action_type.clone().unwrap_or_default(),
-            state: row.state.map_or("history", RowState::name),
-        }
-    }
-}
-
 /// The answer that a name means. An operation that was resolved has several answers: the newest one is meant.
-pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
+pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
             (Some(_), _) => None,
             (None, Alone::LastSession) => last_session(tx)?,
-            (None, Alone::Refused) => return Err(RecordError::StepAlone(text.to_owned())),
+            (None, Alone::Refused) => return Err(CommandError::StepAlone(text.to_owned())),
         };
         let session = name.session.or(last.as_deref());
         return at(tx, session.unwrap_or_default(), step);
@@ -184,11 +160,11 @@ pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError
     Ok(opened.map(|session| session.session_id))
 }
 
-fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, RecordError> {
+fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, CommandError> {
     if let Some(row) = tx.row(&Which::step(session_id, step))? {
         return Ok(row);
     }
-    Err(RecordError::NoStep {
+    Err(CommandError::NoStep {
         session: session_id.to_owned(),
         step,
         last: tx.steps(&Which::latest(session_id), 1)?.pop(),
@@ -202,7 +178,7 @@ pub(super) fn only<T>(
     session: Option<&str>,
     found: Vec<T>,
     name: impl Fn(&T) -> String,
-) -> Result<T, RecordError> {
+) -> Result<T, CommandError> {
     let mut named: BTreeMap<String, T> = BTreeMap::new();
     for thing in found.into_iter().filter(|_| !text.is_empty()) {
         let name = name(&thing);
@@ -215,8 +191,8 @@ pub(super) fn only<T>(
     let candidates: Vec<String> = named.keys().cloned().collect();
     match named.into_values().next() {
         Some(thing) if candidates.len() == 1 => Ok(thing),
-        Some(_) => Err(RecordError::Several { text, candidates }),
-        None => Err(RecordError::Nothing {
+        Some(_) => Err(CommandError::Several { text, candidates }),
+        None => Err(CommandError::Nothing {
             text,
             session: session.map(ToOwned::to_owned),
         }),

@@ -150,7 +150,7 @@ impl Past {
             return Ok(None);
         }
         let by = match row.revoked_by {
-            Some(by) => tx.link(by)?.filter(|link| link.takes_back(&row.id)),
+            Some(by) => tx.link(by)?.filter(|link| link.revokes(&row.id)),
             None => None,
         };
         let revoked_by = by.map(|link| link.seq);

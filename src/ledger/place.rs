@@ -40,30 +40,22 @@ const MARK: &str = "home";
 /// The size limit of a mark, in bytes.
 const LONGEST_MARK: u64 = 1024;
 
-/// Keywords of libpq's connection strings. One of them can stand before a password.
-const KEYWORDS: [&str; 5] = ["host=", "hostaddr=", "user=", "dbname=", "password="];
-
 impl Place {
     /// Parses `[ledger] uri` or `$ONEACT_LEDGER`. A relative path starts at `root`.
     pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self::Nowhere);
         }
-        let path = text.strip_prefix("sqlite:").unwrap_or(text);
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        // SQLite's own URIs, its databases in memory and other spellings of PostgreSQL's would become files of that name.
-        if path.is_empty()
-            || path.contains("://")
-            || path.starts_with(':')
-            || path.starts_with("file:")
-            || path.starts_with("postgres:")
-            || path.starts_with("postgresql:")
-            || KEYWORDS.iter().any(|keyword| path.contains(keyword))
-        {
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        // URIs of other databases and libpq's `host=… password=…` would become files of that name. The message does
+        // not repeat the text, because it may contain a password.
+        let name = path.split('/').next().unwrap_or_default();
+        if path.is_empty() || name.contains([':', '=']) {
             return Err(
-                "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`"
+                "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`. A path with `:` or `=` before its first `/` must begin with `./`"
                     .to_owned(),
             );
         }
@@ -250,9 +242,28 @@ mod tests {
             "mysql://h/d",
             "postgres:u:p@h",
             "postgresql:/u:p@h/d",
+            "POSTGRES:u:p@h",
+            "POSTGRESQL:/u:p@h/d",
+            "Postgres://u:p@h/d",
+            "mysql:u:p@h",
+            "pg:u:p@h",
+            "mongodb://u:p@h",
             "host=h user=u password=p",
+            "host = h password = p",
+            "PASSWORD=p",
+            "service=s",
+            "host=/var/run/postgresql password=p",
+            "sqlite:password=p",
         ] {
-            assert!(parse(none).is_err(), "{none}");
+            let why = parse(none).expect_err(none);
+            assert!(!why.contains(":p") && !why.contains("=p"), "{why}");
+        }
+        for (text, path) in [
+            ("./a:b=c.db", "/root/./a:b=c.db"),
+            ("/data/user=1/a:b.db", "/data/user=1/a:b.db"),
+            ("sqlite:/data/host=h.db", "/data/host=h.db"),
+        ] {
+            assert_eq!(parse(text), Ok(Place::File(path.into())), "{text}");
         }
     }
 }

@@ -29,7 +29,7 @@ const IDS: usize = 90;
 pub(crate) enum Wish {
     Prune,
     /// `--dry-run`
-    Look,
+    DryRun,
 }
 
 /// What was pruned, or would be.

@@ -10,7 +10,7 @@ use super::{
     begin::lock_of,
     canonical::sha256,
     decision::Decision,
-    naming::{Alone, Name, RecordError, find, last_session},
+    naming::{Alone, CommandError, Name, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     store::{Store, StoreError, Tx, Which, Wish, read},
@@ -83,12 +83,12 @@ pub(crate) enum Most {
 
 impl Reading {
     /// Opens an existing ledger.
-    pub(crate) fn open(place: &Place) -> Result<Self, RecordError> {
+    pub(crate) fn open(place: &Place) -> Result<Self, CommandError> {
         match place {
-            Place::File(path) if !path.exists() => Err(RecordError::Missing {
+            Place::File(path) if !path.exists() => Err(CommandError::Missing {
                 place: path.to_string(),
             }),
-            Place::Nowhere => Err(RecordError::Off),
+            Place::Nowhere => Err(CommandError::Off),
             Place::File(_) | Place::Postgres(_) => Ok(Self {
                 store: place.store(Wish::Read)?,
             }),
@@ -106,11 +106,11 @@ impl Reading {
     }
 
     /// The session of that id, or the one that was used last.
-    pub(crate) fn session(&mut self, said: Option<&str>) -> Result<String, RecordError> {
+    pub(crate) fn session(&mut self, said: Option<&str>) -> Result<String, CommandError> {
         let place = self.store.place().to_owned();
         read(&mut *self.store, |tx| {
             let Some(last) = last_session(tx)? else {
-                return Err(RecordError::Empty { place });
+                return Err(CommandError::Empty { place });
             };
             let Some(session) = said else {
                 return Ok(last);
@@ -119,7 +119,7 @@ impl Reading {
             if tx.session(&session)?.is_some() || tx.row(&Which::session(&session))?.is_some() {
                 return Ok(session);
             }
-            Err(RecordError::NoSession { session, last })
+            Err(CommandError::NoSession { session, last })
         })
     }
 
@@ -129,7 +129,7 @@ impl Reading {
         session_id: &str,
         most: Most,
         fits: &dyn Fn(&Row) -> bool,
-    ) -> Result<Page, RecordError> {
+    ) -> Result<Page, CommandError> {
         let most = match most {
             Most::All => usize::MAX,
             Most::Newest(most) => most,
@@ -171,7 +171,7 @@ impl Reading {
     }
 
     /// One answer, by the number of its step, or by the beginning of its own id or its operation's id.
-    pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, RecordError> {
+    pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, CommandError> {
         // A session that does not exist is an error of its own.
         self.session(session)?;
         let name = Name {
@@ -183,14 +183,14 @@ impl Reading {
     }
 
     /// The newest answer for a task of that name, else what [`find`](Self::find) finds.
-    pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, RecordError> {
+    pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, CommandError> {
         let session_id = self.session(session)?;
         let which = Which::task(&session_id, name);
         if let Some(row) = read(&mut *self.store, |tx| tx.row(&which))? {
             return Ok(row);
         }
         self.find(name, session).map_err(|error| match error {
-            RecordError::Nothing { text, .. } => RecordError::NoTask {
+            CommandError::Nothing { text, .. } => CommandError::NoTask {
                 session: session_id,
                 task: text,
             },
@@ -203,7 +203,7 @@ impl Reading {
         &mut self,
         session_id: &str,
         steps: Vec<Step>,
-    ) -> Result<Vec<Whole>, RecordError> {
+    ) -> Result<Vec<Whole>, CommandError> {
         let whole = read::<_, StoreError>(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(session_id)?);
             let steps = steps.into_iter();
@@ -213,11 +213,11 @@ impl Reading {
     }
 
     /// Who opened a session, and for what; none for a session from before oneact.
-    pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, RecordError> {
+    pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, CommandError> {
         Ok(read(&mut *self.store, |tx| tx.session(session_id))?)
     }
 
-    pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, RecordError> {
+    pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, CommandError> {
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(&row.session_id)?);
             let step = Step::of(tx, row)?;

@@ -1,36 +1,81 @@
-//! The records of the ledger: links, rows of `agent_actions`, claims and sessions. Values only.
+//! The records of the ledger: links, rows of `agent_actions`, claims and sessions. Each has its columns and its rules
+//! below it.
 
+mod row;
+
+use crate::task::{CallContext, Print, Produced};
 use serde::{
     Deserialize, Serialize,
     de::{
-        IntoDeserializer as _,
+        DeserializeOwned, IntoDeserializer as _,
         value::{Error, StrDeserializer},
     },
 };
-use serde_json::Value;
 
-use crate::task::{Print, Produced};
+use super::store::{
+    columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must},
+    sql::{Engine, Field, Value, Writer, text},
+};
+
+/// A link by its number and its hash.
+pub(crate) use crate::task::LedgerRef as Head;
+pub(in crate::ledger) use row::{ALWAYS, RENAMED};
+pub(crate) use row::{Row, RowOutcome, RowState};
 
 /// The number of a link. The first link is 0, and there are no gaps.
 pub(crate) type Seq = u64;
 
-/// One link of the chain: what happened, in hashes and names, never in payloads.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// One link of the chain: what happened, in hashes and names, never in payloads. Its hash is over the JSON of its
+/// fields, so they are in the order of RFC 8785.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Link {
-    pub(crate) seq: Seq,
-    pub(crate) operation_id: String,
-    pub(crate) session_id: String,
-    pub(crate) event: String,
-    /// RFC 3339, UTC, milliseconds.
-    pub(crate) at: String,
     /// Who caused it: `uid:1000`.
     pub(crate) actor: String,
+    /// RFC 3339, UTC, milliseconds.
+    pub(crate) at: String,
     /// Canonical JSON (RFC 8785), at most 4,096 bytes.
     pub(crate) body: String,
+    /// SHA-256 over all other fields, in lower-case hexadecimal.
+    #[serde(skip)]
+    pub(crate) entry_hash: String,
+    pub(crate) event: String,
+    pub(crate) operation_id: String,
     /// The hash of the link before; 64 zeros in the first link.
     pub(crate) prev_hash: String,
-    /// SHA-256 over everything above, in lower-case hexadecimal.
-    pub(crate) entry_hash: String,
+    pub(crate) seq: Seq,
+    pub(crate) session_id: String,
+}
+
+impl Record for Link {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("session_id", Kind::Text, |r| &mut r.session_id),
+        column("event", Kind::Text, |r| &mut r.event),
+        column("at", Kind::Text, |r| &mut r.at),
+        column("actor", Kind::Text, |r| &mut r.actor),
+        column("body", Kind::Text, |r| &mut r.body),
+        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose(["ledger_events", "public.ledger_events"])
+    }
+
+    fn rule(&self) -> Rule {
+        let known: Option<Event> = word(&self.event);
+        must(known.is_some(), "the event of a link is unknown")?;
+        must(
+            self.entry_hash.len() == 64,
+            "the hash of a link has the wrong length",
+        )?;
+        must(
+            self.body.len() <= MOST_BODY,
+            "the body of a link is too long",
+        )?;
+        must(is_json(Some(&self.body)), "the body of a link is not JSON")
+    }
 }
 
 /// The text in the body of a link that may change what later reads return. In other texts of a body, the quotation
@@ -43,10 +88,15 @@ pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000
 /// The largest body, in bytes.
 pub(super) const MOST_BODY: usize = 4096;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
-    pub(crate) seq: Seq,
-    pub(crate) entry_hash: String,
+impl Record for Head {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        Link::table(engine)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,123 +131,6 @@ pub(crate) enum Event {
     Keyed,
 }
 
-/// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
-/// before oneact have neither state nor link.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
-    /// A UUID.
-    pub(crate) id: String,
-    pub(crate) agent_name: Option<String>,
-    /// The catalog entries, joined by `+`.
-    pub(crate) action_type: Option<String>,
-    pub(crate) target_type: Option<String>,
-    pub(crate) target_id: Option<String>,
-    pub(crate) outcome: RowOutcome,
-    /// The `MCPRequest` as JSON text without secrets; none after pruning.
-    pub(crate) request: Option<String>,
-    /// `sha256:…`; empty in rows from before oneact.
-    pub(crate) request_hash: String,
-    /// The `MCPResponse` as JSON text, byte for byte; none after pruning.
-    pub(crate) response: Option<String>,
-    pub(crate) confidence_score: Option<f64>,
-    pub(crate) session_id: String,
-    /// The number of the answer in its session, from 0 without gaps. Rows from before oneact are counted by their
-    /// time.
-    pub(crate) step_index: u64,
-    /// When it was answered: RFC 3339, UTC, milliseconds.
-    pub(crate) timestamp: String,
-    pub(crate) state: Option<RowState>,
-    pub(crate) operation_id: String,
-    pub(crate) request_id: Option<String>,
-    pub(crate) idempotency_key: Option<String>,
-    pub(crate) task_id: Option<String>,
-    pub(crate) attempt: u32,
-    pub(crate) entry_version: Option<String>,
-    pub(crate) entry_digest: Option<String>,
-    pub(crate) tool_pin: Option<String>,
-    pub(crate) oneact_version: String,
-    /// Specification 004's own hash of the inputs alone.
-    pub(crate) inputs_hash: Option<String>,
-    /// The [`Print`]s of the inputs, as JSON text.
-    pub(crate) input_ids: Option<String>,
-    /// The [`Made`] assets or files, as JSON text.
-    pub(crate) output_ids: Option<String>,
-    /// What a retry changed, as JSON text.
-    pub(crate) adjusted: Option<String>,
-    /// The id of the row whose answer was repeated.
-    pub(crate) reused_from: Option<String>,
-    /// The name of the reason why the request was performed, or not.
-    pub(crate) reason: Option<String>,
-    /// The name of a failure's fault.
-    pub(crate) fault: Option<String>,
-    pub(crate) started_at: String,
-    pub(crate) duration_ms: u64,
-    pub(crate) request_sha256: String,
-    pub(crate) response_sha256: String,
-    /// The link of this row.
-    pub(crate) seq: Option<Seq>,
-    /// The link that revoked it.
-    pub(crate) revoked_by: Option<Seq>,
-}
-
-/// Specification 004's two words (R-004-42).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RowOutcome {
-    Success,
-    #[default]
-    Error,
-    /// Another word, in a row that has a link: another program wrote it.
-    Other,
-}
-
-impl RowOutcome {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Other => "other",
-        }
-    }
-}
-
-/// How a request ended (C-40).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RowState {
-    Done,
-    Partial,
-    Failed,
-    RolledBack,
-    Cancelled,
-    Unknown,
-    Rejected,
-    Pending,
-    Reused,
-    Suppressed,
-    Replayed,
-    Late,
-}
-
-impl RowState {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::RolledBack => "rolled_back",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-            Self::Rejected => "rejected",
-            Self::Pending => "pending",
-            Self::Reused => "reused",
-            Self::Suppressed => "suppressed",
-            Self::Replayed => "replayed",
-            Self::Late => "late",
-        }
-    }
-}
-
 /// The mark that a run is performing a request. Claims are the only records that are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
@@ -207,6 +140,21 @@ pub(crate) struct Claim {
     pub(crate) seq: Seq,
     pub(crate) state: ClaimState,
     pub(crate) effects: Effects,
+}
+
+impl Record for Claim {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column("session_id", Kind::Text, |r| &mut r.key.session_id),
+        column("request_hash", Kind::Text, |r| &mut r.key.request_hash),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("state", Kind::Text, |r| &mut r.state),
+        column("effects", Kind::Text, |r| &mut r.effects),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose(["claims", "public.oneact_claims"])
+    }
 }
 
 /// The key of a claim.
@@ -259,6 +207,26 @@ pub(crate) struct Session {
     /// `uid:1000`
     pub(crate) principal: String,
     pub(crate) opened_at: String,
+}
+
+impl Record for Session {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("session_id", Kind::Key, |r| &mut r.session_id),
+        column("context", Kind::Text, |r| &mut r.context),
+        column("profile", Kind::Text, |r| &mut r.profile),
+        column("principal", Kind::Text, |r| &mut r.principal),
+        column("opened_at", Kind::Moment, |r| &mut r.opened_at),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose(["sessions", "public.oneact_sessions"])
+    }
+
+    fn rule(&self) -> Rule {
+        let context: Option<CallContext> = word(&self.context);
+        must(context.is_some(), "the context of a session is unknown")
+    }
 }
 
 /// An input, as it was after the run.
@@ -314,7 +282,7 @@ impl Made {
 /// The stored name of a variant.
 pub(super) fn name(word: &impl Serialize) -> String {
     match serde_json::to_value(word) {
-        Ok(Value::String(name)) => name,
+        Ok(serde_json::Value::String(name)) => name,
         _ => String::new(),
     }
 }
@@ -323,4 +291,27 @@ pub(super) fn name(word: &impl Serialize) -> String {
 pub(in crate::ledger) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
     let name: StrDeserializer<'w, Error> = name.into_deserializer();
     T::deserialize(name).ok()
+}
+
+/// A field that is stored as a word of a list.
+trait Word: Serialize + DeserializeOwned {}
+
+impl Word for ClaimState {}
+impl Word for Effects {}
+
+impl<T: Word> Field for T {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = stored_word(value)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Text(name(self))
+    }
+}
+
+/// A word of one of the lists above.
+fn stored_word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    let name = text(value)?.unwrap_or_default();
+    word(&name).ok_or_else(|| format!("is `{name}`, which is not an allowed value"))
 }

@@ -1,10 +1,7 @@
 //! Signatures with OpenSSH's Ed25519 keys, as `ssh-keygen -Y sign` makes them and can check them (OpenSSH's
 //! PROTOCOL.sshsig and PROTOCOL.key).
 
-use std::{
-    fs::{self, File},
-    io::Read as _,
-};
+use std::io::Read as _;
 
 use base64::{
     Engine as _,
@@ -14,7 +11,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256, Sha512};
 
-/// The most bytes of a file of public keys that are read.
+use crate::host;
+
+/// The most bytes of a file of keys that are read.
 const LONGEST: u64 = 1 << 20;
 
 /// The namespace of the signatures.
@@ -89,18 +88,22 @@ impl PublicKey {
 
 /// The keys that may sign, from a `.pub` file or an allowed-signers file (`man ssh-keygen`).
 pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-    read.map_err(|error| KeyError::Unreadable {
-        path: path.to_owned(),
-        why: error.to_string(),
-    })?;
-    let keys: Vec<PublicKey> = text.lines().filter_map(signer).collect();
+    let keys: Vec<PublicKey> = read_text(path)?.lines().filter_map(signer).collect();
     if keys.is_empty() {
         let path = path.to_owned();
         return Err(KeyError::NoPublicKey { path });
     }
     Ok(keys)
+}
+
+fn read_text(path: &Utf8Path) -> Result<String, KeyError> {
+    let mut text = String::new();
+    let read = host::open_named(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    read.map_err(|error| KeyError::Unreadable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
+    Ok(text)
 }
 
 /// The public half of a private key: from the private key, or from the file `.pub` beside it if the private key
@@ -137,10 +140,7 @@ fn signer(line: &str) -> Option<PublicKey> {
 impl SigningKey {
     pub(super) fn read(path: &Utf8Path) -> Result<Self, KeyError> {
         let owned = || path.to_owned();
-        let text = fs::read_to_string(path).map_err(|error| KeyError::Unreadable {
-            path: owned(),
-            why: error.to_string(),
-        })?;
+        let text = read_text(path)?;
         let none = || KeyError::NoPrivateKey { path: owned() };
         let bytes = armoured(&text, "OPENSSH PRIVATE KEY").ok_or_else(none)?;
         let mut wire = Wire(bytes.strip_prefix(PRIVATE_MAGIC).ok_or_else(none)?);

@@ -3,18 +3,17 @@
 //! Both share the columns of the tables ([`columns`]), the steps of a transaction ([`tx`]) and the queries for
 //! rows ([`rows`]). Each has its own code to open it, to run statements, and to hold the locks of claims.
 
-mod columns;
+pub(super) mod columns;
+mod migrations;
 mod postgres;
 mod rows;
-mod sql;
+pub(super) mod sql;
 mod sqlite;
 #[cfg(test)]
 pub(super) mod tests;
 mod tx;
 
 use std::any::Any;
-
-use super::record::Seq;
 
 pub(super) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
@@ -140,13 +139,13 @@ pub(crate) trait Store {
     /// Begins a transaction. If it is dropped without a commit, it leaves nothing.
     fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError>;
 
-    /// Takes the lock of a claim, for as long as this process or its connection lives.
-    fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
+    /// Takes the lock of a claim, which has this number, for as long as this process or its connection lives.
+    fn hold(&mut self, claim: u64) -> Result<(), StoreError>;
 
-    fn release(&mut self, claim: Seq);
+    fn release(&mut self, claim: u64);
 
     /// Whether the owner of that claim is alive.
-    fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
+    fn held(&mut self, claim: u64) -> Result<bool, StoreError>;
 
     /// The value that closes the database when it is dropped at the end of the process, if that is needed.
     fn closing(self: Box<Self>) -> Box<dyn Any>;
@@ -181,55 +180,4 @@ pub(crate) enum Wish {
     Decide,
     /// To read. Nothing is created or changed. The ledger may be read-only, or of a later version.
     Read,
-}
-
-/// A version of a database's schema. Once released, it never changes.
-struct Migration {
-    version: i64,
-    name: &'static str,
-    text: &'static str,
-    /// SHA-256 of the text. It is a constant, because every opening compares it.
-    checksum: &'static str,
-}
-
-/// How far a database is migrated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Older(i64),
-    /// This program's version, or a later one that is only read.
-    Current,
-}
-
-/// Compares the versions and checksums that were applied to a database with the known ones.
-fn standing(
-    place: &str,
-    applied: &[(i64, String)],
-    known: &[Migration],
-    wish: Wish,
-) -> Result<Standing, StoreError> {
-    let half = |why: String| Err(Trouble::HalfMigrated.with(place, why));
-    let (Some((found, _)), Some(newest)) = (applied.last(), known.last()) else {
-        return half("it does not state which migrations were applied".to_owned());
-    };
-    let (found, newest) = (*found, newest.version);
-    for Migration {
-        version, checksum, ..
-    } in known
-    {
-        let same = |(other, sum): &(i64, String)| other == version && sum == checksum;
-        if *version <= found && !applied.iter().any(same) {
-            return half(format!(
-                "another build of oneact made version {version} of its schema"
-            ));
-        }
-    }
-    if found > newest && wish != Wish::Read {
-        let why = format!("schema version {found}, but this program knows only version {newest}");
-        return Err(Trouble::Newer.with(place, why));
-    }
-    Ok(if found < newest {
-        Standing::Older(found)
-    } else {
-        Standing::Current
-    })
 }

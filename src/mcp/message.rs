@@ -172,19 +172,20 @@ pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// The noise at the beginning of a line, and the message after it.
+/// The noise at the beginning of a line, and the message after it. A message after noise must be JSON, because a log
+/// line may quote a part of one.
 pub(super) fn read(line: &[u8]) -> (&[u8], Inbound<'_>) {
-    let whole = match parse(line) {
-        Inbound::Noise => torn(line),
-        message => message,
-    };
+    let whole = parse(line);
     if !matches!(whole, Inbound::Noise) {
         return (&[], whole);
     }
     let glued = line
         .windows(GLUED.len())
         .position(|window| window == GLUED)
-        .and_then(|at| line.split_at_checked(at));
+        .and_then(|at| line.split_at_checked(at))
+        .filter(|(_, rest)| {
+            serde_json::from_str::<&RawValue>(&String::from_utf8_lossy(rest)).is_ok()
+        });
     match glued.map(|(noise, rest)| (noise, parse(rest))) {
         Some((noise, message)) if !matches!(message, Inbound::Noise) => (noise, message),
         _ => (line, Inbound::Noise),
@@ -211,7 +212,7 @@ fn parse(line: &[u8]) -> Inbound<'_> {
             classify(head)
         }
         Ok(_) => Inbound::Noise,
-        Err(reason) => garbled(line, reason),
+        Err(reason) => broken(line, reason),
     }
 }
 
@@ -281,39 +282,26 @@ fn beginning<R>(error: &str) -> Answer<R> {
     }
 }
 
-/// A line that is JSON but no head of a message. If it is an answer, it ends its call, which would otherwise wait until
-/// its limit.
-fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
-    let text = String::from_utf8_lossy(line);
-    if serde_json::from_str::<&RawValue>(&text).is_err() {
-        return Inbound::Noise;
-    }
-    let head = Torn::skim(text.trim_ascii());
-    match head.id {
-        Some(_) => head.answer(reason),
-        None => Inbound::Noise,
-    }
-}
-
-/// A line that is no JSON and begins like an answer. Only a whole line counts: after other words, it may be an answer
-/// that a log line quotes.
-fn torn(line: &[u8]) -> Inbound<'_> {
+/// A line that begins like a message and cannot be parsed. If it is an answer, it ends its call, which would otherwise
+/// wait until its limit. A line that is JSON must contain an id.
+fn broken<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_ascii();
-    if !text.starts_with('{') {
-        return Inbound::Noise;
-    }
-    let Err(error) = serde_json::from_str::<&RawValue>(text) else {
-        return Inbound::Noise;
-    };
-    // The server ended while it wrote the line. Its end is reported instead.
-    if error.is_eof() && !line.ends_with(b"\n") {
-        return Inbound::Noise;
-    }
     let torn = Torn::skim(text);
-    torn.answer(match torn.odd {
-        Some(odd) => format!("{odd} is no JSON"),
-        None => format!("it is no JSON: {error}"),
+    let reason = match (serde_json::from_str::<&RawValue>(text), torn.odd) {
+        (Ok(_), _) if torn.id.is_none() => return Inbound::Noise,
+        (Ok(_), _) => reason,
+        // The server ended while it wrote the line. Its end is reported instead.
+        (Err(error), _) if error.is_eof() && !line.ends_with(b"\n") => return Inbound::Noise,
+        (Err(_), Some(odd)) => format!("{odd} is no JSON"),
+        (Err(error), None) => format!("it is no JSON: {error}"),
+    };
+    if torn.version != Some(r#""2.0""#) || torn.method.is_some() {
+        return Inbound::Noise;
+    }
+    Inbound::Response(Response {
+        id: torn.id.map(|id| Cow::Owned(id.to_owned())),
+        body: Answer::Malformed(reason),
     })
 }
 
@@ -343,17 +331,6 @@ struct Torn<'a> {
 const ODD: [&str; 2] = ["NaN", "Infinity"];
 
 impl<'a> Torn<'a> {
-    /// The line as an answer that is malformed for this reason, if it is an answer.
-    fn answer<'b>(&self, reason: String) -> Inbound<'b> {
-        if self.version != Some(r#""2.0""#) || self.method.is_some() {
-            return Inbound::Noise;
-        }
-        Inbound::Response(Response {
-            id: self.id.map(|id| Cow::Owned(id.to_owned())),
-            body: Answer::Malformed(reason),
-        })
-    }
-
     /// Searches a text that begins with `{`.
     fn skim(text: &'a str) -> Self {
         let mut torn = Self::default();

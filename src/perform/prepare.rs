@@ -14,7 +14,7 @@ use crate::{
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
     host::Host,
     inputs,
-    record::Book,
+    record::RunLedger,
     task::{
         CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Task, Uri,
         hexadecimal,
@@ -29,7 +29,7 @@ pub(super) fn prepare<'h>(
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<(Work, Book<'h>), Rejection> {
+) -> Result<(Work, RunLedger<'h>), Rejection> {
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
@@ -46,23 +46,23 @@ pub(super) fn prepare<'h>(
         Task::Cancel(name) => FileOrder::Cancel(name.clone()),
     };
     let work = no_plan(settings, order)?;
-    let book = match Catalog::load(&settings.project.catalog) {
+    let ledger = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => catalog
             .tables()
             .map_err(Failure::from)
-            .and_then(|tables| book(settings, Some(&tables), received)),
-        Err(_) => book(settings, None, received),
+            .and_then(|tables| ledger(settings, Some(&tables), received)),
+        Err(_) => ledger(settings, None, received),
     };
-    Ok((work, book.map_err(Rejection::at(Phase::Catalog))?))
+    Ok((work, ledger.map_err(Rejection::at(Phase::Catalog))?))
 }
 
-fn book<'h>(
+fn ledger<'h>(
     settings: &'h Settings,
     tables: Option<&CatalogTables<'_>>,
     received: &Received,
-) -> Result<Book<'h>, Failure> {
+) -> Result<RunLedger<'h>, Failure> {
     let said = (settings.profile.as_deref(), settings.reuse);
-    Book::of(&settings.project, tables, said, received)
+    RunLedger::of(&settings.project, tables, said, received)
 }
 
 fn capabilities<'h>(
@@ -71,7 +71,7 @@ fn capabilities<'h>(
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<(Work, Book<'h>), Rejection> {
+) -> Result<(Work, RunLedger<'h>), Rejection> {
     let root = &settings.project.root;
     let resolved = || {
         let catalog = Catalog::load(&settings.project.catalog)?;
@@ -81,14 +81,14 @@ fn capabilities<'h>(
             staging: scratch,
             session: &received.identity.session_id,
         };
-        let mut book = book(settings, Some(&tables), received)?;
-        let last = book.last_failure(received, contact(settings), host)?;
-        Ok::<_, Failure>((resolve(task, &tables, places, last)?, book))
+        let mut ledger = ledger(settings, Some(&tables), received)?;
+        let last = ledger.last_failure(received, contact(settings), host)?;
+        Ok::<_, Failure>((resolve(task, &tables, places, last)?, ledger))
     };
-    let (job, book) = resolved().map_err(Rejection::at(Phase::Catalog))?;
+    let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
     let work = match job {
         Job::Tools(job) => {
-            let places = (scratch, book.own_files());
+            let places = (scratch, ledger.own_files());
             tools(job, task, settings, host, places)?
         }
         Job::Plan(job) => {
@@ -96,7 +96,7 @@ fn capabilities<'h>(
             plan(order, job.entry, job.reasoning, settings)
         }
     };
-    Ok((work, book))
+    Ok((work, ledger))
 }
 
 fn tools(
@@ -156,21 +156,21 @@ fn plan_alone<'h>(
     order: PlanOrder,
     received: &Received,
     settings: &'h Settings,
-) -> Result<(Work, Book<'h>), Failure> {
-    let (entry, book) = match Catalog::load(&settings.project.catalog) {
+) -> Result<(Work, RunLedger<'h>), Failure> {
+    let (entry, ledger) = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => {
             let tables = catalog.tables()?;
             (
                 plan_entry(&tables)?,
-                book(settings, Some(&tables), received)?,
+                ledger(settings, Some(&tables), received)?,
             )
         }
         Err(CatalogError::Missing { .. }) => {
-            (FilePlan::built_in(), book(settings, None, received)?)
+            (FilePlan::built_in(), ledger(settings, None, received)?)
         }
         Err(error) => return Err(error.into()),
     };
-    Ok((plan(order, entry, Vec::new(), settings), book))
+    Ok((plan(order, entry, Vec::new(), settings), ledger))
 }
 
 /// The plan, from the task or from the file that the task refers to.

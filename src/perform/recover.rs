@@ -1,4 +1,5 @@
-//! The work of `oneact recover`: what every run performs first, and the removal of expired backups.
+//! The work of `oneact recover`: what every run performs first, but also without a note, and the removal of expired
+//! backups.
 
 use crate::{
     executor::{self, Desk},
@@ -12,7 +13,7 @@ pub(crate) use crate::executor::{Consent, Settled};
 /// Settles plans that a crash interrupted, and removes expired backups.
 pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
     with_desk(project, host, |desk| {
-        let mut settled = executor::recover(desk);
+        let mut settled = executor::recover_all(desk);
         settled.told.extend(executor::clear_expired(desk));
         settled
     })

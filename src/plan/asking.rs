@@ -85,17 +85,30 @@ fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Fai
             PlanName::Path(path) => directory_of(path, root) == Some(name.as_str()),
             PlanName::ManifestId(_) => false,
         };
-        if meant && is_ours(mark.pid) {
+        if meant && is_at_work(mark.pid, root) {
             return Ok(Some((name, mark)));
         }
     }
     Ok(None)
 }
 
-/// Whether the process runs this program. Its id may have been reused.
-fn is_ours(pid: i32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe"))
-        .is_ok_and(|path| path.to_str() == Some(&host::own_path()))
+/// Whether the process runs this program and holds the lock of this root. The note alone proves nothing: its process
+/// id may belong to another process by now, or to a run of another root.
+fn is_at_work(pid: i32, root: &Root) -> bool {
+    let is_ours = fs::read_link(format!("/proc/{pid}/exe"))
+        .is_ok_and(|path| path.to_str() == Some(&host::own_path()));
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let (pid, inode) = (
+        pid.to_string(),
+        root.inode().map(|inode| format!(":{inode}")),
+    );
+    // `1: FLOCK  ADVISORY  WRITE 4711 fd:01:786433 0 EOF` (man proc_locks)
+    let holds = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        matches!(words.as_slice(), [_, "FLOCK", _, "WRITE", by, file, ..]
+            if *by == pid && inode.as_ref().is_some_and(|inode| file.ends_with(inode)))
+    };
+    is_ours && locks.lines().any(holds)
 }
 
 /// The name of the report directory of a plan.
@@ -189,14 +202,14 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
                 .collect(),
         },
         // If files were left because others had changed them, they may contain changes of the plan.
-        State::RolledBack(spared) if spared.is_empty() => Fate::NotMade,
+        State::RolledBack { spared, .. } if spared.is_empty() => Fate::NotMade,
         // The run was killed before the first change: the entries are on the disk before backups and manifest are
         // made.
         State::Ready(entries) if entries.is_empty() && folder.is_bare() => Fate::NotMade,
         State::Empty
         | State::Ready(_)
         | State::Applying(_)
-        | State::RolledBack(_)
+        | State::RolledBack { .. }
         | State::Foreign => Fate::Unknown,
     }
 }

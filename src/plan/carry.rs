@@ -21,7 +21,7 @@ use super::{
 };
 
 pub(super) use settle::settle_others;
-pub(crate) use settle::{Settled, clear_expired, recover, recover_named};
+pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
 pub(super) use staging::Staging;
 pub(crate) use staging::preview;
 pub(super) use telling::Teller;

@@ -153,6 +153,20 @@ fn vouched(
     for dir in &manifest.created_directories {
         limits.admits(dir)?;
     }
+    let named = |entry: &&Entry| match entry {
+        Entry::MakeDir { path, .. } => manifest.created_directories.contains(path),
+        Entry::RemoveDir { .. } => true,
+        entry => {
+            let mut points = manifest.checkpoints.iter();
+            points.any(|point| bears_out(folder, entry, point))
+        }
+    };
+    if let Some(entry) = entries.iter().find(|entry| !named(entry)) {
+        return Err(unusable(format!(
+            "the manifest lacks the change of `{}`, which the journal of the plan contains: it was altered",
+            entry.path()
+        )));
+    }
     match manifest.checkpoints.iter().find(|point| !known(point)) {
         None => Ok(entries),
         Some(point) => Err(unusable(format!(
@@ -191,6 +205,9 @@ fn left_to_do(
         .to_restore(&order.checkpoints)
         .map_err(|why| unfit(&why))?
     {
+        if point.undone_at.is_some() && !stands(point, root)? {
+            continue;
+        }
         if is_restored(point, root)? {
             already.push(point.checkpoint_id);
         } else {
@@ -198,6 +215,12 @@ fn left_to_do(
         }
     }
     Ok((already, todo))
+}
+
+/// Whether the result of the plan is still there, also if the manifest says that the checkpoint was restored.
+fn stands(point: &Point, root: &Root) -> Result<bool, FileError> {
+    let now = original(root, point.new_path.as_ref().unwrap_or(&point.file_path))?;
+    Ok(now.map(|now| now.seen.sha256) == point.result_hash)
 }
 
 /// Whether a file is as it was before the plan.
@@ -277,7 +300,12 @@ impl<'a> Inverse<'a> {
                         "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
-                Some(then)
+                // Somebody may have given the backup to another owner, or added permissions.
+                let mut pre = entries.iter().filter_map(Entry::pre);
+                let pre = pre.find(|pre| pre.backup == *backup);
+                let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
+                let attributes = then.attributes.owned_like(facts);
+                Some(Original { attributes, ..then })
             }
         };
         let mut nearest = None;

@@ -11,15 +11,15 @@ use crate::{
     host::{self, Host},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Place, Running, Who, Why, Wish},
     task::{
-        CallContext, Counted, Effect, Failure, Fault, LedgerRef, Outcome, Phase, PlanName, Record,
-        Reuse, ReuseReport, State, decided,
+        CallContext, Counted, Effect, Failure, Fault, Outcome, Phase, PlanName, Record, Reuse,
+        ReuseReport, State, decided,
     },
 };
 
 use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, world::Here};
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
-pub(crate) struct Book<'h> {
+pub(crate) struct RunLedger<'h> {
     project: &'h Project,
     place: Place,
     rule: LedgerRule,
@@ -51,7 +51,7 @@ pub(crate) struct Recording<'b, 'h> {
     context: &'b Context<'h>,
 }
 
-impl<'h> Book<'h> {
+impl<'h> RunLedger<'h> {
     /// Reads the rules of the catalog, if there is one. `name` is the profile that the operator named, and `reuse`
     /// is what the operator allows.
     pub(crate) fn of(
@@ -130,16 +130,16 @@ impl<'h> Book<'h> {
             return Begun::Unrecorded(None);
         }
         let open = self.open.take();
-        let book = &*self;
+        let run = &*self;
         let hidden = Hidden::of(work);
-        let who = book.who(received, context);
-        let Some(ask) = ask::of(work, who, book.reuse, received, &hidden, context) else {
+        let who = run.who(received, context);
+        let Some(ask) = ask::of(work, who, run.reuse, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
-        let opened = open.map_or_else(|| book.connect(context.host), Ok);
+        let opened = open.map_or_else(|| run.connect(context.host), Ok);
         let mut ledger = match opened {
             Ok(ledger) => ledger,
-            Err(error) => return book.without(&ask, error),
+            Err(error) => return run.without(&ask, error),
         };
         let go_on = || context.go_on().is_ok();
         let here = Here {
@@ -173,7 +173,7 @@ impl<'h> Book<'h> {
                 return Begun::Answered(Box::new(executed.keeping(ledger.closing())));
             }
             Ok(ledger::Begun::Run(running)) => running,
-            Err(error) => return book.without(&ask, error),
+            Err(error) => return run.without(&ask, error),
         };
         tracing::info!(
             "The request {} is performed; the reason is {}.",
@@ -266,10 +266,7 @@ impl Recording<'_, '_> {
                 answered_at: None,
                 step_index: None,
             }),
-            ledger: recorded.head.map(|head| LedgerRef {
-                seq: head.seq,
-                entry_hash: head.entry_hash,
-            }),
+            ledger: recorded.head,
             response: None,
         });
         executed.keeping(ledger.closing())
@@ -302,7 +299,7 @@ fn left_behind(
         (_, Some(running)) => running,
     };
     let Fate::Made { directory, changed } = fate else {
-        ledger.undone(ask, &running)?;
+        ledger.no_change_remains(ask, &running)?;
         return Ok(Left::Nothing);
     };
     let status = Work::Files(Box::new(FileWork {

@@ -4,8 +4,8 @@ use crate::{
     envelope::read_response,
     ledger::{Again, Answered, Made, RowOutcome, holds_cut_link},
     task::{
-        Effect, Failure, Fault, LedgerRef, Outcome, Phase, Produced, Record, RefId, ReuseReport,
-        State, decided,
+        Effect, Failure, Fault, Outcome, Phase, Produced, Record, RefId, ReuseReport, State,
+        decided,
     },
 };
 
@@ -54,10 +54,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
             answered_at: Some(at.clone()),
             step_index: Some(original.step_index),
         }),
-        ledger: Some(LedgerRef {
-            seq: head.seq,
-            entry_hash: head.entry_hash,
-        }),
+        ledger: Some(head),
         response: original.response.clone(),
     };
     let mut outcome = Outcome {

@@ -1,7 +1,7 @@
-//! The built-in server `data-management`: finds results again, stores files, keeps context.
+//! The built-in server `data-management`: indexes results, stores files, caches context.
 //!
-//! Results and context live in one SQLite database, `$ONEACT_DATA_DB` or else `.oneact/data.db`
-//! below the working directory. Any number of processes may use it at once.
+//! The index and the cache are in one SQLite database, `$ONEACT_DATA_DB` or `.oneact/data.db` below the working
+//! directory. Any number of processes may use it at the same time.
 
 mod context;
 mod database;
@@ -21,15 +21,14 @@ const DATABASE: &str = "ONEACT_DATA_DB";
 
 #[derive(Debug, Clone)]
 struct Place {
-    /// The database's file.
+    /// The path of the database.
     database: PathBuf,
-    /// Where files are stored.
+    /// The directory below which files are stored.
     directory: PathBuf,
     clock: Clock,
 }
 
-/// The tools of the server, in the order of the catalog (CAP-DAT-001 …), each writer before its
-/// reader.
+/// The tools of the server, in the order of the catalog (CAP-DAT-001 …).
 pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     let database = host::variable(DATABASE).filter(|path| !path.is_empty());
     tools_at(&Place {

@@ -1,4 +1,4 @@
-//! Files of this machine, as every tool names, opens, measures and places them.
+//! Functions for local files that all tools share.
 
 use std::{
     fs::{self, File},
@@ -18,38 +18,39 @@ use crate::{
 
 pub(super) const BLOCK: usize = 128 * 1024;
 
-/// The path a `file:` URI (RFC 8089) names, or the path given as such.
+/// The path that a `file:` URI names (RFC 8089), or the given path itself.
 pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
     let refused = |problem: &str| ToolError::argument(argument, format!("{given:?} {problem}"));
     if given.is_empty() {
         return Err(refused("is empty"));
     }
     if is_file_uri(given) {
-        return file_path(given).map_err(|error| refused(&format!("names no file: {error}")));
+        return file_path(given)
+            .map_err(|error| refused(&format!("does not name a file: {error}")));
     }
     if let Some((scheme, _)) = given.split_once("://") {
         return Err(refused(&format!(
-            "has the scheme {scheme}; only file: URIs and paths are read"
+            "has the scheme {scheme}; only file: URIs and paths are accepted"
         )));
     }
     Ok(PathBuf::from(given))
 }
 
-/// The path that a `file:` URI names: for all of this program there is one reader of them.
+/// The path that a `file:` URI names. `Uri` is the only parser of such URIs.
 pub(super) fn file_path(uri: &str) -> Result<PathBuf, UriError> {
-    // Relative only where it is no file URI.
+    // A `file:` URI is never relative, so the directory does not matter.
     let path = Uri::parse(uri)?.local_path(Utf8Path::new("/"));
     Ok(path.unwrap_or_default().into())
 }
 
-/// Whether a text is a URI of the scheme `file`, in whatever case.
+/// Whether a text is a URI of the scheme `file`, in upper or lower case.
 pub(super) fn is_file_uri(given: &str) -> bool {
     given
         .get(..5)
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
-/// Whether a text is a path by its beginning, absolute or dotted.
+/// Whether a text begins like an absolute path or with `./` or `../`.
 pub(super) fn is_explicit_path(given: &str) -> bool {
     let starts = ["/", "./", "../"];
     starts.iter().any(|start| given.starts_with(start))
@@ -61,7 +62,7 @@ pub(super) fn file_uri(path: &Path) -> String {
     uri.map_or_else(|| path.display().to_string(), |uri| uri.as_str().to_owned())
 }
 
-/// `$TMPDIR`, else `/tmp`.
+/// The directory `$TMPDIR`, or `/tmp`.
 pub(super) fn temporary_directory() -> PathBuf {
     host::variable("TMPDIR")
         .filter(|directory| !directory.is_empty())
@@ -69,13 +70,12 @@ pub(super) fn temporary_directory() -> PathBuf {
         .into()
 }
 
-/// Opens for reading. A pipe is not waited for.
+/// Opens a file for reading. Opening does not wait for a pipe.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// Opens a regular file for reading.
 pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
     let shown = path.display();
     let refused = |problem| ToolError::argument(argument, problem);
@@ -87,7 +87,7 @@ pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, 
     }
 }
 
-/// Reads a block; an interrupted read is tried again.
+/// Reads a block. An interrupted read is repeated.
 pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(block) {
@@ -97,7 +97,7 @@ pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<
     }
 }
 
-/// What all bytes of a file come to.
+/// The size and the hash of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) bytes: u64,
@@ -105,7 +105,7 @@ pub(super) struct Measured {
     pub(super) sha256: String,
 }
 
-/// Reads to the end in blocks, handing each on to `take`.
+/// Reads to the end in blocks and passes each block to `take`.
 pub(super) fn measure(
     reader: &mut dyn Read,
     path: &Path,
@@ -130,10 +130,10 @@ pub(super) fn measure(
     })
 }
 
-/// Renames and fails if the new name is taken.
+/// Renames a file. Fails if the new name exists.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that cannot do that in one step can still link without replacing.
+        // Some file systems do not support NOREPLACE. A hard link does not replace a file either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -142,32 +142,14 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The bytes of a small file; `most` bounds what is read.
-pub(super) fn read_small(
-    argument: &'static str,
-    path: &Path,
-    most: u64,
-) -> Result<Vec<u8>, ToolError> {
-    let file = open_regular(argument, path)?;
-    let mut bytes = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(ToolError::io("read", path))?;
-    if bytes.len() as u64 > most {
-        let problem = format!("{} has more than {most} bytes", path.display());
-        return Err(ToolError::argument(argument, problem));
-    }
-    Ok(bytes)
-}
-
-/// The first bytes of a file, at most `most`.
+/// Reads the first bytes of a file, at most `most`.
 pub(super) fn head(file: &mut File, most: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     file.take(most as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The absolute path, without looking at what is there.
+/// The absolute path. No I/O.
 pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, ToolError> {
     std::path::absolute(path).map_err(|error| {
         let problem = format!("{} cannot be made absolute: {error}", path.display());
@@ -175,7 +157,7 @@ pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, T
     })
 }
 
-/// The directory that a path lies in.
+/// The directory of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -201,7 +183,7 @@ mod tests {
         let refused = local_path("input", "s3://bucket/key").expect_err("refused");
         assert_eq!(
             refused.to_string(),
-            "invalid argument `input`: \"s3://bucket/key\" has the scheme s3; only file: URIs and paths are read"
+            "invalid argument `input`: \"s3://bucket/key\" has the scheme s3; only file: URIs and paths are accepted"
         );
     }
 

@@ -1,7 +1,7 @@
-//! Media files, opened for symphonia: what every tool that looks into one shares.
+//! Opens media files for symphonia.
 //!
-//! A WAV written to a pipe cannot know its length and gives the largest there is instead. Here it
-//! reads as if it had the length it has; every other file reads as it is.
+//! A WAV file that was written to a pipe contains the largest possible number as its length. It is read as if it
+//! contained the real length. Every other file is read unchanged.
 
 use std::{
     fs::File,
@@ -21,8 +21,7 @@ use symphonia::{
     default::get_probe,
 };
 
-/// Finds out the container of `file` and reads its headers. The name only decides which format is
-/// tried first.
+/// Detects the container of `file` and reads its headers. The name only decides which format is tried first.
 pub(super) fn probe(file: File, name: &Path) -> Result<Box<dyn FormatReader>, Error> {
     let mut hint = Hint::new();
     if let Some(extension) = name.extension().and_then(|extension| extension.to_str()) {
@@ -38,13 +37,13 @@ pub(super) fn probe(file: File, name: &Path) -> Result<Box<dyn FormatReader>, Er
     )
 }
 
-/// Whether probing failed because an MP4 has no movie header: it is written last, so that a file
-/// that was cut off has none.
+/// Whether the error means that an MP4 has no movie header. Many programs write it last, so an incomplete file has
+/// none.
 pub(super) fn is_headless(error: &Error) -> bool {
     matches!(error, Error::Unsupported(what) if what.contains("missing moov"))
 }
 
-/// symphonia's name of a container in the words of the tools' answers.
+/// The name of a container in the answers of the tools, from symphonia's name.
 pub(super) fn container_name(name: &'static str) -> &'static str {
     match name {
         "isomp4" => "mp4",
@@ -54,7 +53,7 @@ pub(super) fn container_name(name: &'static str) -> &'static str {
     }
 }
 
-/// An audio codec that symphonia knows and does not decode: FFmpeg's name of it, and people's.
+/// An audio codec that symphonia knows but does not decode: FFmpeg's name and a name for people.
 pub(super) fn undecoded(codec: AudioCodecId) -> Option<(&'static str, &'static str)> {
     Some(match codec {
         id::CODEC_ID_OPUS => ("opus", "Opus"),
@@ -72,23 +71,22 @@ pub(super) fn undecoded(codec: AudioCodecId) -> Option<(&'static str, &'static s
     })
 }
 
-/// A duration in seconds, if it is known and not nothing.
+/// A duration in seconds, if it is known and above 0.
 pub(super) fn seconds(base: Option<TimeBase>, duration: Option<Duration>) -> Option<f64> {
     let time = base?.calc_duration(duration?)?;
     Some(time.as_secs_f64()).filter(|&seconds| seconds > 0.0)
 }
 
-/// Bytes looked at for the header of a WAV's samples.
+/// The number of bytes that are searched for the header of the samples.
 const HEAD: u64 = 4096;
 
-/// What a writer that cannot know puts for a length.
+/// The length in a file whose writer did not know it.
 const UNKNOWN: [u8; 4] = [0xFF; 4];
 
-/// A regular file that is read.
 struct Media {
     file: File,
     length: u64,
-    /// Four bytes that read otherwise, and where they are.
+    /// Four bytes that replace those of the file, and their position.
     replaced: Option<(u64, [u8; 4])>,
 }
 
@@ -110,7 +108,7 @@ impl Media {
     }
 }
 
-/// Where a WAV's head has the unknown length of its samples.
+/// The position of the length of the samples, if it is unknown.
 fn unknown_length(head: &[u8]) -> Option<u64> {
     if !head.starts_with(b"RIFF") || head.get(8..12) != Some(b"WAVE") {
         return None;

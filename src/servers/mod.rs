@@ -1,6 +1,5 @@
-//! Tool servers inside the binary (`oneact serve NAME`): no logic beyond their tools.
-//!
-//! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
+//! The tool servers inside the binary (`oneact serve NAME`). A server is a name, a description and its tools.
+//! `stdio` contains the protocol.
 
 mod acquisition;
 mod data_management;
@@ -15,7 +14,6 @@ use crate::host::Clock;
 pub(crate) use stdio::ServeError;
 use tool::Tool;
 
-/// A built-in server.
 struct Builtin {
     name: &'static str,
     about: &'static str,
@@ -25,7 +23,7 @@ struct Builtin {
 const BUILTIN: &[Builtin] = &[
     Builtin {
         name: "acquisition",
-        about: "checks and downloads sources, registers uploads, looks into files",
+        about: "checks and downloads sources, registers uploads, examines files",
         tools: |_| acquisition::tools(),
     },
     Builtin {
@@ -40,18 +38,18 @@ const BUILTIN: &[Builtin] = &[
     },
 ];
 
-/// Each built-in server: its name, and one line about it.
+/// The name and the description of each built-in server.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.iter().map(|each| (each.name, each.about))
 }
 
-/// Serves the built-in server `name` on stdin and stdout until stdin ends, by `clock`. Blocks.
+/// Serves the built-in server `name` on stdin and stdout until stdin ends. Blocks.
 pub(crate) fn serve(name: &str, clock: Clock) -> Result<(), ServeError> {
     let Some(server) = BUILTIN.iter().find(|each| each.name == name) else {
         let known: Vec<_> = names().map(|(name, _)| name).collect();
         let known = known.join(", ");
         return Err(ServeError(format!(
-            "no built-in server is called `{name}`; there is: {known}"
+            "there is no built-in server `{name}`; the built-in servers are: {known}"
         )));
     };
     stdio::serve(server.name, (server.tools)(clock))
@@ -66,7 +64,7 @@ mod tests {
         let error = serve("media", Clock::System).expect_err("there is no such server");
         assert_eq!(
             error.to_string(),
-            "no built-in server is called `media`; there is: acquisition, data-management, media-processing"
+            "there is no built-in server `media`; the built-in servers are: acquisition, data-management, media-processing"
         );
     }
 

@@ -1,8 +1,7 @@
-//! Tools as an MCP server on stdin and stdout, in both eras of the protocol: `initialize` up to
-//! 2025-11-25, and 2026-07-28 with `server/discover`.
+//! An MCP server on stdin and stdout, in both eras of the protocol: `initialize` up to 2025-11-25, and 2026-07-28
+//! with `server/discover`.
 //!
-//! The process ends when stdin does: a tool that is still running sees `cancelled`, has
-//! [`LAST_WORDS`] to clean up, and is then left behind.
+//! The process ends when stdin ends. A tool that is still running is cancelled and has [`LAST_WORDS`] to clean up.
 
 mod handler;
 
@@ -26,10 +25,9 @@ use handler::Handler;
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// How long tools may take to clean up once the client has gone.
+/// The time that tools have to clean up after the client has closed stdin.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Why a built-in server could not serve.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ServeError(pub(super) String);
@@ -50,7 +48,7 @@ pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeErr
     served
 }
 
-/// Serves `tools` on any pair of streams.
+/// Serves `tools` on any two streams.
 async fn serve_on<R, W>(
     name: &'static str,
     tools: Vec<Tool>,
@@ -70,31 +68,35 @@ where
     match handler.serve(Wire::new(read, write, gone)).await {
         Ok(service) => {
             let ended = service.waiting().await;
-            let reason = ended.map_err(|error| failed("stopped by a fault of its own", &error))?;
+            let reason =
+                ended.map_err(|error| failed("stopped because of an internal error", &error))?;
             tracing::debug!(?reason, "server ends");
             Ok(())
         }
-        // A client may leave before it sends anything.
+        // A client may close the connection before it sends anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(failed("could not agree with its client", &error)),
+        Err(error) => Err(failed(
+            "could not complete the handshake with its client",
+            &error,
+        )),
     }
 }
 
-/// A server's end of a pair of byte streams: one JSON-RPC message a line. Drops `gone` when the client's end closes.
+/// The server's end of two byte streams with one JSON-RPC message per line. It drops `gone` when the client closes
+/// its end.
 ///
-/// Lines are parsed to a [`Value`] first and typed from there. rmcp's own transport types them
-/// straight from the bytes, which fails under `serde_json/arbitrary_precision`: numbers inside its
-/// untagged enums arrive there as maps.
+/// A line is parsed to a [`Value`] first. The transport of rmcp parses the bytes directly to its types. With
+/// `serde_json/arbitrary_precision` this fails, because numbers inside untagged enums then appear as maps.
 struct Wire<R, W> {
     read: BufReader<R>,
-    /// The part of a line read so far: `receive` may be dropped in the middle of one.
+    /// The part of a line that was read so far. `receive` may be dropped before a line is complete.
     line: Vec<u8>,
     write: Arc<Mutex<W>>,
     gone: Option<watch::Sender<()>>,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
-    /// Receivers of `gone` see it closed once `read` has ended.
+    /// The receivers of `gone` see it closed after `read` has ended.
     fn new(read: R, write: W, gone: watch::Sender<()>) -> Self {
         Self {
             read: BufReader::new(read),
@@ -104,7 +106,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// The next whole line without its end, or `None` at the end of the stream.
+    /// The next complete line without its line feed, or `None` at the end of the stream.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
         let mut rest = (&mut self.read).take(room as u64);
@@ -174,9 +176,9 @@ where
     }
 }
 
-/// Why a line is no message.
+/// Why a line is not a message.
 enum Unreadable {
-    /// Not answered: with a client that echoes answers this would never end.
+    /// This is not answered: with a client that echoes answers, the exchange would never end.
     NotJson(serde_json::Error),
     Notification(serde_json::Error),
     Request(RequestId, serde_json::Error),

@@ -1,8 +1,7 @@
-//! What a built-in tool is: what any MCP client can read of it, and one blocking function.
+//! The definition of a built-in tool: the entry of `tools/list` and one blocking function.
 //!
-//! A tool knows nothing of the protocol. `stdio` turns a [`Tool`] into an entry of `tools/list`,
-//! [`Run::progress`] into `notifications/progress` and a [`ToolError`] into a result with
-//! `isError: true`.
+//! The protocol is in `stdio`. It translates a [`Tool`] to an entry of `tools/list`, [`Run::progress`] to
+//! `notifications/progress`, and a [`ToolError`] to a result with `isError: true`.
 
 use std::{
     io,
@@ -13,29 +12,29 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// One tool of a built-in server, as `tools/list` shows it (MCP 2025-11-25, Tools).
+/// One tool of a built-in server (MCP 2025-11-25, Tools).
 ///
-/// Every tool here is idempotent: called again with the same arguments it answers the same or refuses to
-/// overwrite, and adds at most a file of that answer's own in the temporary directory.
+/// Every tool is idempotent: a second call with the same arguments gives the same answer or refuses to overwrite a
+/// file. At most it adds a file for its own answer in the temporary directory.
 pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) description: &'static str,
-    /// JSON Schema 2020-12 of the arguments, an object.
+    /// The JSON Schema (2020-12) of the arguments, an object.
     pub(super) input: Value,
-    /// JSON Schema 2020-12 of the structured content, an object.
+    /// The JSON Schema (2020-12) of the structured content, an object.
     pub(super) output: Value,
     pub(super) effect: Effect,
     pub(super) world: World,
     pub(super) call: Call,
 }
 
-/// Does the work of a tool. The arguments have been checked against the input schema. The answer is
-/// the call's `structuredContent` and fits the output schema.
+/// The function of a tool. Its arguments were validated against the input schema. Its answer is the
+/// `structuredContent` of the call and matches the output schema.
 pub(super) type Call =
     Box<dyn Fn(&Map<String, Value>, &Run<'_>) -> Result<Value, ToolError> + Send + Sync>;
 
-/// The function of a tool whose arguments are of type `A`.
+/// Makes the function of a tool whose arguments have the type `A`.
 pub(super) fn call<A: DeserializeOwned>(
     work: impl Fn(&A, &Run<'_>) -> Result<Value, ToolError> + Send + Sync + 'static,
 ) -> Call {
@@ -46,63 +45,62 @@ pub(super) fn call<A: DeserializeOwned>(
     })
 }
 
-/// `readOnlyHint` and `destructiveHint` in one word.
+/// The hints `readOnlyHint` and `destructiveHint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     ReadOnly,
-    /// Adds, and never overwrites or deletes what was there.
+    /// The tool adds data, and never overwrites or deletes any.
     Additive,
-    /// Puts the new in place of what was there.
+    /// The tool replaces data.
     Replacing,
 }
 
-/// What a tool works with (`openWorldHint`).
+/// What a tool accesses (`openWorldHint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum World {
-    /// Files of this machine alone.
+    /// Only files of this machine.
     Closed,
-    /// The same, by programs of this machine with these names on the `PATH`.
+    /// Files of this machine, by programs with these names on the `PATH`.
     Programs(&'static [&'static str]),
     Open,
 }
 
-/// The schema of an object that has all of `properties` and no others.
+/// The schema of an object in which all `properties` are required and no others are allowed.
 pub(super) fn record(properties: Value) -> Value {
     let names = properties.as_object().into_iter().flat_map(Map::keys);
     closed(names.cloned().collect(), properties)
 }
 
-/// The schema of an object that may have `properties`, has those of `required`, and no others.
+/// The schema of an object with the given required properties, in which no others than `properties` are allowed.
 pub(super) fn object(required: &[&str], properties: Value) -> Value {
     closed(required.iter().copied().collect(), properties)
 }
 
 fn closed(required: Value, properties: Value) -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("required".to_owned(), required);
-    schema.insert("additionalProperties".to_owned(), false.into());
-    schema.insert("properties".to_owned(), properties);
-    Value::Object(schema)
+    Value::from_iter([
+        ("type", "object".into()),
+        ("required", required),
+        ("additionalProperties", false.into()),
+        ("properties", properties),
+    ])
 }
 
-/// The schema of a text that is not empty.
+/// The schema of a string that is not empty.
 pub(super) fn text(description: &str) -> Value {
     json!({"type": "string", "minLength": 1, "description": description})
 }
 
-/// The schema of a SHA-256.
 pub(super) fn sha256() -> Value {
     json!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
 }
 
-/// What a running tool may ask of, and tell, its caller.
+/// The connection of a running tool to its caller.
 pub(super) struct Run<'a> {
     pub(super) cancelled: &'a AtomicBool,
     pub(super) report: &'a (dyn Fn(Progress) + Sync),
 }
 
-/// How far a tool is: `done` of `total`, in the tool's own unit.
+/// The progress of a tool: `done` of `total`, in the unit of the tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Progress {
     pub(super) done: f64,
@@ -111,8 +109,8 @@ pub(super) struct Progress {
 }
 
 impl Run<'_> {
-    /// Fails with [`ToolError::Cancelled`] once the caller has cancelled or gone; called between
-    /// blocks of work.
+    /// Fails with [`ToolError::Cancelled`] if the caller has cancelled or has closed the connection. Tools call
+    /// this between blocks of work.
     pub(super) fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(ToolError::Cancelled);
@@ -129,22 +127,21 @@ impl Run<'_> {
     }
 }
 
-/// Why a tool failed, in words for the caller: what is wrong, where, what to do.
+/// Why a tool failed. The text says what is wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ToolError {
-    /// The caller cancelled; nothing is left behind.
+    /// The caller cancelled, and the tool has cleaned up.
     #[error("cancelled by the caller")]
     Cancelled,
-    /// An argument is well-formed but cannot be used.
+    /// An argument matches the schema but cannot be used.
     #[error("invalid argument `{argument}`: {problem}")]
     Argument {
         argument: &'static str,
         problem: String,
     },
-    /// The input is corrupt or incomplete, or not what it should be.
+    /// The input is corrupt, incomplete or of another kind.
     #[error("input is corrupt or incomplete: {0}")]
     Corrupt(String),
-    /// The work could not be done.
     #[error("{0}")]
     Failed(String),
 }
@@ -157,7 +154,7 @@ impl ToolError {
         }
     }
 
-    /// What failed at a file. `operation` is a verb: "read", "create".
+    /// Makes the error of an operation on a file. `operation` is a verb: "read", "create".
     pub(super) fn io(operation: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let what = format!("cannot {operation} {}", path.display());
         move |error| Self::Failed(format!("{what}: {error}"))

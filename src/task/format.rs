@@ -23,32 +23,54 @@ pub enum Format {
     Any,
 }
 
-/// The name in the catalog, the usual extension, and the name for people. One line per format.
-const TABLE: [(Format, &str, &str, &str); 15] = [
-    (Format::Wav, "wav", "wav", "WAV (RIFF/WAVE)"),
-    (Format::Flac, "flac", "flac", "FLAC"),
-    (Format::Mp3, "mp3", "mp3", "MP3 (MPEG audio layer III)"),
-    (Format::Ogg, "ogg", "ogg", "Ogg"),
-    (Format::Mp4, "mp4", "mp4", "MP4 (ISO base media)"),
-    (Format::Mov, "mov", "mov", "QuickTime movie"),
-    (Format::Mkv, "mkv", "mkv", "Matroska"),
-    (Format::WebM, "webm", "webm", "WebM"),
-    (Format::Json, "json", "json", "JSON"),
-    (Format::JsonLines, "jsonl", "jsonl", "JSON Lines"),
-    (Format::Text, "text", "txt", "UTF-8 text"),
-    (Format::Jpeg, "jpg", "jpg", "JPEG"),
-    (Format::Png, "png", "png", "PNG"),
-    (Format::Zip, "zip", "zip", "ZIP"),
-    (Format::Any, "any", "bin", "any file"),
+/// A format with its name in the catalog, its name for people, and the file name endings of its content. The first
+/// ending is the usual one.
+type Row = (Format, &'static str, &'static str, &'static [&'static str]);
+
+/// The formats of audio and video.
+const MEDIA: [Row; 8] = [
+    (Format::Wav, "wav", "WAV (RIFF/WAVE)", &["wav"]),
+    (Format::Flac, "flac", "FLAC", &["flac"]),
+    (Format::Mp3, "mp3", "MP3 (MPEG audio layer III)", &["mp3"]),
+    (Format::Ogg, "ogg", "Ogg", &["ogg", "opus"]),
+    (
+        Format::Mp4,
+        "mp4",
+        "MP4 (ISO base media)",
+        &["mp4", "m4v", "m4a"],
+    ),
+    (Format::Mov, "mov", "QuickTime movie", &["mov"]),
+    (Format::Mkv, "mkv", "Matroska", &["mkv"]),
+    (Format::WebM, "webm", "WebM", &["webm"]),
 ];
 
+const OTHERS: [Row; 7] = [
+    (Format::Json, "json", "JSON", &["json"]),
+    (Format::JsonLines, "jsonl", "JSON Lines", &["jsonl"]),
+    (Format::Text, "text", "UTF-8 text", &["txt"]),
+    (Format::Jpeg, "jpg", "JPEG", &["jpg"]),
+    (Format::Png, "png", "PNG", &["png"]),
+    (
+        Format::Zip,
+        "zip",
+        "ZIP",
+        &["zip", "docx", "epub", "odp", "ods", "odt", "pptx", "xlsx"],
+    ),
+    (Format::Any, "any", "any file", &["bin"]),
+];
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    MEDIA.iter().chain(&OTHERS)
+}
+
 impl Format {
-    pub fn all() -> [Self; TABLE.len()] {
-        TABLE.map(|row| row.0)
+    pub fn named(name: &str) -> Option<Self> {
+        rows().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    pub fn named(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
+    /// The format of content whose file names usually end like this.
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        rows().find(|row| row.3.contains(&ending)).map(|row| row.0)
     }
 
     pub fn name(self) -> &'static str {
@@ -56,23 +78,29 @@ impl Format {
     }
 
     /// All names, in the order in which messages list them.
-    pub fn names() -> [&'static str; TABLE.len()] {
-        TABLE.map(|row| row.1)
+    pub fn names() -> Vec<&'static str> {
+        rows().map(|row| row.1).collect()
     }
 
-    /// The usual file name extension, without a dot.
+    /// All file name endings of audio and video.
+    pub fn media_endings() -> impl Iterator<Item = &'static str> {
+        MEDIA.iter().flat_map(|row| row.3).copied()
+    }
+
+    /// The usual file name ending, without a dot.
     pub fn extension(self) -> &'static str {
-        self.row().map_or("bin", |row| row.2)
+        let endings = self.row().map_or(&[][..], |row| row.3);
+        endings.first().unwrap_or(&"bin")
     }
 
-    fn row(self) -> Option<&'static (Self, &'static str, &'static str, &'static str)> {
-        TABLE.iter().find(|row| row.0 == self)
+    fn row(self) -> Option<&'static Row> {
+        rows().find(|row| row.0 == self)
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row().map_or("any file", |row| row.3))
+        f.write_str(self.row().map_or("any file", |row| row.2))
     }
 }
 
@@ -82,10 +110,11 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name() {
-        for (format, name) in Format::all().into_iter().zip(Format::names()) {
-            assert_eq!((Format::named(name), format.name()), (Some(format), name));
+        for (format, name, ..) in rows() {
+            assert_eq!((Format::named(name), format.name()), (Some(*format), *name));
         }
         assert_eq!(Format::named("WAV"), None);
         assert_eq!(Format::Text.extension(), "txt");
+        assert_eq!(Format::of_ending("opus"), Some(Format::Ogg));
     }
 }

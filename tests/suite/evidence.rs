@@ -1,12 +1,12 @@
 //! The commands about the record, as people and programs see them: words, JSON and exit codes.
 
-use std::fs;
+use std::{fs, os::unix::fs::symlink, process::Command};
 
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Root, feed, run, signal_child, until};
+use crate::program::{ONEACT, Root, feed, run, signal_child, until};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -265,6 +265,41 @@ fn without_a_ledger_an_anchor_or_a_key_it_is_exit_2_and_nothing_is_made() {
     // Neither answer is proposed before the other.
     let (_, _, stderr) = oneact(&root, &["resolve", "op_1"]);
     assert!(stderr.contains("<--happened|--did-not>"), "{stderr}");
+}
+
+#[test]
+fn a_named_file_that_is_a_pipe_is_refused_and_not_waited_for() {
+    let root = answered();
+    let made = Command::new("mkfifo").arg(root.path.join("pipe")).status();
+    assert!(made.unwrap().success());
+    for args in [
+        &["verify", "--signers", "pipe"][..],
+        &["verify", "--anchor", "pipe"],
+        &["verify", "--catalog", "pipe"],
+        &["run", "pipe"],
+    ] {
+        let (exit, _, stderr) = in_time(&root, args);
+        assert_eq!(exit, 2, "{args:?}: {stderr}");
+    }
+    let signed = format!("{CATALOG}[ledger]\nsign_key = \"pipe\"\n");
+    fs::write(root.path.join("catalog.toml"), signed).unwrap();
+    let (exit, _, stderr) = in_time(&root, &["verify"]);
+    assert_eq!(exit, 2, "{stderr}");
+    // A file is found behind a symbolic link.
+    fs::write(root.path.join("catalog.toml"), CATALOG).unwrap();
+    fs::write(root.path.join("key.pub"), PUBLIC).unwrap();
+    symlink("key.pub", root.path.join("link")).unwrap();
+    assert_eq!(oneact(&root, &["verify", "--signers", "link"]).0, 1);
+}
+
+/// As [`oneact`], but a run that hangs is ended.
+fn in_time(root: &Root, args: &[&str]) -> (i32, String, String) {
+    let mut limited = root.within("timeout");
+    limited.args(["20", ONEACT]).args(args);
+    let output = limited.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let exit = output.status.code().unwrap();
+    (exit, text(output.stdout), text(output.stderr))
 }
 
 /// A once-only call whose run died in the middle.

@@ -124,6 +124,71 @@ result = { kind = "analysis", asset_type = "index", format = "json" }
     }
 }
 
+/// Copies step 2, which made audio, to the steps 8 to 10: twice without a link, and with the link of something else.
+fn with_added_rows() -> Root {
+    let root = eventful();
+    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let columns: Vec<String> = {
+        let text = "SELECT name FROM pragma_table_info('agent_actions')";
+        let mut names = ledger.prepare(text).unwrap();
+        let names = names.query_map([], |row| row.get(0)).unwrap();
+        names.map(Result::unwrap).collect()
+    };
+    for (step, seq, outputs) in [
+        (8, "NULL", "output_ids"),
+        (9, "NULL", "NULL"),
+        (10, "0", "output_ids"),
+    ] {
+        let values = columns.iter().map(|name| match name.as_str() {
+            "id" => format!("'added-{step}'"),
+            "step_index" => step.to_string(),
+            "seq" => seq.to_owned(),
+            "output_ids" => outputs.to_owned(),
+            other => other.to_owned(),
+        });
+        let values = values.collect::<Vec<_>>().join(", ");
+        let add = format!(
+            "INSERT INTO agent_actions SELECT {values} FROM agent_actions WHERE step_index = 2"
+        );
+        assert_eq!(ledger.execute(&add, []).unwrap(), 1);
+    }
+    root
+}
+
+#[test]
+fn a_row_that_somebody_added_is_no_answer_of_ours_on_the_page_and_is_not_executed() {
+    let root = with_added_rows();
+    assert_eq!(root.look(&["replay", "--html", "page.html"]).exit, 0);
+    let page = fs::read_to_string(root.path.join("page.html")).unwrap();
+    let unsealed = "No link of the ledger seals this answer";
+    let section = |n: u32| {
+        let from = page
+            .split(&format!("<section id=\"step-{n}\">"))
+            .nth(1)
+            .unwrap();
+        from.split("</section>").next().unwrap()
+    };
+    assert!(section(2).contains("<audio") && !section(2).contains(unsealed));
+    for added in [8, 9, 10] {
+        let section = section(added);
+        assert!(section.contains(unsealed), "{added}");
+        assert!(
+            !section.contains("<audio") && !section.contains("<figure"),
+            "{added}"
+        );
+        let refused = root.look(&["replay", &added.to_string(), "--execute"]);
+        assert_eq!(refused.exit, 2, "{added}: {}", refused.out);
+        assert!(
+            refused
+                .out
+                .starts_with("refused: no link of the ledger seals this step"),
+            "{}",
+            refused.out
+        );
+    }
+    assert_eq!(root.look(&["replay", "2", "--execute"]).exit, 0);
+}
+
 #[test]
 fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let root = eventful();

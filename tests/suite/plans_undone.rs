@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
+use crate::program::{Answer, Root, feed, run, until};
 
 /// What `oneact rollback` and `oneact recover` print.
 struct Told {
@@ -330,7 +330,7 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
         // One way of waiting for the disk, whatever others have yet to write: else the calls differ.
         command.env("ONEACT_FAULTS", format!("each-barrier,kill@{at}"));
         let mut child = command.spawn().unwrap();
-        crate::program::feed(&mut child, &plan);
+        feed(&mut child, &plan);
         let status = child.wait_with_output().unwrap().status;
         if status.code().is_some() {
             break;
@@ -511,4 +511,79 @@ fn a_directory_that_may_not_be_written_to_fails_its_action_alone_r_001_71_r_001_
         fs::read_to_string(root.path.join("a.txt")).unwrap(),
         "eins\n"
     );
+}
+
+#[test]
+fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_not_believed() {
+    for (harm, exit) in [("removed", 2), ("all", 2), ("directory", 2), ("marked", 0)] {
+        let (root, plan) = furnished();
+        let before = tree(&root);
+        let (directory, mut points) = done(&root, &plan);
+        let after = tree(&root);
+        let list = points["checkpoints"].as_array_mut().unwrap();
+        match harm {
+            "removed" => drop(list.remove(0)),
+            "all" => list.clear(),
+            "marked" => list[0]["undone_at"] = "2026-02-24T10:00:00.000Z".into(),
+            _ => {}
+        }
+        let kept: Vec<Value> = list
+            .iter()
+            .map(|point| point["checkpoint_id"].clone())
+            .collect();
+        let order = points["rollback_order"].as_array_mut().unwrap();
+        order.retain(|id| kept.contains(id));
+        for point in points["checkpoints"].as_array_mut().unwrap() {
+            let rests = point["depends_on"].as_array_mut();
+            rests.map(|rests| rests.retain(|id| kept.contains(id)));
+        }
+        if harm == "directory" {
+            points["created_directories"] = json!([]);
+        }
+        let path = root.path.join(&directory).join("rollback_manifest.json");
+        fs::write(path, points.to_string()).unwrap();
+        let told = told(&root, &["rollback", &directory]);
+        assert_eq!(told.exit, exit, "{harm}: {}", told.text);
+        let now = tree(&root);
+        match exit {
+            0 => assert_eq!(now, before, "{harm}"),
+            _ => assert_eq!(now, after, "{harm}"),
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_cancelled_by_a_message_in_its_own_root_only_r_001_84() {
+    let (root, plan) = furnished();
+    let before = tree(&root);
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", "hang@40");
+    let mut hanging = command.spawn().unwrap();
+    feed(&mut hanging, &plan);
+    let notes = |root: &Root| root.path.join("agent_outputs/reports/.unfinished");
+    until("the plan has begun", || {
+        let mut notes = notes(&root).read_dir_utf8().ok()?;
+        notes.next().map(drop)
+    });
+    let cancel = message("CANCEL", &json!({"plan_id": "plan-001"}));
+    // A note in another root names the same process.
+    let (other, _) = furnished();
+    fs::create_dir_all(notes(&other)).unwrap();
+    let note = json!({"plan_id": "plan-001", "task_id": "t", "pid": hanging.id(), "began": ""});
+    fs::write(notes(&other).join("x"), note.to_string()).unwrap();
+    let none = asked(&other, &[], &cancel);
+    assert_eq!(
+        (none.exit, none.fault()),
+        (2, &json!("input_unresolved")),
+        "{}",
+        none.envelope
+    );
+    assert!(hanging.try_wait().unwrap().is_none());
+    let told = asked(&root, &[], &cancel);
+    assert_eq!(told.exit, 0, "{}", told.envelope);
+    until("the run ends", || hanging.try_wait().unwrap());
+    let mut recover = root.command();
+    recover.arg("recover");
+    assert!(recover.output().unwrap().status.success());
+    assert_eq!(tree(&root), before);
 }

@@ -6,7 +6,7 @@ use super::source::{Flaw, Source, broken};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brand {
     Mp4,
-    /// Old ones have no `ftyp` box.
+    /// Old files have no `ftyp` box.
     QuickTime,
 }
 
@@ -18,12 +18,12 @@ struct Seen {
     media_data: bool,
 }
 
-/// The header of a box, and where the box lies.
+/// The header of a box and its place.
 pub(crate) struct BoxHeader {
     pub(crate) kind: [u8; 4],
-    /// Where its content begins.
+    /// The start of its content.
     pub(crate) body: u64,
-    /// Where the next box begins: it may say that this is beyond the end of the file.
+    /// The start of the next box, as the header gives it. It may be beyond the end of the file.
     pub(crate) end: u64,
 }
 
@@ -34,8 +34,8 @@ const FIRST: [&[u8; 4]; 7] = [
     b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot",
 ];
 
-/// Every box fits where it lies; `moov` has a header and a track; `mdat` has content, and no
-/// track looks for its samples beyond the end. The order does not matter, nor do fragments.
+/// Checks that every box fits into its container, that `moov` has a header and a track, that `mdat` has content,
+/// and that no chunk offset is beyond the end. The order of the boxes and fragments are not checked.
 pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
     let Some([_, _, _, _, first @ ..]) = source.peek::<8>()? else {
         return Err(Flaw::Other);
@@ -57,7 +57,7 @@ pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
     }
 }
 
-/// Whether the major brand is of the family asked for. Still pictures are of neither.
+/// Whether the major brand belongs to the expected family. Brands of still images belong to neither.
 fn is_branded(source: &mut Source, brand: Brand) -> Result<bool, Flaw> {
     let Some([_, _, _, _, _, _, _, _, major @ ..]) = source.peek::<12>()? else {
         return Err(source.ends_within("the ftyp box"));
@@ -69,7 +69,7 @@ fn is_branded(source: &mut Source, brand: Brand) -> Result<bool, Flaw> {
     })
 }
 
-/// Containers nest each once in a sound file; `depth` bounds the recursion in any other.
+/// In a valid file, each container occurs once in a path of boxes. `depth` limits the recursion for other files.
 fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Result<(), Flaw> {
     while source.at() < end {
         // QuickTime ends some containers with four zero bytes.
@@ -92,12 +92,8 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
             b"mvhd" => seen.movie_header = true,
             b"trak" => seen.track = true,
             b"mdat" => seen.media_data |= next > source.at(),
-            b"stco" => offsets(source, next, |source| {
-                source.exact("stco").map(u32::from_be_bytes).map(u64::from)
-            })?,
-            b"co64" => offsets(source, next, |source| {
-                source.exact("co64").map(u64::from_be_bytes)
-            })?,
+            b"stco" => offsets::<4>(source, next)?,
+            b"co64" => offsets::<8>(source, next)?,
             _ => {}
         }
         if CONTAINERS.contains(&&kind) && depth > 0 {
@@ -108,7 +104,7 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
     Ok(())
 }
 
-/// Reads the header of the next box. One that does not say its size lasts until `end`.
+/// Reads the header of the next box. A box without a size extends to `end`.
 pub(crate) fn next_box(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw> {
     let start = source.at();
     let size = u32::from_be_bytes(source.exact("a box header")?);
@@ -131,19 +127,19 @@ pub(crate) fn next_box(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw>
     }
 }
 
-/// The chunk offsets of a track: each must lie in the file.
-fn offsets(
-    source: &mut Source,
-    end: u64,
-    read: impl Fn(&mut Source) -> Result<u64, Flaw>,
-) -> Result<(), Flaw> {
-    source.skip(4, "a table of chunk offsets")?;
-    let count = u32::from_be_bytes(source.exact("a table of chunk offsets")?);
+/// Checks that the chunk offsets of a track lie in the file.
+fn offsets<const BYTES: usize>(source: &mut Source, end: u64) -> Result<(), Flaw> {
+    const TABLE: &str = "a table of chunk offsets";
+    source.skip(4, TABLE)?;
+    let count = u32::from_be_bytes(source.exact(TABLE)?);
     for _ in 0..count {
         if source.at() >= end {
             return broken("a table of chunk offsets is longer than its box");
         }
-        let offset = read(source)?;
+        let bytes: [u8; BYTES] = source.exact(TABLE)?;
+        let offset = bytes
+            .iter()
+            .fold(0, |offset, &byte| (offset << 8) | u64::from(byte));
         if offset >= source.len() {
             return broken(format!(
                 "a track has samples at byte {offset}, but the file ends at byte {}",

@@ -10,17 +10,17 @@ pub(crate) const CLUSTER: u32 = 0x1F43_B675;
 
 /// The header of an element.
 pub(crate) struct Element {
-    /// With the bits that tell its length.
+    /// The id with its length marker.
     pub(crate) id: u32,
-    /// Where its content begins.
+    /// The start of its content.
     pub(crate) body: u64,
-    /// Where the next element begins: it may say that this is beyond the end of the file. `None` where a
-    /// live writer has left it open.
+    /// The start of the next element, which may be beyond the end of the file. `None` if the size is unknown, as
+    /// in a live recording.
     pub(crate) end: Option<u64>,
 }
 
-/// One of the document types; a Segment with Tracks and a Cluster; every known size fits. Sizes
-/// left open by a live writer are followed element by element.
+/// Checks the document type, that there is a Segment with Tracks and a Cluster, and that every known size fits.
+/// The content of a Cluster of unknown size is read element by element.
 pub(super) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     if source.peek::<4>()?.map(u32::from_be_bytes) != Some(EBML) {
         return Err(Flaw::Other);
@@ -59,10 +59,10 @@ fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     while source.at() < end {
         let element = next_whole(source)?;
         let Some(next) = element.end else {
-            return broken("its EBML header is no header");
+            return broken("its EBML header is malformed");
         };
         if element.id == DOC_TYPE {
-            // A longer name is no known document type.
+            // No known document type is longer.
             let length = (next - source.at()).min(64);
             let name = source.bytes(length, "the document type")?;
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     broken("its EBML header has no document type")
 }
 
-/// The next element, which must lie within the file.
+/// Reads the header of the next element, which must fit into the file.
 fn next_whole(source: &mut Source) -> Result<Element, Flaw> {
     let element = next_element(source)?;
     match element.end {
@@ -106,7 +106,7 @@ pub(crate) fn next_element(source: &mut Source) -> Result<Element, Flaw> {
     Ok(Element { id, body, end })
 }
 
-/// A number of 1 to 8 bytes without its marker, and how many bytes it took.
+/// Reads a number of 1 to 8 bytes. Returns it without its marker, and its length.
 pub(crate) fn number(source: &mut Source) -> Result<(u64, u32), Flaw> {
     let start = source.at();
     let [first] = source.exact("an element header")?;

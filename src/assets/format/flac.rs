@@ -4,23 +4,23 @@ use crc::{CRC_16_UMTS, Crc};
 
 use super::source::{Flaw, Source, broken};
 
-/// RFC 9639 §9.3: over the whole frame, itself included, it comes to nothing.
+/// The checksum of a frame (RFC 9639 §9.3). Over a frame including its checksum, the result is 0.
 static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_UMTS);
 const STREAM_INFO: u8 = 0;
 const FORBIDDEN: u8 = 127;
 
-/// The fields of STREAMINFO that tell where the stream must end.
+/// The fields of STREAMINFO by which the last frame is found.
 #[derive(Clone, Copy)]
 struct StreamInfo {
     block_samples: u64,
-    /// No frame is longer: every sample stored as it is.
+    /// The length of a frame that stores every sample without compression.
     longest_frame: u64,
-    /// 0 where the writer did not know.
+    /// 0 if the number is unknown.
     samples: u64,
 }
 
-/// STREAMINFO first; audio frames after the metadata; and the last frame whole, by its checksum
-/// and, where the number of samples is known, by its own number.
+/// Checks that STREAMINFO comes first, that audio frames follow the metadata, and that the last frame is complete:
+/// by its checksum and, if the number of samples is known, by its number.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(*b"fLaC") {
         return Err(Flaw::Other);
@@ -78,13 +78,13 @@ fn stream_info(source: &mut Source) -> Result<StreamInfo, Flaw> {
     })
 }
 
-/// Finds the frame that ends with the file.
+/// Checks the frame that ends with the file.
 fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
     let length = source.left().min(info.longest_frame + ID3V1);
     source.seek(source.len() - length, "the last frame")?;
     let tail = source.bytes(length, "the last frame")?;
     let tail = without_tag(&tail);
-    // From the back: over several whole frames the checksum comes to nothing as well.
+    // The search starts at the end: the checksum over several complete frames is 0, too.
     let begins = |rest: &&[u8]| matches!(rest, [0xFF, 0xF8 | 0xF9, ..]);
     let frame = (0..tail.len())
         .rev()
@@ -95,7 +95,7 @@ fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
         return broken("it does not end with a whole audio frame");
     };
     match (info.samples.checked_sub(1), number(frame)) {
-        // Blocks of one size are numbered; the last may be shorter.
+        // Frames with blocks of one size are numbered. The last block may be shorter.
         (Some(last), Some(number)) if number < last / info.block_samples => broken(format!(
             "it should have {} audio frames, but the last one is number {}",
             last / info.block_samples + 1,
@@ -107,7 +107,7 @@ fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
 
 const ID3V1: u64 = 128;
 
-/// Some taggers put an `ID3v1` tag behind.
+/// Removes an `ID3v1` tag, which some programs append.
 fn without_tag(tail: &[u8]) -> &[u8] {
     match tail.split_last_chunk::<128>() {
         Some((frames, [b'T', b'A', b'G', ..])) => frames,
@@ -115,7 +115,7 @@ fn without_tag(tail: &[u8]) -> &[u8] {
     }
 }
 
-/// The number of a frame of a stream with one block size, counted from 0; coded like UTF-8.
+/// The number of a frame of a stream with one block size. It is counted from 0 and coded like UTF-8.
 fn number(frame: &[u8]) -> Option<u64> {
     let [0xFF, 0xF8, _, _, first, rest @ ..] = frame else {
         return None;

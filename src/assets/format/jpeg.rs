@@ -4,7 +4,7 @@ use super::source::{Flaw, Source, broken};
 
 const START: [u8; 3] = [0xFF, 0xD8, 0xFF];
 
-/// From start to end of image by its markers, with a frame that has pixels and a scan.
+/// Checks the markers from the start to the end of the image, and that there is a frame with pixels and a scan.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(START) {
         return Err(Flaw::Other);
@@ -14,26 +14,26 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     let mut scan = false;
     let mut marker = next_marker(source)?;
     loop {
-        match marker {
+        marker = match marker {
             0xD9 if frame && scan => return Ok(()),
-            0xD9 => return broken("it ends before it has shown a picture"),
-            // Stand alone: TEM and restarts.
-            0x01 | 0xD0..=0xD7 => {}
+            0xD9 => return broken("the image ends before its first scan"),
+            // TEM and restart markers have no segment.
+            0x01 | 0xD0..=0xD7 => next_marker(source)?,
             _ => {
                 segment(source, marker, &mut frame)?;
                 if marker == 0xDA {
                     scan = true;
-                    marker = after_scan(source)?;
-                    continue;
+                    after_scan(source)?
+                } else {
+                    next_marker(source)?
                 }
             }
-        }
-        marker = next_marker(source)?;
+        };
     }
 }
 
-/// One segment with a length of its own; of a frame header (SOF0 to SOF15, less DHT, JPG and DAC)
-/// the width is looked at: the height may come later.
+/// Checks one segment. In a frame header (SOF0 to SOF15 without DHT, JPG and DAC), only the width is checked: the
+/// height may follow later.
 fn segment(source: &mut Source, marker: u8, frame: &mut bool) -> Result<(), Flaw> {
     let start = source.at();
     let size = u16::from_be_bytes(source.exact("a segment")?);
@@ -60,7 +60,7 @@ fn next_marker(source: &mut Source) -> Result<u8, Flaw> {
     marker_code(source)
 }
 
-/// After 0xFF: any more of them fill.
+/// Reads the code after 0xFF. Further bytes 0xFF are padding.
 fn marker_code(source: &mut Source) -> Result<u8, Flaw> {
     loop {
         match source.exact("the image: its end marker is missing")? {
@@ -70,7 +70,7 @@ fn marker_code(source: &mut Source) -> Result<u8, Flaw> {
     }
 }
 
-/// Passes over entropy-coded data, in which 0xFF is followed by 0 or a restart.
+/// Skips entropy-coded data, in which 0xFF is followed by 0 or by a restart code. Returns the next marker.
 fn after_scan(source: &mut Source) -> Result<u8, Flaw> {
     loop {
         let [byte] = source.exact("the image: its end marker is missing")?;

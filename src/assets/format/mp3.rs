@@ -2,7 +2,7 @@
 
 use super::source::{Flaw, Source, broken};
 
-/// The properties that all frames share, and the length of this one.
+/// The properties that all frames share, and the length of one frame.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     version: u8,
@@ -10,7 +10,7 @@ struct Frame {
     bytes: u64,
 }
 
-/// Bit rates in kbit/s by index: MPEG-1, then MPEG-2 and 2.5. Index 0 ("free") and 15 are none.
+/// Bit rates in kbit/s by index: MPEG-1, then MPEG-2 and 2.5. Index 0 ("free") and index 15 are not supported.
 const RATES: [[u16; 16]; 2] = [
     [
         0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0,
@@ -20,8 +20,8 @@ const RATES: [[u16; 16]; 2] = [
     ],
 ];
 
-/// At least two frames that agree follow each other, the last of those that do is whole, and there
-/// are as many as the encoder says.
+/// Checks that at least two matching frames follow each other, that the last of them is complete, and that there
+/// are as many as the encoder states.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     let tagged = skip_tags(source)?;
     let Some(first) = peek_frame(source)? else {
@@ -39,7 +39,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
             break;
         }
         if frame.bytes > source.left() {
-            // One matching frame may be chance, two are not.
+            // A single matching frame may be a coincidence.
             if frames > 0 {
                 return Err(source.ends_within("an audio frame"));
             }
@@ -49,9 +49,9 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         source.skip(frame.bytes, "an audio frame")?;
     }
     match (frames, declared) {
-        (0 | 1, _) if tagged => broken("it has no two audio frames that follow each other"),
+        (0 | 1, _) if tagged => broken("it does not have two consecutive audio frames"),
         (0 | 1, _) => Err(Flaw::Other),
-        // The frame that declares them is not counted among them.
+        // The frame with this header is not counted.
         (frames, Some(declared)) if frames - 1 < declared => broken(format!(
             "it should have {declared} audio frames, but has {}",
             frames - 1
@@ -60,8 +60,8 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
-/// The number of frames an encoder left in a Xing or Info header, in place of the first frame's
-/// sound: behind its 4 bytes of header and 9, 17 or 32 of side information.
+/// The number of frames in a Xing or Info header. This header replaces the audio of the first frame, after 4 bytes
+/// of frame header and 9, 17 or 32 bytes of side information.
 fn declared_frames(source: &mut Source) -> Result<Option<u32>, Flaw> {
     let Some(start) = source.peek::<48>()? else {
         return Ok(None);
@@ -77,7 +77,7 @@ fn declared_frames(source: &mut Source) -> Result<Option<u32>, Flaw> {
     }))
 }
 
-/// Passes over `ID3v2` tags and the zeros some writers leave after them. Whether there was a tag.
+/// Skips `ID3v2` tags and the zeros after them. Returns whether there was a tag.
 fn skip_tags(source: &mut Source) -> Result<bool, Flaw> {
     let mut tagged = false;
     while let Some([b'I', b'D', b'3', _, _, flags, s3, s2, s1, s0]) = source.peek::<10>()? {

@@ -4,7 +4,7 @@ use crc::{Algorithm, Crc};
 
 use super::source::{Flaw, Source, broken};
 
-/// RFC 3533 §6: the polynomial of Ethernet, straight, without inversion.
+/// The checksum of RFC 3533 §6: the polynomial of Ethernet, without reflection and inversion.
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&Algorithm {
     width: 32,
     poly: 0x04C1_1DB7,
@@ -16,11 +16,11 @@ static CHECKSUM: Crc<u32> = Crc::<u32>::new(&Algorithm {
     residue: 0,
 });
 
-/// So many pages from the start have their checksum verified, as has the last.
+/// The number of pages at the start whose checksums are verified. That of the last page is verified, too.
 const VERIFIED: u32 = 8;
 const BEGINS_STREAM: u8 = 2;
 
-/// Whole pages from the first byte to the last, of which the first begins a stream.
+/// Checks that the file consists of complete pages and that the first page begins a stream.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(*b"OggS") {
         return Err(Flaw::Other);
@@ -31,7 +31,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         pages += 1;
     }
     if pages < 2 {
-        broken("it has but one page: no media")
+        broken("it has only one page, and so no media")
     } else {
         Ok(())
     }
@@ -45,7 +45,7 @@ fn page(source: &mut Source, number: u32) -> Result<(), Flaw> {
         return broken(format!("at byte {start} there is no page"));
     };
     if number == 0 && flags & BEGINS_STREAM == 0 {
-        return broken("its first page begins no stream");
+        return broken("its first page does not begin a stream");
     }
     let mut laces = Vec::with_capacity(segments.into());
     let mut body = 0;
@@ -58,7 +58,7 @@ fn page(source: &mut Source, number: u32) -> Result<(), Flaw> {
         return source.skip(body, "a page");
     }
     let mut digest = CHECKSUM.digest();
-    // The checksum is taken with its own field empty.
+    // The checksum is computed with zeros in its own field.
     digest.update(header.split_at(22).0);
     digest.update(&[0; 4]);
     digest.update(&[segments]);

@@ -7,9 +7,8 @@ use super::source::{Flaw, Source, broken};
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 
-/// IHDR first, image data, IEND, and the checksum right of every chunk an image needs. Colour
-/// profiles and notes (ancillary chunks, in lower case) may be damaged: every viewer skips them,
-/// and a well-known image has one.
+/// Checks that IHDR comes first, that there are image data and IEND, and the checksum of every critical chunk.
+/// Ancillary chunks (in lower case) may be damaged: viewers skip them, and a widely used test image has one.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(SIGNATURE) {
         return Err(Flaw::Other);
@@ -23,7 +22,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         let kind: [u8; 4] = source.exact("a chunk header")?;
         let name = kind.escape_ascii();
         if first && (&kind != b"IHDR" || size != 13) {
-            return broken("its first chunk is no image header (IHDR)");
+            return broken("its first chunk is not an image header (IHDR)");
         }
         if first {
             match source.peek::<8>()? {

@@ -1,4 +1,4 @@
-//! The file under check: a buffered reader that knows its length and never reads past it.
+//! A buffered reader of a file of known length.
 
 use std::{
     fs::File,
@@ -7,9 +7,9 @@ use std::{
 
 #[derive(Debug)]
 pub(crate) enum Flaw {
-    /// Not this format at all.
+    /// The file has another format.
     Other,
-    /// This format, but damaged: what is wrong and where.
+    /// The file is damaged. The text says how and where.
     Broken(String),
     Read(io::Error),
 }
@@ -23,7 +23,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Begins at the start of a file, of which `block` bytes are read at once.
+    /// Begins at the start of the file. `block` is the size of the buffer in bytes.
     pub(crate) fn new(file: File, block: usize) -> io::Result<Self> {
         Ok(Self {
             len: file.metadata()?.len(),
@@ -32,7 +32,7 @@ impl Source {
         })
     }
 
-    /// Bytes from the start.
+    /// The position in bytes.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -45,8 +45,7 @@ impl Source {
         self.len - self.at
     }
 
-    /// The next `N` bytes; the file is broken if it ends before. `what` they are goes into the
-    /// error.
+    /// Reads the next `N` bytes. If the file ends before, the error names `what` was read.
     pub(crate) fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
         let mut bytes = [0; N];
         if self.left() < N as u64 {
@@ -59,7 +58,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// The next `N` bytes without moving on; nothing if there are fewer.
+    /// The next `N` bytes, without consuming them; `None` if there are fewer.
     pub(crate) fn peek<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Flaw> {
         if self.left() < N as u64 {
             return Ok(None);
@@ -70,7 +69,7 @@ impl Source {
         Ok(Some(bytes))
     }
 
-    /// Passes over `count` bytes; the file is broken if it ends before.
+    /// Skips `count` bytes. If the file ends before, that is an error.
     pub(crate) fn skip(&mut self, count: u64, what: &str) -> Result<(), Flaw> {
         let to = self
             .at
@@ -79,7 +78,7 @@ impl Source {
         self.seek(to, what)
     }
 
-    /// Goes to a position that must lie within the file or at its end.
+    /// Moves to a position, which must lie within the file or at its end.
     pub(crate) fn seek(&mut self, to: u64, what: &str) -> Result<(), Flaw> {
         if to > self.len {
             return Err(self.ends_within(what));
@@ -93,7 +92,7 @@ impl Source {
         Ok(())
     }
 
-    /// Hands the next `count` bytes on in blocks.
+    /// Passes the next `count` bytes to `take`, in blocks.
     pub(crate) fn blocks(
         &mut self,
         mut count: u64,
@@ -119,7 +118,7 @@ impl Source {
         Ok(())
     }
 
-    /// The next `count` bytes, for the caller to keep `count` small.
+    /// Reads the next `count` bytes. The caller keeps `count` small.
     pub(crate) fn bytes(&mut self, count: u64, what: &str) -> Result<Vec<u8>, Flaw> {
         let mut bytes = Vec::new();
         self.blocks(count, what, |block| bytes.extend_from_slice(block))?;
@@ -137,7 +136,7 @@ impl Source {
 
     fn failed(&self, error: io::Error, what: &str) -> Flaw {
         match error.kind() {
-            // Shorter than it was when it was opened.
+            // The file has become shorter since it was opened.
             io::ErrorKind::UnexpectedEof => self.ends_within(what),
             _ => Flaw::Read(error),
         }

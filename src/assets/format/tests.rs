@@ -35,6 +35,10 @@ impl Bench {
     }
 }
 
+fn formats() -> impl Iterator<Item = Format> {
+    Format::names().into_iter().filter_map(Format::named)
+}
+
 #[test]
 fn real_media_is_what_it_is_and_nothing_else() {
     let bench = Bench::new();
@@ -54,9 +58,8 @@ fn real_media_is_what_it_is_and_nothing_else() {
             Format::JsonLines => other == Format::Text,
             _ => false,
         };
-        for other in Format::all()
-            .into_iter()
-            .filter(|other| other != format && *other != Format::Any && !also(*other))
+        for other in
+            formats().filter(|other| other != format && *other != Format::Any && !also(*other))
         {
             assert!(
                 bench.check(content, other).is_err(),
@@ -157,19 +160,19 @@ fn what_is_no_file_is_refused() {
     let bench = Bench::new();
     assert!(matches!(
         check(&bench.dir, Format::Any),
-        Err(FormatError::NotAFile { .. })
+        Err(FormatError::File(StoreError::NotAFile(_)))
     ));
     assert!(matches!(
         check("/dev/zero".into(), Format::Text),
-        Err(FormatError::NotAFile { .. })
+        Err(FormatError::File(StoreError::NotAFile(_)))
     ));
     let missing = check(&bench.dir.join("none"), Format::Any);
     assert!(matches!(
         missing,
-        Err(FormatError::Io {
+        Err(FormatError::File(StoreError::Io {
             operation: "open",
             ..
-        })
+        }))
     ));
     assert_eq!(bench.check(b"", Format::Any).unwrap(), 0);
 }
@@ -357,7 +360,7 @@ fn noise_and_mutilation_never_panic() {
     for _ in 0..100 {
         let length = noise.below(3000);
         let bytes = noise.bytes(length);
-        for format in Format::all() {
+        for format in formats() {
             let passes = bench.check(&bytes, format).is_ok();
             assert!(
                 !passes || matches!(format, Format::Any | Format::Text),

@@ -1,4 +1,4 @@
-//! Text: UTF-8 without NUL. JSON (RFC 8259) and JSON Lines: parsed to the end, nothing kept.
+//! Text (UTF-8 without NUL), JSON (RFC 8259) and JSON Lines. Documents are parsed to the end and not kept.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 
 use super::source::{Flaw, Source, broken};
 
-/// Arrays and objects within each other; more is an attack or a mistake.
+/// The deepest nesting of arrays and objects that is accepted.
 const DEPTH: u32 = 128;
 
-/// Some text, all of it UTF-8. A NUL is what a crash leaves behind, not text.
+/// Checks for UTF-8 that is not empty. A file with a NUL is not text: a crash leaves such files behind.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
         return broken("it is empty");
@@ -27,7 +27,7 @@ struct Utf8<R> {
     inner: R,
     /// Bytes passed on.
     at: u64,
-    /// The start of a character that went past the end of a block.
+    /// The first bytes of a character that ends in the next block.
     pending: Vec<u8>,
 }
 
@@ -40,13 +40,13 @@ impl<R> Utf8<R> {
         }
     }
 
-    /// Takes note of a block; a character may end in the next.
+    /// Checks a block. A character may end in the next block.
     fn take(&mut self, mut block: &[u8]) -> Result<(), io::Error> {
         let start = self.at;
         self.at += block.len() as u64;
         let wrong = |at: u64| invalid(format!("it is not UTF-8 near byte {at}"));
         if block.contains(&0) {
-            return Err(invalid(format!("it has a NUL near byte {start}")));
+            return Err(invalid(format!("it contains a NUL byte near byte {start}")));
         }
         while !self.pending.is_empty() {
             let Some((first, rest)) = block.split_first() else {
@@ -83,12 +83,11 @@ impl<R: BufRead> Read for Utf8<R> {
     }
 }
 
-/// The error of a reader here.
 fn invalid(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-/// Tells the errors that the readers here make, which are flaws of the file, from failures to read it.
+/// The errors that the readers of this file make are flaws of the file. All others are failures to read it.
 fn flaw(error: io::Error) -> Flaw {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
@@ -98,15 +97,16 @@ fn flaw(error: io::Error) -> Flaw {
     }
 }
 
-/// One document, and nothing but white space around it.
+/// Checks for one document with only white space around it.
 pub(super) fn check_json(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
         return broken("it is empty");
     }
-    parse(BufReader::new(Utf8::new(source.rest())))
+    let reader = &mut BufReader::new(Utf8::new(source.rest()));
+    parse(Document::new(reader, None))
 }
 
-/// One document per line; empty lines do not count, but there must be one that is not.
+/// Checks for one document in each line. Empty lines do not count, and there must be at least one document.
 pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
     let mut reader = BufReader::new(Utf8::new(source.rest()));
     let mut documents = 0_u64;
@@ -115,11 +115,8 @@ pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
             None => break,
             Some(b'\n') => reader.consume(1),
             Some(_) => {
-                let mut line = Line {
-                    inner: &mut reader,
-                    ended: false,
-                };
-                parse(&mut line).map_err(|error| match error {
+                let line = Document::new(&mut reader, Some(b'\n'));
+                parse(line).map_err(|error| match error {
                     Flaw::Broken(problem) => Flaw::Broken(format!("line {number}: {problem}")),
                     other => other,
                 })?;
@@ -134,15 +131,15 @@ pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
-fn parse(reader: impl Read) -> Result<(), Flaw> {
-    match serde_json::from_reader(Shallow::new(reader)) {
+fn parse(document: Document<'_, impl BufRead>) -> Result<(), Flaw> {
+    match serde_json::from_reader(document) {
         Ok(IgnoredAny) => Ok(()),
         Err(error) if error.is_io() => Err(flaw(error.into())),
         Err(error) => broken(error.to_string()),
     }
 }
 
-/// The next byte that is no space, not taken; nothing at the end.
+/// Skips spaces and returns the byte after them, which is not consumed; `None` at the end.
 fn skip_spaces(reader: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         match reader.fill_buf()?.first() {
@@ -152,37 +149,13 @@ fn skip_spaces(reader: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// A reader that ends with the line, after taking the line feed.
-struct Line<'a, R> {
+/// A reader of one document. It fails if brackets nest too deep: `serde_json` skips a value without recursion,
+/// so its own limit does not apply.
+struct Document<'a, R> {
     inner: &'a mut R,
+    /// The byte that ends the document. It is consumed, but not passed on.
+    end: Option<u8>,
     ended: bool,
-}
-
-impl<R: BufRead> Read for Line<'_, R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.ended {
-            return Ok(0);
-        }
-        let block = self.inner.fill_buf()?;
-        let block = block.get(..into.len()).unwrap_or(block);
-        let length = block.iter().position(|byte| *byte == b'\n');
-        self.ended = length.is_some() || block.is_empty();
-        let part = block
-            .get(..length.unwrap_or(block.len()))
-            .unwrap_or_default();
-        let taken = part.len();
-        for (to, from) in into.iter_mut().zip(part) {
-            *to = *from;
-        }
-        self.inner.consume(taken + usize::from(length.is_some()));
-        Ok(taken)
-    }
-}
-
-/// A reader that fails once brackets nest too deep: skipping a value is no recursion in
-/// `serde_json`, so its own bound does not hold.
-struct Shallow<R> {
-    inner: R,
     depth: u32,
     place: Place,
 }
@@ -194,40 +167,51 @@ enum Place {
     AfterBackslash,
 }
 
-impl<R> Shallow<R> {
-    fn new(inner: R) -> Self {
+impl<'a, R> Document<'a, R> {
+    fn new(inner: &'a mut R, end: Option<u8>) -> Self {
         Self {
             inner,
+            end,
+            ended: false,
             depth: 0,
             place: Place::Between,
         }
     }
-
-    fn step(&mut self, byte: u8) {
-        self.place = match (self.place, byte) {
-            (Place::Between, b'"') | (Place::AfterBackslash, _) => Place::InString,
-            (Place::InString, b'\\') => Place::AfterBackslash,
-            (Place::InString, b'"') => Place::Between,
-            (place, _) => place,
-        };
-        match (self.place, byte) {
-            (Place::Between, b'[' | b'{') => self.depth += 1,
-            (Place::Between, b']' | b'}') => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-    }
 }
 
-impl<R: Read> Read for Shallow<R> {
+impl<R: BufRead> Read for Document<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let length = self.inner.read(into)?;
-        for byte in into.iter().take(length) {
-            self.step(*byte);
+        if self.ended {
+            return Ok(0);
+        }
+        let block = self.inner.fill_buf()?;
+        self.ended = block.is_empty();
+        let mut read = 0;
+        for (to, &byte) in into.iter_mut().zip(block) {
+            if self.end == Some(byte) {
+                self.ended = true;
+                break;
+            }
+            self.place = match (self.place, byte) {
+                (Place::Between, b'"') | (Place::AfterBackslash, _) => Place::InString,
+                (Place::InString, b'\\') => Place::AfterBackslash,
+                (Place::InString, b'"') => Place::Between,
+                (place, _) => place,
+            };
+            match (self.place, byte) {
+                (Place::Between, b'[' | b'{') => self.depth += 1,
+                (Place::Between, b']' | b'}') => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
             if self.depth > DEPTH {
                 let problem = format!("it nests deeper than {DEPTH} levels");
                 return Err(invalid(problem));
             }
+            *to = byte;
+            read += 1;
         }
-        Ok(length)
+        let consumed = read + usize::from(self.ended && !block.is_empty());
+        self.inner.consume(consumed);
+        Ok(read)
     }
 }

@@ -2,10 +2,11 @@
 
 use super::source::{Flaw, Source, broken};
 
-/// A size of a writer that could not go back to fill it in.
+/// The size in a file whose writer could not seek back to fill it in.
 const STREAMED: u32 = u32::MAX;
 
-/// `fmt ` before `data`, and `data` all there with at least one sample of every channel.
+/// Checks that `fmt ` comes before `data`, and that `data` is complete and has at least one sample of every
+/// channel.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     let Some([riff @ .., s0, s1, s2, s3, w0, w1, w2, w3]) = source.peek::<12>()? else {
         return Err(Flaw::Other);
@@ -36,7 +37,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
                 let Some(frame) = frame else {
                     return broken("its data chunk comes before its fmt chunk");
                 };
-                // A finished file of no samples says 0 too, and its RIFF size agrees.
+                // A complete file without samples has size 0, too, but its RIFF size is correct.
                 let finished = u64::from(riff_size).abs_diff(source.len().saturating_sub(8)) <= 1;
                 let size = match size {
                     STREAMED => large_size.filter(|_| large).unwrap_or(source.left()),
@@ -61,7 +62,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
-/// Bytes of one sample of every channel, from the `fmt ` chunk.
+/// The size of one sample of every channel in bytes, from the `fmt ` chunk.
 fn frame_bytes(source: &mut Source) -> Result<u64, Flaw> {
     let [_, _, c0, c1, r0, r1, r2, r3, _, _, _, _, a0, a1, _, _] =
         source.exact::<16>("the fmt chunk")?;

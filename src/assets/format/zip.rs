@@ -1,4 +1,4 @@
-//! ZIP: the directory at the end, and what it points at (PKWARE APPNOTE, ZIP64 included).
+//! ZIP: the central directory and the headers that it points at (PKWARE APPNOTE, with ZIP64).
 
 use super::source::{Flaw, Source, broken};
 
@@ -8,18 +8,18 @@ const END_64: [u8; 4] = *b"PK\x06\x06";
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const FILE: [u8; 4] = *b"PK\x03\x04";
 const END_BYTES: u64 = 22;
-/// The longest that a comment can be.
+/// The longest comment in bytes.
 const COMMENT: u64 = 65_535;
 
-/// Where the central directory is, by the record at the end.
+/// The place of the central directory, from the end record.
 struct Directory {
     entries: u64,
     bytes: u64,
     offset: u64,
 }
 
-/// The end record is there, and the directory it names lies before it, entry by entry, each
-/// pointing at a file header.
+/// Checks that there is an end record, that the central directory lies before it, and that each entry points at a
+/// file header.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     match source.peek()? {
         Some(start) if start == FILE || start == END => {}
@@ -47,7 +47,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
-/// The last end record that the file has room for, comment and all.
+/// Finds the last end record whose comment fits into the file.
 fn find_end(source: &mut Source) -> Result<Option<u64>, Flaw> {
     let first = source.len().saturating_sub(END_BYTES + COMMENT);
     source.seek(first, "the end")?;
@@ -64,7 +64,7 @@ fn find_end(source: &mut Source) -> Result<Option<u64>, Flaw> {
         .map(|at| first + at as u64))
 }
 
-/// Reads the end record at `end`, or the ZIP64 one before it, and says where the record begins.
+/// Reads the end record at `end`, or the ZIP64 record before it. Returns also the start of that record.
 fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
     source.seek(end + 10, "the end record")?;
     let entries = u16::from_le_bytes(source.exact("the end record")?);
@@ -89,7 +89,7 @@ fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
     let at = u64::from_le_bytes(source.exact("the ZIP64 locator")?);
     source.seek(at, "the ZIP64 end record")?;
     if source.exact("the ZIP64 end record")? != END_64 {
-        return broken("its ZIP64 locator points at no ZIP64 end record");
+        return broken("its ZIP64 locator does not point at a ZIP64 end record");
     }
     source.skip(28, "the ZIP64 end record")?;
     let large = Directory {
@@ -102,7 +102,9 @@ fn directory(source: &mut Source, end: u64) -> Result<(Directory, u64), Flaw> {
 
 fn entry(source: &mut Source, number: u64) -> Result<(), Flaw> {
     if source.exact("the central directory")? != ENTRY {
-        return broken(format!("entry {number} of its central directory is none"));
+        return broken(format!(
+            "entry {number} of its central directory is malformed"
+        ));
     }
     source.skip(24, "the central directory")?;
     let mut variable = 0;
@@ -113,7 +115,7 @@ fn entry(source: &mut Source, number: u64) -> Result<(), Flaw> {
     let offset = u32::from_le_bytes(source.exact("the central directory")?);
     source.skip(variable, "the central directory")?;
     let next = source.at();
-    // In ZIP64 the offset stands in an extra field.
+    // With ZIP64, the offset is in an extra field.
     if offset != u32::MAX {
         source.seek(offset.into(), "a file it lists")?;
         if source.exact("a file it lists")? != FILE {

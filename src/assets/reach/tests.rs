@@ -268,7 +268,7 @@ fn a_dry_run_contacts_nobody_and_refuses_what_a_run_would() {
     let url = format!("{}/200", server.at);
     assert_eq!(
         dry(Policy::PrivateToo, &url),
-        Reach::Unsure("a dry run contacts nobody".to_owned())
+        Reach::Unsure("a dry run contacts no host".to_owned())
     );
     assert!(gone(&dry(Policy::PublicOnly, &url)));
     assert_eq!(*server.methods.lock().unwrap(), [""; 0]);

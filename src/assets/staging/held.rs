@@ -1,4 +1,4 @@
-//! A directory that is locked: by a lock on itself, which takes no file beside it.
+//! A locked directory. The lock is on the directory itself, so no lock file is needed.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -15,49 +15,47 @@ use rustix::{
 
 use super::{MARK, PRIVATE, StoreError};
 
-/// The names that are listed at once, in bytes.
+/// The size of the buffer for directory entries, in bytes.
 const LISTED: usize = 2048;
 
-/// The lock on a directory; released with the process, however it ends.
+/// The lock on a directory. The kernel releases it when the process ends.
 #[derive(Debug)]
 pub(super) struct Held {
     dir: File,
-    /// Locked in its stead, where a directory cannot be locked.
-    beside: Option<Beside>,
-}
-
-#[derive(Debug)]
-struct Beside {
-    path: Utf8PathBuf,
-    _file: File,
+    /// The lock file, if the file system cannot lock directories.
+    beside: Option<(Utf8PathBuf, File)>,
 }
 
 impl Held {
-    /// Locks the directory; none if another holds it.
+    /// Locks the directory. Returns `None` if another process holds the lock.
     pub(super) fn take(path: &Utf8Path) -> Result<Option<Self>, StoreError> {
-        let dir = open(path).map_err(StoreError::io("open", path))?;
+        let dir = open_directory(path).map_err(StoreError::io("open", path))?;
         Self::lock(path, dir)
     }
 
-    /// The same for a directory of that name in an open one.
+    /// The same for the directory with this name in an open directory.
     pub(super) fn take_in(parent: &File, name: &str) -> Result<Option<Self>, StoreError> {
         let path = Utf8Path::new(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = openat(parent, name, flags, Mode::empty());
-        Self::lock(path, File::from(dir.map_err(StoreError::os("open", path))?))
+        Self::lock(path, File::from(dir.map_err(StoreError::io("open", path))?))
     }
 
     fn lock(path: &Utf8Path, dir: File) -> Result<Option<Self>, StoreError> {
         match dir.try_lock() {
             Ok(()) => Ok(Some(Self { dir, beside: None })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            // NFS locks only what is open for writing, which a directory never is (flock(2)).
-            Err(TryLockError::Error(error)) if is(&error, Errno::BADF) => Self::beside(path, dir),
+            // NFS locks only files that are open for writing, which a directory cannot be (flock(2)).
+            Err(TryLockError::Error(error))
+                if Errno::from_io_error(&error) == Some(Errno::BADF) =>
+            {
+                Self::beside(path, dir)
+            }
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", path)(error)),
         }
     }
 
-    /// The same by a file beside it.
+    /// The same with a lock file beside the directory.
     fn beside(path: &Utf8Path, dir: File) -> Result<Option<Self>, StoreError> {
         let path = Utf8PathBuf::from(format!("{path}.lock"));
         let file = OpenOptions::new()
@@ -65,21 +63,21 @@ impl Held {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // Neither somebody's link nor a pipe without a reader.
+            // Links are not followed, and opening does not wait for the reader of a pipe.
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
             .open(&path)
             .map_err(StoreError::io("open the lock", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self {
                 dir,
-                beside: Some(Beside { path, _file: file }),
+                beside: Some((path, file)),
             })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
         }
     }
 
-    /// Whether the directory at that path is this one, and no link to it.
+    /// Whether the path names this directory itself, not a link to it.
     pub(super) fn is_at(&self, path: &Utf8Path) -> bool {
         let (held, found) = (fstat(&self.dir), lstat(path.as_std_path()));
         held.is_ok_and(|held| {
@@ -87,22 +85,21 @@ impl Held {
         })
     }
 
-    /// Whether there is a file to be cleared away with it.
     pub(super) fn has_a_file(&self) -> bool {
         self.beside.is_some()
     }
 
-    /// Removes that file. Called by the holder of the turn: whoever waits for the lock must not get
-    /// one that nobody else will find.
+    /// Removes the lock file, if there is one. The caller holds the turn, so that no other process locks a file
+    /// that is about to be removed.
     pub(super) fn clear(&self) {
-        if let Some(Beside { path, .. }) = &self.beside {
-            // If it stays, it is in nobody's way.
+        if let Some((path, _)) = &self.beside {
+            // A lock file that remains does no harm.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Unlocks the directory before its time, so that it can be locked under another name. A file
-    /// beside it is none of that name.
+    /// Unlocks the directory early, so that it can be locked under another name. A lock file belongs to the old
+    /// name and stays locked.
     pub(super) fn give_up(&self) -> io::Result<()> {
         match self.beside {
             Some(_) => Ok(()),
@@ -120,7 +117,7 @@ impl Held {
         Ok(names)
     }
 
-    /// Whether it is as we make them, with nothing in it but the mark.
+    /// Whether the directory has the right mode and contains only the mark.
     pub(super) fn is_pristine(&self) -> bool {
         let as_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
         as_made
@@ -129,19 +126,18 @@ impl Held {
                 .is_ok_and(|(mark, others)| mark == 1 && others == 0)
     }
 
-    /// Whether a dead process of this program left it: its mark is inside, or nothing is, for it may have
-    /// died before it made the mark.
+    /// Whether a dead process of oneact left the directory: it contains the mark, or nothing, because the process
+    /// may have died before it made the mark.
     pub(super) fn may_be_swept(&self) -> bool {
         let inside = self.inside();
         inside.is_ok_and(|(mark, others)| mark == 1 || others == 0)
     }
 
-    /// Whether this program made it.
     pub(super) fn is_marked(&self) -> bool {
         self.inside().is_ok_and(|(mark, _)| mark == 1)
     }
 
-    /// How many marks are in it, and how many other things.
+    /// The number of marks in the directory, and of other entries.
     fn inside(&self) -> io::Result<(u32, u32)> {
         let (mut marks, mut others) = (0, 0);
         self.each(|name, kind| match (name, kind) {
@@ -159,7 +155,7 @@ impl Held {
             let entry = entry?;
             match entry.file_name().to_str() {
                 Ok("." | "..") => {}
-                // Nothing of ours has a name that is no text.
+                // No entry of oneact has a name that is not UTF-8.
                 name => see(name.unwrap_or_default(), entry.file_type()),
             }
         }
@@ -167,16 +163,12 @@ impl Held {
     }
 }
 
-fn open(path: &Utf8Path) -> io::Result<File> {
+/// Opens a directory. A link in its place is refused.
+pub(super) fn open_directory(path: &Utf8Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
-        // Not through a link that stands in its place.
         .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed())
         .open(path)
-}
-
-fn is(error: &io::Error, errno: Errno) -> bool {
-    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 #[cfg(test)]
@@ -188,7 +180,7 @@ mod tests {
         let keep = tempfile::tempdir().unwrap();
         let dir = Utf8Path::from_path(keep.path()).unwrap().join("dir");
         fs::create_dir(&dir).unwrap();
-        let take = || Held::beside(&dir, open(&dir).unwrap()).unwrap();
+        let take = || Held::beside(&dir, open_directory(&dir).unwrap()).unwrap();
         let held = take().unwrap();
         assert!(take().is_none());
         held.give_up().unwrap();

@@ -340,10 +340,11 @@ fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
     assert!(
         matches!(
             error,
-            StoreError::DiskFull {
+            StoreError::Io {
                 operation: "write",
+                ref error,
                 ..
-            }
+            } if error.kind() == io::ErrorKind::StorageFull
         ),
         "{error}"
     );
@@ -361,10 +362,11 @@ fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
     assert!(
         matches!(
             error,
-            StoreError::DiskFull {
+            StoreError::Io {
                 operation: "write",
+                ref error,
                 ..
-            }
+            } if error.kind() == io::ErrorKind::StorageFull
         ),
         "{error}"
     );
@@ -386,10 +388,11 @@ fn a_store_that_may_not_be_written_is_told_from_a_full_one() {
     assert!(
         matches!(
             error,
-            StoreError::PermissionDenied {
+            StoreError::Io {
                 operation: "create",
+                ref error,
                 ..
-            }
+            } if error.kind() == io::ErrorKind::ReadOnlyFilesystem
         ),
         "{error}"
     );

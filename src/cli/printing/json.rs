@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    record::{Decision, Fact, How, Open, Page, Row, RowState, Step, Whole},
+    record::{Decision, Fact, How, Open, Page, Reason, Row, RowState, Step, Whole},
     task::Sight,
 };
 
@@ -167,10 +167,10 @@ pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
 }
 
 fn decision(decision: &Decision) -> Value {
-    let kind = match decision {
-        Decision::Ran { .. } | Decision::Other(_) => "ran",
-        Decision::Answered { .. } => "answered",
-        Decision::History => "history",
+    let kind = match decision.reason {
+        Reason::Ran(_) | Reason::Other(_) => "ran",
+        Reason::Answered(_) => "answered",
+        Reason::History => "history",
     };
     let fact = |fact: &Fact| match fact {
         Fact::Said(text) => json!(text),
@@ -180,7 +180,7 @@ fn decision(decision: &Decision) -> Value {
             json!({"bytes": content.bytes, "blake3": content.blake3})
         }
     };
-    let differences = words::differences(decision).iter().map(|difference| {
+    let differences = decision.differences.iter().map(|difference| {
         json!({
             "what": difference.what, "then": fact(&difference.then),
             "now": difference.now.as_ref().map(fact),
@@ -188,9 +188,9 @@ fn decision(decision: &Decision) -> Value {
     });
     json!({
         "kind": kind,
-        "reason": words::reason_name(decision),
-        "sentence": words::reason(decision),
-        "about": words::about(decision).map(|row| {
+        "reason": decision.reason.name(),
+        "sentence": words::reason(&decision.reason),
+        "about": decision.about.as_ref().map(|row| {
             json!({"step_index": row.step_index, "operation_id": row.operation_id})
         }),
         "differences": differences.collect::<Vec<_>>(),

@@ -8,9 +8,7 @@ use serde_json::Value;
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    record::{
-        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit,
-    },
+    record::{Exhibit, Made, Page, Reason, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit},
     task::{Sight, Still},
 };
 
@@ -182,17 +180,18 @@ fn asked(row: &Row) -> String {
 
 fn decided(whole: &Whole) -> String {
     let row = &whole.step.row;
-    let ran = match &whole.decision {
-        Decision::Ran { .. } | Decision::Other(_) => "Performed",
-        Decision::Answered { .. } => "Not performed",
-        Decision::History => "Unknown",
+    let decision = &whole.decision;
+    let ran = match &decision.reason {
+        Reason::Ran(_) | Reason::Other(_) => "Performed",
+        Reason::Answered(_) => "Not performed",
+        Reason::History => "Unknown",
     };
-    let about = words::about(&whole.decision).map(|row| {
+    let about = decision.about.as_ref().map(|row| {
         let n = row.step_index;
         format!(" (<a href=\"#step-{n}\">#{n}</a>)")
     });
-    let reason = escaped(&words::reason(&whole.decision));
-    let differences = words::differences(&whole.decision).iter();
+    let reason = escaped(&words::reason(&decision.reason));
+    let differences = decision.differences.iter();
     let differences = differences.map(|difference| {
         let what = escaped(&difference.what);
         (what, escaped(&words::difference(difference)))
@@ -241,9 +240,10 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
     // Anyone who can write to the ledger can add an unsealed row, which could name any file of this user.
     if whole.sealed {
         parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
-    } else if row.output_ids.is_some() {
+    } else if row.state.is_some() || row.output_ids.is_some() {
         parts.push(
-            "<p class=\"soft\">No link seals this answer, so its outputs are not shown.</p>\n"
+            "<p class=\"bad\">No link of the ledger seals this answer, so its outputs are not shown. Another program \
+             may have added or changed it; see <code>oneact verify</code>.</p>\n"
                 .to_owned(),
         );
     }

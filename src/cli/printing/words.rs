@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    record::{Decision, Difference, Fact, Row, RowOutcome, RowState, Step},
+    record::{Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
     task::{Sight, visible},
 };
 
@@ -103,43 +103,17 @@ pub(in crate::cli) fn plain(value: &Value) -> String {
 }
 
 /// Why the step ran or did not, as a sentence without a full stop.
-pub(in crate::cli) fn reason(decision: &Decision) -> String {
-    match decision {
-        Decision::Ran { why, .. } => why.sentence().to_owned(),
-        Decision::Answered { how, .. } => how.sentence().to_owned(),
-        Decision::History => {
+pub(in crate::cli) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Ran(why) => why.sentence().to_owned(),
+        Reason::Answered(how) => how.sentence().to_owned(),
+        Reason::History => {
             "the step was recorded before oneact, and its reason is not known".to_owned()
         }
-        Decision::Other(name) => format!(
+        Reason::Other(name) => format!(
             "the ledger gives the reason `{}`, which this version of oneact does not know",
             line(name)
         ),
-    }
-}
-
-pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
-    match decision {
-        Decision::Ran { why, .. } => Some(why.name()),
-        Decision::Answered { how, .. } => Some(how.name()),
-        Decision::History => None,
-        Decision::Other(name) => Some(name),
-    }
-}
-
-/// The earlier answer on which the decision is based.
-pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
-    match decision {
-        Decision::Ran { although, .. } => although.as_deref(),
-        Decision::Answered { original, .. } => original.as_deref(),
-        Decision::History | Decision::Other(_) => None,
-    }
-}
-
-/// What has changed since the earlier answer.
-pub(in crate::cli) fn differences(decision: &Decision) -> &[Difference] {
-    match decision {
-        Decision::Ran { differences, .. } => differences,
-        Decision::Answered { .. } | Decision::History | Decision::Other(_) => &[],
     }
 }
 

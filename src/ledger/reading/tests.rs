@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     ledger::{
-        Fact,
+        Fact, Reason,
         record::{Event, RowOutcome},
         store::{
             tests::InFile,
@@ -65,7 +65,7 @@ fn a_ledger_that_is_not_there_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = camino::Utf8PathBuf::try_from(dir.path().join("ledger.db")).unwrap();
     let error = Reading::open(&Place::File(path.clone())).err().unwrap();
-    assert!(matches!(error, RecordError::Missing { .. }), "{error}");
+    assert!(matches!(error, CommandError::Missing { .. }), "{error}");
     assert!(!path.exists());
 }
 
@@ -95,7 +95,7 @@ fn a_session_that_only_tried_something_is_not_the_last() {
 #[test]
 fn an_empty_ledger_says_so() {
     let error = ledger(&[]).session(None).unwrap_err();
-    assert!(matches!(error, RecordError::Empty { .. }), "{error}");
+    assert!(matches!(error, CommandError::Empty { .. }), "{error}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_answer_is_found_by_its_step_and_by_the_beginning_of_an_id() {
     assert!(error.contains("op_01A, op_01AB"), "{error}");
     for nothing in ["zz", "", "#"] {
         let error = found(nothing).unwrap_err();
-        let nothing = RecordError::Nothing {
+        let nothing = CommandError::Nothing {
             text: nothing.trim_matches('#').to_owned(),
             session: None,
         };
@@ -201,7 +201,7 @@ fn an_answer_is_looked_for_in_the_session_that_is_named() {
     let error = found("op_1", Some("sess-other")).unwrap_err().to_string();
     assert!(error.contains("in the session `sess-other`"), "{error}");
     let error = found("op_1", Some("nobody")).unwrap_err();
-    assert!(matches!(error, RecordError::NoSession { .. }), "{error}");
+    assert!(matches!(error, CommandError::NoSession { .. }), "{error}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_task_is_found_by_its_newest_answer() {
     assert_eq!(reading.task("task_0", None).unwrap().step_index, 2);
     assert_eq!(reading.task("1", None).unwrap().step_index, 1);
     let error = reading.task("task_9", None).unwrap_err();
-    assert!(matches!(error, RecordError::NoTask { .. }), "{error}");
+    assert!(matches!(error, CommandError::NoTask { .. }), "{error}");
 }
 
 fn decided(rows: &[Row], step: &str) -> Decision {
@@ -230,10 +230,9 @@ fn what_was_given_again_names_whose_answer_it_is() {
         reused_from: Some(row(1, 0).id),
         ..row(2, 1)
     };
-    let Decision::Answered { how, original } = decided(&[row(1, 0), reused.clone()], "1") else {
-        panic!("it was answered from the record");
-    };
-    assert_eq!((how, original.unwrap().step_index), (Again::Reused, 0));
+    let decision = decided(&[row(1, 0), reused.clone()], "1");
+    assert_eq!(decision.reason, Reason::Answered(Again::Reused));
+    assert_eq!(decision.about.unwrap().step_index, 0);
     let mut reading = ledger(&[row(1, 0), reused]);
     let page = reading.page(SESSION, Most::All, &|_| true).unwrap();
     assert_eq!(page.steps[1].from, Some(0));
@@ -260,18 +259,11 @@ fn a_file_that_was_changed_is_told_as_it_was_and_as_it_is() {
         reason: Some("input_changed".to_owned()),
         ..row(2, 1)
     };
-    let Decision::Ran {
-        why,
-        although,
-        differences,
-    } = decided(&[old, new], "1")
-    else {
-        panic!("it ran");
-    };
-    assert_eq!(why, Why::Miss(Miss::InputChanged));
-    assert_eq!(although.unwrap().step_index, 0);
-    let [difference] = differences.as_slice() else {
-        panic!("{differences:?}");
+    let decision = decided(&[old, new], "1");
+    assert_eq!(decision.reason, Reason::Ran(Why::Miss(Miss::InputChanged)));
+    assert_eq!(decision.about.unwrap().step_index, 0);
+    let [difference] = decision.differences.as_slice() else {
+        panic!("{:?}", decision.differences);
     };
     assert_eq!(difference.what, "file:///a");
     let hash = |fact: &Fact| match fact {
@@ -288,10 +280,9 @@ fn a_later_answer_is_not_why_an_earlier_one_was_given() {
         reason: Some("expired".to_owned()),
         ..row(2, 1)
     };
-    let Decision::Ran { although, .. } = decided(&[row(1, 0), changed, row(3, 2)], "1") else {
-        panic!("it ran");
-    };
-    assert_eq!(although.unwrap().step_index, 0);
+    let decision = decided(&[row(1, 0), changed, row(3, 2)], "1");
+    assert_eq!(decision.reason, Reason::Ran(Why::Miss(Miss::Expired)));
+    assert_eq!(decision.about.unwrap().step_index, 0);
 }
 
 #[test]
@@ -305,17 +296,16 @@ fn a_retry_names_the_failure_before_it() {
         reason: Some("retry".to_owned()),
         ..row(2, 1)
     };
-    let Decision::Ran { why, although, .. } = decided(&[before, retry], "1") else {
-        panic!("it ran");
-    };
-    assert_eq!((why, although.unwrap().step_index), (Why::Retry, 0));
+    let decision = decided(&[before, retry], "1");
+    assert_eq!(decision.reason, Reason::Ran(Why::Retry));
+    assert_eq!(decision.about.unwrap().step_index, 0);
 }
 
 #[test]
 fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
     // Whoever wrote them may have counted as they liked.
     let rows = [history('1', 3), history('2', 20_000_000)];
-    assert!(matches!(decided(&rows, "3"), Decision::History));
+    assert_eq!(decided(&rows, "3").reason, Reason::History);
     let mut reading = ledger(&rows);
     let nothing = reading.find("5", Some(SESSION)).unwrap_err().to_string();
     assert!(nothing.contains("its steps are 0 to 20000000"), "{nothing}");
@@ -332,7 +322,8 @@ fn a_reason_of_a_later_oneact_is_told_as_it_stands() {
         reason: Some("moon_phase".to_owned()),
         ..row(1, 0)
     };
-    assert!(matches!(decided(&[strange], "0"), Decision::Other(name) if name == "moon_phase"));
+    let reason = decided(&[strange], "0").reason;
+    assert_eq!(reason, Reason::Other("moon_phase".to_owned()));
 }
 
 #[test]

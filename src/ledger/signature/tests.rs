@@ -14,7 +14,7 @@ const BY_ANOTHER: &str = include_str!("tests/by_another");
 fn file(text: &str) -> (tempfile::TempDir, Utf8PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = Utf8Path::from_path(dir.path()).unwrap().join("key");
-    fs::write(&path, text).unwrap();
+    std::fs::write(&path, text).unwrap();
     (dir, path)
 }
 

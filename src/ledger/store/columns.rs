@@ -1,17 +1,10 @@
-//! The columns of the ledger's tables: their types, the field that each one holds, and the rules for a record. The
-//! lists of columns in statements are made from them.
-//!
-//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration. The first
-//! SQLite schema, whose text cannot change, calls the rules `store/rules.rs`.
+//! How a record is read from the columns of a table and written to them. The statements are made from the lists of
+//! columns.
 
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use super::sql::{Engine, Field, Value, Writer};
-use crate::{
-    ledger::record::{Claim, Event, Head, Link, MOST_BODY, Row, Session, word},
-    task::CallContext,
-};
 
 /// A column and the field that it holds.
 pub(crate) struct Column<R: 'static> {
@@ -34,7 +27,7 @@ pub(crate) enum Sealed {
 
 /// What a column holds. PostgreSQL has a type for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(in crate::ledger) enum Kind {
     Text,
     Uuid,
     /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and the id itself in
@@ -76,192 +69,24 @@ pub(crate) trait Record: Clone + Default + 'static {
 }
 
 /// Whether a rule is kept, or why not.
-pub(super) type Rule = Result<(), &'static str>;
+pub(in crate::ledger) type Rule = Result<(), &'static str>;
 
-pub(super) fn must(holds: bool, why: &'static str) -> Rule {
+pub(in crate::ledger) fn must(holds: bool, why: &'static str) -> Rule {
     if holds { Ok(()) } else { Err(why) }
 }
 
-fn is_json(text: Option<&str>) -> bool {
+pub(in crate::ledger) fn is_json(text: Option<&str>) -> bool {
     text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// The columns of `agent_actions` in both schemas of specification 004.
-pub(super) const ALWAYS: [&str; 9] = [
-    "id",
-    "agent_name",
-    "action_type",
-    "target_type",
-    "target_id",
-    "outcome",
-    "confidence_score",
-    "session_id",
-    "timestamp",
-];
-
-/// The columns of specification 004 that have a newer and an older name.
-pub(super) const RENAMED: [[&str; 2]; 3] = [
-    ["response", "payload"],
-    ["request", "input"],
-    ["request_hash", "input_hash"],
-];
-
-impl Record for Row {
-    /// The first thirteen are those of specification 004.
-    const COLUMNS: &'static [Column<Self>] = &[
-        column("id", Kind::Uuid, |r| &mut r.id),
-        column("agent_name", Kind::Text, |r| &mut r.agent_name),
-        column("action_type", Kind::Text, |r| &mut r.action_type),
-        column("target_type", Kind::Text, |r| &mut r.target_type),
-        column("target_id", Kind::Id, |r| &mut r.target_id),
-        column("outcome", Kind::Text, |r| &mut r.outcome),
-        unsealed("request", Kind::Payload, |r| &mut r.request),
-        column("request_hash", Kind::Text, |r| &mut r.request_hash),
-        unsealed("response", Kind::Payload, |r| &mut r.response),
-        column("confidence_score", Kind::Score, |r| &mut r.confidence_score),
-        column("session_id", Kind::Id, |r| &mut r.session_id),
-        column("step_index", Kind::Step, |r| &mut r.step_index),
-        column("timestamp", Kind::Moment, |r| &mut r.timestamp),
-        column("state", Kind::Text, |r| &mut r.state),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("request_id", Kind::Text, |r| &mut r.request_id),
-        column("idempotency_key", Kind::Text, |r| &mut r.idempotency_key),
-        column("task_id", Kind::Text, |r| &mut r.task_id),
-        column("attempt", Kind::Count, |r| &mut r.attempt),
-        column("entry_version", Kind::Text, |r| &mut r.entry_version),
-        column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
-        column("tool_pin", Kind::Text, |r| &mut r.tool_pin),
-        column("oneact_version", Kind::Text, |r| &mut r.oneact_version),
-        column("inputs_hash", Kind::Text, |r| &mut r.inputs_hash),
-        column("input_ids", Kind::Text, |r| &mut r.input_ids),
-        column("output_ids", Kind::Text, |r| &mut r.output_ids),
-        column("adjusted", Kind::Text, |r| &mut r.adjusted),
-        column("reused_from", Kind::Uuid, |r| &mut r.reused_from),
-        column("reason", Kind::Text, |r| &mut r.reason),
-        column("fault", Kind::Text, |r| &mut r.fault),
-        column("started_at", Kind::Moment, |r| &mut r.started_at),
-        column("duration_ms", Kind::Count, |r| &mut r.duration_ms),
-        column("request_sha256", Kind::Text, |r| &mut r.request_sha256),
-        column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["agent_actions", "public.agent_actions"])
-    }
-
-    /// The payloads of rows from before oneact are not checked.
-    fn rule(&self) -> Rule {
-        let linked = self.state.is_some() == self.seq.is_some();
-        must(
-            linked,
-            "a row must have both a state and a link, or neither",
-        )?;
-        let lists = [&self.input_ids, &self.output_ids, &self.adjusted];
-        let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
-        must(
-            lists,
-            "the inputs, the outputs or the changed parameters of a row are not JSON",
-        )?;
-        if self.state.is_none() {
-            return Ok(());
-        }
-        let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
-        must(payloads, "a request or a response is not JSON")?;
-        must(
-            self.request_hash.len() == 71,
-            "the hash of a request has the wrong length",
-        )?;
-        let confidence = self
-            .confidence_score
-            .is_none_or(|score| (0.0..=1.0).contains(&score));
-        must(confidence, "a confidence must be between 0 and 1")
-    }
-}
-
-impl Record for Link {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("session_id", Kind::Text, |r| &mut r.session_id),
-        column("event", Kind::Text, |r| &mut r.event),
-        column("at", Kind::Text, |r| &mut r.at),
-        column("actor", Kind::Text, |r| &mut r.actor),
-        column("body", Kind::Text, |r| &mut r.body),
-        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
-        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["ledger_events", "public.ledger_events"])
-    }
-
-    fn rule(&self) -> Rule {
-        let known: Option<Event> = word(&self.event);
-        must(known.is_some(), "the event of a link is unknown")?;
-        must(
-            self.entry_hash.len() == 64,
-            "the hash of a link has the wrong length",
-        )?;
-        must(
-            self.body.len() <= MOST_BODY,
-            "the body of a link is too long",
-        )?;
-        must(is_json(Some(&self.body)), "the body of a link is not JSON")
-    }
-}
-
-impl Record for Head {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        Link::table(engine)
-    }
-}
-
-impl Record for Session {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("session_id", Kind::Key, |r| &mut r.session_id),
-        column("context", Kind::Text, |r| &mut r.context),
-        column("profile", Kind::Text, |r| &mut r.profile),
-        column("principal", Kind::Text, |r| &mut r.principal),
-        column("opened_at", Kind::Moment, |r| &mut r.opened_at),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["sessions", "public.oneact_sessions"])
-    }
-
-    fn rule(&self) -> Rule {
-        let context: Option<CallContext> = word(&self.context);
-        must(context.is_some(), "the context of a session is unknown")
-    }
-}
-
-impl Record for Claim {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column("session_id", Kind::Text, |r| &mut r.key.session_id),
-        column("request_hash", Kind::Text, |r| &mut r.key.request_hash),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("state", Kind::Text, |r| &mut r.state),
-        column("effects", Kind::Text, |r| &mut r.effects),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["claims", "public.oneact_claims"])
-    }
-}
-
 /// The number of a record's link.
-const SEQ: &str = "seq";
+pub(in crate::ledger) const SEQ: &str = "seq";
 
-const fn column<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
+pub(in crate::ledger) const fn column<R>(
+    name: &'static str,
+    kind: Kind,
+    field: Access<R>,
+) -> Column<R> {
     Column {
         name,
         kind,
@@ -270,7 +95,11 @@ const fn column<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R
     }
 }
 
-const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
+pub(in crate::ledger) const fn unsealed<R>(
+    name: &'static str,
+    kind: Kind,
+    field: Access<R>,
+) -> Column<R> {
     Column {
         name,
         kind,

@@ -17,8 +17,6 @@ use super::{
     Access, Durability, Store, StoreError, Trouble, Tx, Wish,
     sql::{Engine, Sql, Value},
 };
-use crate::ledger::record::Seq;
-
 use line::{Failure, Line, Stage, values_of};
 use uri::Target;
 
@@ -31,7 +29,7 @@ pub(crate) struct PostgresStore {
     target: Target,
     line: Line,
     /// The claims whose lock this process holds.
-    holds: Vec<Seq>,
+    holds: Vec<u64>,
 }
 
 impl PostgresStore {
@@ -94,7 +92,7 @@ impl Store for PostgresStore {
         Ok(Tx::new(Engine::Postgres, &self.target.place, inside))
     }
 
-    fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
+    fn hold(&mut self, claim: u64) -> Result<(), StoreError> {
         let taken = self.start(|line| line.rows(TAKE, &[Value::Int(lock(claim))]))?;
         let ours = taken
             .first()
@@ -107,14 +105,14 @@ impl Store for PostgresStore {
         Ok(())
     }
 
-    fn release(&mut self, claim: Seq) {
+    fn release(&mut self, claim: u64) {
         self.holds.retain(|held| *held != claim);
         let give = "SELECT pg_catalog.pg_advisory_unlock($1)";
         // If the connection is lost, the lock is released as well.
         let _ = self.line.rows(give, &[Value::Int(lock(claim))]);
     }
 
-    fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
+    fn held(&mut self, claim: u64) -> Result<bool, StoreError> {
         let lock = lock(claim);
         let halves = [Value::Int(lock >> 32), Value::Int(lock & 0xFFFF_FFFF)];
         Ok(!self.start(|line| line.rows(LOOK, &halves))?.is_empty())
@@ -146,7 +144,7 @@ const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
     AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) LIMIT 1";
 
 /// The number of a claim's advisory lock.
-fn lock(claim: Seq) -> i64 {
+fn lock(claim: u64) -> i64 {
     CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
 }
 

@@ -1,10 +1,7 @@
 //! What the steps of a transaction need of a database: statements, values, and the fields of records that hold the
 //! values.
 
-use serde::{Serialize, de::DeserializeOwned};
-
 use super::StoreError;
-use crate::ledger::record::{self, ClaimState, Effects, RowOutcome, RowState};
 
 /// A database inside a transaction.
 pub(super) trait Sql {
@@ -28,7 +25,7 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// The one of two values that is for this database.
-    pub(super) fn choose<T>(self, [sqlite, postgres]: [T; 2]) -> T {
+    pub(in crate::ledger) fn choose<T>(self, [sqlite, postgres]: [T; 2]) -> T {
         match self {
             Self::Sqlite => sqlite,
             Self::Postgres => postgres,
@@ -47,7 +44,7 @@ impl Engine {
 
 /// A value of a column, or of a parameter.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(in crate::ledger) enum Value {
     Null,
     Int(i64),
     Real(f64),
@@ -97,13 +94,13 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 
 /// Who wrote a row. Rows of other programs and from before oneact have no link and may hold anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(in crate::ledger) enum Writer {
     Oneact,
     Another,
 }
 
 /// A field of a record that a column holds.
-pub(super) trait Field {
+pub(in crate::ledger) trait Field {
     /// Stores the value that was read, or says what is wrong with it.
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
     /// Takes the value out, to be written.
@@ -187,55 +184,8 @@ impl Field for Option<f64> {
     }
 }
 
-impl Field for RowOutcome {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (text(value)?.as_deref(), writer) {
-            (Some("success"), _) => Self::Success,
-            // In a row of another program, every other word means that it was no success.
-            (Some("error"), _) | (_, Writer::Another) => Self::Error,
-            (_, Writer::Oneact) => Self::Other,
-        };
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-impl Field for Option<RowState> {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (value, writer) {
-            (Value::Null, _) => None,
-            (value, Writer::Another) => word(value).ok(),
-            (value, Writer::Oneact) => Some(word(value)?),
-        };
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.map(RowState::name).into()
-    }
-}
-
-/// A field that is stored as a word of a list.
-trait Word: Serialize + DeserializeOwned {}
-
-impl Word for ClaimState {}
-impl Word for Effects {}
-
-impl<T: Word> Field for T {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::Text(record::name(self))
-    }
-}
-
-fn text(value: Value) -> Result<Option<String>, String> {
+/// A text, if there is a value.
+pub(in crate::ledger) fn text(value: Value) -> Result<Option<String>, String> {
     match value {
         Value::Null => Ok(None),
         Value::Text(text) => Ok(Some(text)),
@@ -250,10 +200,4 @@ fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
         (Value::Null, _) | (_, Writer::Another) => Ok(None),
         (_, Writer::Oneact) => Err("is not a whole number of 0 or more".to_owned()),
     }
-}
-
-/// A word of one of the lists in [`record`](crate::ledger::record).
-fn word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    let name = text(value)?.unwrap_or_default();
-    record::word(&name).ok_or_else(|| format!("is `{name}`, which is not an allowed value"))
 }

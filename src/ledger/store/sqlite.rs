@@ -19,7 +19,8 @@ use rusqlite::{
 };
 
 use super::{
-    Access, Durability, Seq, Store, StoreError, Trouble, Tx, Wish,
+    Access, Durability, Store, StoreError, Trouble, Tx, Wish,
+    migrations::SQLITE_VERSION,
     sql::{Engine, Sql, Value},
 };
 use crate::host::{Locked, RangeLock, open_plain};
@@ -37,7 +38,7 @@ pub(crate) struct SqliteStore {
     /// The lock file. The first use opens it.
     lock: Option<RangeLock>,
     /// The claims whose lock this process holds. The kernel does not report a process's own locks to it.
-    held: BTreeSet<Seq>,
+    held: BTreeSet<u64>,
 }
 
 /// The journal of SQLite.
@@ -82,7 +83,7 @@ impl SqliteStore {
 
     /// Every file that may belong to the ledger at `path`.
     pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
-        Files::of(path).all(migrate::VERSION)
+        Files::of(path).all(SQLITE_VERSION)
     }
 
     /// The length of the write-ahead file in pages.
@@ -161,7 +162,7 @@ impl Store for SqliteStore {
         ))
     }
 
-    fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
+    fn hold(&mut self, claim: u64) -> Result<(), StoreError> {
         let lock = match self.lock.take() {
             Some(lock) => lock,
             None => self.files.open_lock()?,
@@ -179,7 +180,7 @@ impl Store for SqliteStore {
         }
     }
 
-    fn release(&mut self, claim: Seq) {
+    fn release(&mut self, claim: u64) {
         if self.held.remove(&claim)
             && let Some(lock) = &self.lock
             && let Err(error) = lock.give_back(claim)
@@ -189,7 +190,7 @@ impl Store for SqliteStore {
         }
     }
 
-    fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
+    fn held(&mut self, claim: u64) -> Result<bool, StoreError> {
         if self.held.contains(&claim) {
             return Ok(true);
         }

@@ -4,7 +4,7 @@ use super::{
     tampering::{other, record},
     *,
 };
-use crate::ledger::{Case, Happened, How, Most, Reading, RecordError, Review, Signers};
+use crate::ledger::{Case, CommandError, Happened, How, Most, Reading, Review, Signers};
 
 fn name(text: &str) -> Name<'_> {
     Name {
@@ -139,11 +139,11 @@ fn only_what_is_open_is_resolved() {
     done(&place, &once("op_1"), &ended());
     assert!(matches!(
         refused(&place, "op_1"),
-        RecordError::Ended { state: "done", .. }
+        CommandError::Ended { state: "done", .. }
     ));
     for nothing in ["op_9", ""] {
         let error = refused(&place, nothing);
-        assert!(matches!(error, RecordError::Nothing { .. }), "{error:?}");
+        assert!(matches!(error, CommandError::Nothing { .. }), "{error:?}");
     }
     // It lives.
     let place = Place::new();
@@ -152,12 +152,12 @@ fn only_what_is_open_is_resolved() {
     let begun = running(begin(&mut owner, &first, &Around::default()));
     assert!(matches!(
         refused(&place, "op_1"),
-        RecordError::AtWork { .. }
+        CommandError::AtWork { .. }
     ));
     owner.dispatch(&first, &begun).unwrap();
     assert!(matches!(
         refused(&place, "op_1"),
-        RecordError::AtWork { .. }
+        CommandError::AtWork { .. }
     ));
     drop(owner);
     // Nothing happened yet.
@@ -167,13 +167,13 @@ fn only_what_is_open_is_resolved() {
     drop(owner);
     assert!(matches!(
         refused(&place, "op_1"),
-        RecordError::NothingHappened { .. }
+        CommandError::NothingHappened { .. }
     ));
     // It may be done twice.
     let place = died(&ask("op_1"));
     assert!(matches!(
         refused(&place, "op_1"),
-        RecordError::MayRepeat { .. }
+        CommandError::MayRepeat { .. }
     ));
 }
 
@@ -214,7 +214,7 @@ fn an_answer_that_was_taken_back_is_neither_reused_nor_replayed() {
         let ran = again(&place, &ask(asked), &Around::default());
         assert_eq!(ran, Ok(Why::Miss(Miss::Revoked)), "{asked}");
         let error = revoke().unwrap_err();
-        assert!(matches!(error, RecordError::RevokedBefore { .. }));
+        assert!(matches!(error, CommandError::RevokedBefore { .. }));
         whole(&place);
     }
 }
@@ -274,7 +274,7 @@ fn a_review_is_recorded_and_a_rejection_takes_the_answer_back() {
         .open()
         .review(name("op_9"), Review::Accept, None)
         .unwrap_err();
-    assert!(matches!(unknown, RecordError::Nothing { .. }));
+    assert!(matches!(unknown, CommandError::Nothing { .. }));
     whole(&place);
 }
 
@@ -402,7 +402,7 @@ fn the_beginning_of_several_operations_names_none_of_them() {
     let refused = |text: &str| place.open().resolve(text, Happened::No, None).unwrap_err();
     // One is open and one has ended.
     match refused("op_") {
-        RecordError::Several { candidates, .. } => {
+        CommandError::Several { candidates, .. } => {
             assert_eq!(candidates, ["op_1", "op_2"]);
         }
         error => panic!("{error:?}"),
@@ -411,7 +411,7 @@ fn the_beginning_of_several_operations_names_none_of_them() {
     place.open().resolve("op_1", Happened::No, None).unwrap();
     done(&place, &other(once("op_3"), 3), &ended());
     let error = refused("op_");
-    assert!(matches!(error, RecordError::Several { .. }), "{error:?}");
+    assert!(matches!(error, CommandError::Several { .. }), "{error:?}");
 }
 
 #[test]

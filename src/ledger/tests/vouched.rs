@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, other, record},
     *,
 };
-use crate::ledger::{Happened, RecordError, Review};
+use crate::ledger::{CommandError, Happened, Review};
 
 #[test]
 fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
@@ -75,7 +75,7 @@ fn a_changed_row_is_not_decided_about() {
         let revoked = ledger.revoke(name, Dependants::Listed, None);
         let reviewed = ledger.review(name, Review::Reject, None);
         for error in [revoked.unwrap_err(), reviewed.unwrap_err()] {
-            assert!(matches!(error, RecordError::Unsealed { .. }), "{error}");
+            assert!(matches!(error, CommandError::Unsealed { .. }), "{error}");
         }
         drop(ledger);
         let again = asked_again(&file);

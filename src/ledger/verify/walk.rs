@@ -268,7 +268,7 @@ impl Walk {
         };
         if tx
             .stored_link(by)?
-            .is_some_and(|link| link.takes_back(&row.id))
+            .is_some_and(|link| link.revokes(&row.id))
         {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::{
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
     },
-    task::{Failure, Fault, PlanName, Reach},
+    task::{Failure, Fault, PlanName},
 };
 
 /// How many threads sync files if no plan says how many.
@@ -40,6 +40,17 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     })
 }
 
+/// The same, and the plans whose note is missing. This reads the journal of every report directory.
+pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
+    settled_under_lock(desk, |root| {
+        if !root.try_lock()? {
+            return Ok(Vec::new());
+        }
+        engine::clear_begun(root)?;
+        each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
+    })
+}
+
 /// Settles the plan of one report directory if `ask` agrees to the changes, whoever wrote its journal.
 pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
@@ -48,7 +59,12 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
             let message = format!("another plan is at work below {}", root.path());
             return Err(Failure::new(Fault::InFlight, message));
         }
-        if !engine::unfinished(root)?.contains(&name) {
+        let under_way = |folder: Folder<'_>| {
+            let account = engine::account(&folder.dir);
+            account.is_ok_and(|found| found.state.is_under_way())
+        };
+        let noted = engine::unfinished(root)?.contains(&name);
+        if !noted && !Folder::open(root, &name).is_ok_and(under_way) {
             return Ok(Vec::new());
         }
         each_settled(root, desk, vec![name], THREADS, Some(ask))
@@ -90,7 +106,7 @@ pub(crate) fn settle_others(
             End::Unproven | End::AgainstRules(_) | End::Declined => {
                 return Err(Failure::new(Fault::JournalForeign, sentence));
             }
-            End::NothingChanged | End::RolledBack(_) | End::Done => notes.push(sentence),
+            End::NothingChanged | End::RolledBack(_) | End::Done(_) => notes.push(sentence),
         }
     }
     Ok(notes)
@@ -100,14 +116,8 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     if !engine::interrupted(root)? {
         return Ok(Vec::new());
     }
-    let before = desk.course.now();
-    desk.course.set(Reach::Changing);
-    let names = engine::clear_begun(root).and_then(|()| engine::unfinished(root));
-    let settled = names
-        .map_err(Failure::from)
-        .and_then(|names| each_settled(root, desk, names, threads, None));
-    desk.course.set(before);
-    settled
+    engine::clear_begun(root)?;
+    each_settled(root, desk, engine::unfinished(root)?, threads, None)
 }
 
 /// Settles each of these plans. Its report is updated before the note that it is unfinished is removed.
@@ -121,7 +131,7 @@ fn each_settled(
     let limits = desk.limits()?;
     let mut told = Vec::new();
     for name in names {
-        let end = engine::recover(root, &name, &limits, threads, ask.take());
+        let end = engine::recover(root, &name, &limits, threads, desk.course, ask.take());
         let is_open = end.as_ref().is_some_and(End::is_open);
         told.extend(end.map(|end| (recovered(root, desk, &name, &end), end)));
         if !is_open {
@@ -187,7 +197,10 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
             };
             format!("The plan {name} had been interrupted: {what}{but}.")
         }
-        End::Done => format!("The plan {name} had been finished before it was interrupted."),
+        End::Done(notes) => {
+            let told = format!("The plan {name} had been finished before it was interrupted.");
+            [vec![told], notes.clone()].concat().join(" ")
+        }
         End::Stuck(obstacles) => format!(
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Remove this cause, then run `oneact recover`",
             obstacles.join("; ")

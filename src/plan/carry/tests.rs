@@ -5,6 +5,7 @@ mod inherited;
 mod kept;
 mod linked;
 mod mounted;
+mod recovered;
 mod together;
 
 use std::{

@@ -175,10 +175,10 @@ impl<'a> Folder<'a> {
 
     /// Whether it is certain that nothing but the journal was ever made here.
     pub(crate) fn is_bare(&self) -> bool {
-        matches!(
-            (self.has_slots(), self.has_checkpoint()),
-            (Ok(false), Ok(false))
-        )
+        let noted = there(marks(self.root))
+            .and_then(|marks| marks.map_or(Ok(None), |marks| marks.look(self.path.name())));
+        let alone = self.dir.list().is_ok_and(|names| names == [JOURNAL]);
+        alone && matches!(noted, Ok(None))
     }
 
     /// Whether there are backups or a manifest.
@@ -270,7 +270,14 @@ impl<'a> Folder<'a> {
 
     /// Waits until that note is on the disk.
     pub(crate) fn note_is_safe(&self) -> Result<(), FileError> {
-        let (marks, name) = (marks(self.root)?, self.path.name());
+        let name = self.path.name();
+        let Some(marks) = there(marks(self.root))? else {
+            return Ok(());
+        };
+        // Somebody may have removed it, or put something else in its place.
+        if marks.look(name)?.map(|facts| facts.kind) != Some(Kind::File) {
+            return Ok(());
+        }
         let (note, _) = marks.open(name)?;
         marks.sync_data(name, &note)?;
         marks.sync()
@@ -385,9 +392,17 @@ pub(crate) fn mark_of(root: &Root, name: &str) -> Option<Mark> {
     serde_json::from_slice(&text.ok()?).ok()
 }
 
-/// Removes the note of a plan that is settled, or whose directory is gone.
+/// Removes the note of a plan that is settled, or whose directory is gone; also what somebody put in its place.
 pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
-    marks(root)?.remove(name)
+    let Some(marks) = there(marks(root))? else {
+        return Ok(());
+    };
+    if marks.look(name)?.map(|facts| facts.kind) != Some(Kind::Dir) {
+        return marks.remove(name);
+    }
+    let path = joined("remove", &format!("{REPORTS}/{UNFINISHED}/{name}"))?;
+    remove_tree(root, &path, &[])?;
+    marks.remove_dir(name)
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {

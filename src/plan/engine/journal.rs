@@ -11,6 +11,7 @@
 use std::fs::File;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -26,8 +27,9 @@ const VERSION: u32 = 1;
 /// Room for what is written after the entries, in bytes.
 const TAIL: usize = 4096;
 
-/// The largest journal that is read. A plan has at most some hundred entries.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// The largest journal that is written or read. A plan has at most some hundred entries, and a journal that somebody
+/// else wrote must cost little time and memory.
+const LONGEST: u64 = 4 * 1024 * 1024;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
@@ -69,8 +71,11 @@ pub(crate) enum State {
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
-    /// With the slots and backups that contain what would otherwise be lost.
-    RolledBack(Vec<RelPath>),
+    /// `spared` are the slots and backups that contain what would otherwise be lost.
+    RolledBack {
+        entries: Vec<Entry>,
+        spared: Vec<RelPath>,
+    },
     /// Written by a later version of this program.
     Foreign,
 }
@@ -86,11 +91,16 @@ impl State {
             }
             (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
             (Self::Applying(entries), Event::Done) => Self::Done(entries),
-            (Self::Ready(_) | Self::Applying(_), Event::RolledBack { spared }) => {
-                Self::RolledBack(spared)
+            (Self::Ready(entries) | Self::Applying(entries), Event::RolledBack { spared }) => {
+                Self::RolledBack { entries, spared }
             }
             (state, _) => state,
         }
+    }
+
+    /// Whether changes may have been made that the journal records neither as kept nor as undone.
+    pub(crate) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Ready(entries) | Self::Applying(entries) if !entries.is_empty())
     }
 }
 
@@ -157,6 +167,9 @@ impl Journal {
         let entries = entries.to_vec();
         let line = line(&Event::Ready { entries });
         let room = self.length + (line.len() + TAIL) as u64;
+        if room > LONGEST {
+            return Err(FileError::of("write", dir.name(JOURNAL))(Errno::FBIG));
+        }
         dir.reserve(JOURNAL, &self.file, room)?;
         self.write(dir, &line)
     }

@@ -8,12 +8,12 @@ use crate::{
         files::{FileError, Root, there},
         limits::Limits,
     },
-    task::RelPath,
+    task::{Course, Reach, RelPath},
 };
 
 use super::{
-    folder::Folder,
-    journal::{Account, Entry, Event, Journal, Origin, State, Way},
+    folder::{Folder, finished, unfinished},
+    journal::{Account, Entry, Event, Journal, Origin, State, account},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
@@ -25,8 +25,8 @@ pub(crate) enum End {
     NothingChanged,
     /// It was partly applied, and is undone except for these conflicts.
     RolledBack(Vec<Conflict>),
-    /// It had been finished.
-    Done,
+    /// It had been finished. The sentences name the files that were kept.
+    Done(Vec<String>),
     /// It could not be settled, for these reasons.
     Stuck(Vec<String>),
     /// Its journal was not written here; nothing was done.
@@ -40,7 +40,7 @@ pub(crate) enum End {
 impl End {
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Self::NothingChanged | Self::RolledBack(_) | Self::Done => false,
+            Self::NothingChanged | Self::RolledBack(_) | Self::Done(_) => false,
             Self::Stuck(_) | Self::Unproven | Self::AgainstRules(_) | Self::Declined => true,
         }
     }
@@ -56,17 +56,18 @@ pub(crate) enum Consent {
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
 /// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
-/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked,
-/// agrees. Every path must keep the rules of the limits.
+/// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
+/// Every path must keep the rules of the limits. `course` says when files of the tree are changed.
 pub(crate) fn recover(
     root: &Root,
     name: &str,
     limits: &Limits,
     threads: usize,
+    course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Option<End> {
     let folder = there(Folder::open(root, name)).transpose()?;
-    let end = folder.and_then(|folder| settle(&folder, limits, threads, ask));
+    let end = folder.and_then(|folder| settle(&folder, limits, threads, course, ask));
     Some(end.unwrap_or_else(|error| End::Stuck(vec![error.to_string()])))
 }
 
@@ -74,6 +75,7 @@ fn settle(
     folder: &Folder<'_>,
     limits: &Limits,
     threads: usize,
+    course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
     let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
@@ -85,10 +87,11 @@ fn settle(
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
             return unrecorded(folder, limits, Silent::Blank);
         }
-        // The event of the first change may be lost; the disk shows that a change was made.
-        State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
+        // The event of the first change may be lost.
+        State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
         state => state,
     };
+    // Before anything else that it names is looked at.
     if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }
@@ -107,26 +110,52 @@ fn settle(
             nothing_left(folder, &mut journal);
             Ok(End::NothingChanged)
         }
-        State::Applying(entries) => Ok(match take_back(folder, &entries, &mut journal, threads) {
-            UndoEnd::NothingChanged => End::NothingChanged,
-            UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
-            UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
-        }),
+        State::Applying(entries) => {
+            let before = course.now();
+            course.set(Reach::Changing);
+            let end = take_back(folder, &entries, &mut journal, threads);
+            course.set(before);
+            Ok(match end {
+                UndoEnd::NothingChanged => End::NothingChanged,
+                UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
+                UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
+            })
+        }
         State::Done(entries) => {
             // The event must be on the disk before the files are removed that a rollback would need.
             journal.sync(&folder.dir)?;
-            tidy(folder, &entries, &mut Vec::new())?;
-            Ok(End::Done)
+            let mut notes = Vec::new();
+            tidy(folder, &entries, &mut notes)?;
+            Ok(End::Done(notes))
         }
-        State::RolledBack(spared) => {
+        State::RolledBack { entries, spared } => {
             folder.clear(&spared)?;
-            Ok(End::RolledBack(Vec::new()))
+            let conflicts = entries
+                .iter()
+                .filter_map(|entry| Conflict::recorded(entry, &spared));
+            Ok(End::RolledBack(conflicts.collect()))
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
             "{} has a journal that this version of oneact cannot read: a later version wrote it, or it is damaged. Run `oneact recover` with that version, or restore the files by hand from backups/",
             &folder.path
         )])),
     }
+}
+
+/// The plans that must be settled: those with a note, and those whose note was removed but whose journal, which was
+/// written here, says that they did not end.
+pub(crate) fn open_plans(root: &Root) -> Result<Vec<String>, FileError> {
+    let mut names = unfinished(root)?;
+    for folder in finished(root)? {
+        let name = folder.path.name();
+        if !names.iter().any(|noted| noted == name)
+            && account(&folder.dir)
+                .is_ok_and(|found| found.origin == Origin::Here && found.state.is_under_way())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
 }
 
 /// What would be changed to settle a plan, for a person.
@@ -189,39 +218,6 @@ enum Silent {
     Blank,
 }
 
-/// Whether none of these changes was made, or all of them are undone.
-fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
-    let root = folder.root;
-    let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
-        Ok(root.look(path)?.map(|facts| facts.ino))
-    };
-    for entry in entries {
-        let unmade = match entry {
-            Entry::MakeDir { slot, ino: new, .. } => ino(slot)? == Some(*new),
-            Entry::Modify {
-                path,
-                pre,
-                way: Way::InPlace,
-                ..
-            } => root
-                .look(path)?
-                .is_some_and(|now| now.same_later(&pre.facts)),
-            Entry::Create { path, slot, post }
-            | Entry::Modify {
-                path, slot, post, ..
-            } => ino(slot)? == Some(post.ino) && ino(path)? != Some(post.ino),
-            Entry::Delete { path, pre, .. } | Entry::Rename { path, pre, .. } => {
-                ino(path)? == Some(pre.facts.ino)
-            }
-            Entry::RemoveDir { slot, .. } => root.look(slot)?.is_none(),
-        };
-        if !unmade {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Records that all changes of a plan are undone. If the event cannot be written, a later run asks a person.
 fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
     let event = Event::RolledBack { spared: Vec::new() };
@@ -235,7 +231,7 @@ fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
 fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<(), String> {
     let (entries, spared): (&[Entry], &[RelPath]) = match state {
         State::Ready(entries) | State::Applying(entries) | State::Done(entries) => (entries, &[]),
-        State::RolledBack(spared) => (&[], spared),
+        State::RolledBack { entries, spared } => (entries, spared),
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;

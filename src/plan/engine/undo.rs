@@ -24,6 +24,9 @@ const BLOCK: usize = 256 * 1024;
 /// How many bytes the kernel writes at once.
 const PAGE: usize = 4096;
 
+/// The message if neither the slot nor the backup can be put back.
+const NOTHING: &str = "nothing was put back";
+
 /// `None`: the file is as it was before the plan. Otherwise it stays, because others have changed it.
 type Undone = Option<Conflict>;
 
@@ -41,6 +44,18 @@ impl Conflict {
     pub(crate) fn any_at(conflicts: &[Self], path: &RelPath, other: Option<&RelPath>) -> bool {
         let about = |conflict: &Self| conflict.path == *path || Some(&conflict.path) == other;
         conflicts.iter().any(about)
+    }
+
+    /// What the record of a plan that was taken back says of one of its changes: something of it was spared.
+    pub(super) fn recorded(entry: &Entry, spared: &[RelPath]) -> Option<Self> {
+        let backup = entry.pre().map(|pre| &pre.backup);
+        let kept = entry.slot().into_iter().chain(backup);
+        let kept: Vec<&str> = kept
+            .filter(|path| spared.contains(path))
+            .map(RelPath::as_str)
+            .collect();
+        let what = "it was changed since, and stays as it is; what there is to put back is kept as";
+        (!kept.is_empty()).then(|| conflict(entry.path(), format!("{what} {}", kept.join(" and "))))
     }
 
     pub(crate) fn told(conflicts: &[Self]) -> String {
@@ -62,8 +77,7 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
             Way::Exchange => change.undo_modify(pre, post),
             Way::InPlace => change.undo_in_place(pre),
         },
-        Entry::Delete { pre, .. } => change.undo_delete(pre),
-        Entry::Rename { pre, .. } => change.undo_rename(pre),
+        Entry::Delete { pre, .. } | Entry::Rename { pre, .. } => change.undo_move(pre),
         Entry::RemoveDir { .. } => change.undo_remove_dir(),
     }
 }
@@ -97,18 +111,17 @@ impl Change<'_> {
     }
 
     fn undo_create(&self, post: &Post) -> Result<Undone, FileError> {
-        let staged = self.root.look(self.slot)?;
         if self.root.look(self.path)?.is_none() {
             return Ok(None);
         }
-        let Some(ours) = self.ours(post)? else {
-            if is(staged, post.ino) {
+        let slot = self.slot;
+        let Some(ours) = self.ours(self.path, post)? else {
+            if self.ours(slot, post)?.is_some() {
                 return Ok(None);
             }
             return self.stays("the created file has been changed since; it stays");
         };
-        let slot = self.slot;
-        if staged.is_some() {
+        if self.root.look(slot)?.is_some() {
             let what = format!("the created file stays: somebody put something else at {slot}");
             return self.stays(what);
         }
@@ -123,15 +136,10 @@ impl Change<'_> {
     }
 
     fn undo_modify(&self, pre: &Pre, post: &Post) -> Result<Undone, FileError> {
-        let (staged, now) = (self.root.look(self.slot)?, self.root.look(self.path)?);
-        // The change was never made, or is already undone. If the path has the new inode, too, it was made.
-        if is(staged, post.ino) && !is(now, post.ino) || staged.is_none() && is(now, pre.facts.ino)
-        {
-            return Ok(None);
-        }
-        let Some(ours) = self.ours(post)? else {
-            return self.stays("the changed file has been changed again since; it stays");
+        let Some(ours) = self.ours(self.path, post)? else {
+            return self.as_before(pre);
         };
+        let staged = self.root.look(self.slot)?;
         let (dir, aside) = self.dirs()?;
         let (name, slot) = (self.path.name(), self.slot.name());
         let kept = self.kept(pre)?;
@@ -147,7 +155,7 @@ impl Change<'_> {
                 }
                 from.exchange(pre.backup.name(), &aside, slot)?;
             }
-            Original::Gone => return self.gone(pre),
+            Original::Gone => return self.differs(pre, NOTHING),
         }
         let original = aside.look(slot)?;
         aside.exchange(slot, &dir, name)?;
@@ -171,7 +179,6 @@ impl Change<'_> {
     fn undo_in_place(&self, pre: &Pre) -> Result<Undone, FileError> {
         let (dir, name) = (self.root.parent(self.path)?, self.path.name());
         match dir.look(name)? {
-            Some(facts) if facts.same(&pre.facts) => return Ok(None),
             Some(facts) if facts.ino == pre.facts.ino => {}
             _ => return self.stays("another file is there; it stays"),
         }
@@ -182,7 +189,10 @@ impl Change<'_> {
             other => other?,
         };
         if hash(&now) != pre.sha256 {
-            let (old, new) = (whole(&pre.backup)?, whole(self.slot)?);
+            let (old, new) = (there(whole(&pre.backup))?, there(whole(self.slot))?);
+            let Some((old, new)) = old.zip(new) else {
+                return theirs();
+            };
             if hash(&old) != pre.sha256 {
                 let what = format!("its backup {} is not its original; both stay", pre.backup);
                 return self.stays(what);
@@ -196,54 +206,45 @@ impl Change<'_> {
         Ok(None)
     }
 
-    fn undo_delete(&self, pre: &Pre) -> Result<Undone, FileError> {
-        let (staged, now) = (self.root.look(self.slot)?, self.root.look(self.path)?);
-        if is(now, pre.facts.ino) {
-            return Ok(None);
-        }
-        if staged.is_none() && now.is_some() {
+    /// Of a file that was moved: into its slot, or to its new path.
+    fn undo_move(&self, pre: &Pre) -> Result<Undone, FileError> {
+        if self.root.look(self.path)?.is_some() {
             return self.as_before(pre);
         }
         let Some(dir) = there(self.root.parent(self.path))? else {
-            return self.stays("its directory no longer exists; the file is kept in its backup");
+            return self.differs(pre, "its directory is gone");
         };
-        let backup = &pre.backup;
-        let taken = format!("another file was put there; the deleted one is kept as {backup}");
-        match self.kept(pre)? {
-            Original::InSlot => self.move_back(taken),
-            Original::InBackup if now.is_some() => self.stays(taken),
-            Original::InBackup => {
-                let from = self.root.parent(backup)?;
-                from.link(backup.name(), &dir, self.path.name())?;
-                staged.map_or(Ok(None), |_| self.instead(self.slot))
+        let name = self.path.name();
+        let put = match self.kept(pre)? {
+            Original::InSlot => {
+                let aside = self.root.parent(self.slot)?;
+                aside.move_to(self.slot.name(), &dir, name)
             }
-            Original::Gone => self.gone(pre),
+            Original::InBackup => {
+                let from = self.root.parent(&pre.backup)?;
+                from.link(pre.backup.name(), &dir, name)
+            }
+            Original::Gone => return self.differs(pre, NOTHING),
+        };
+        match put {
+            Ok(()) if self.root.look(self.slot)?.is_some() => self.instead(self.slot),
+            Err(error) if error.errno == Errno::EXIST => self.as_before(pre),
+            Err(error) if error.errno == Errno::XDEV => self.differs(pre, NOTHING),
+            put => put.map(|()| None),
         }
-    }
-
-    fn undo_rename(&self, pre: &Pre) -> Result<Undone, FileError> {
-        let (here, there) = (self.root.look(self.path)?, self.root.look(self.slot)?);
-        if is(here, pre.facts.ino) {
-            return Ok(None);
-        }
-        if here.is_some() && there.is_none() {
-            return self.as_before(pre);
-        }
-        let to = self.slot;
-        if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
-            let what = "the renamed file has been replaced since; it stays";
-            return Ok(Some(conflict(to, what)));
-        }
-        self.move_back(format!(
-            "another file was put there; the renamed one stays as {to}"
-        ))
     }
 
     fn undo_remove_dir(&self) -> Result<Undone, FileError> {
         match self.root.look(self.slot)?.map(|facts| facts.kind) {
             None => Ok(None),
             Some(Kind::Dir) if self.root.dir(Some(self.slot))?.list()?.is_empty() => {
-                self.move_back("something else was put there; it stays")
+                let (dir, aside) = self.dirs()?;
+                match aside.move_to(self.slot.name(), &dir, self.path.name()) {
+                    Err(error) if error.errno == Errno::EXIST => {
+                        self.stays("something else was put there; it stays")
+                    }
+                    moved => moved.map(|()| None),
+                }
             }
             Some(Kind::Dir) => {
                 let dir = self.root.parent(self.path)?;
@@ -265,25 +266,29 @@ impl Change<'_> {
         Ok((self.root.parent(self.path)?, self.root.parent(self.slot)?))
     }
 
-    /// The path holds the original, or a file of somebody else. It is not known whether the change was made.
+    /// The file at the path is not the one that the plan put there. It is the original, or others have changed it.
+    /// Only the content tells, because file systems give the inode number of a removed file to a new one.
     fn as_before(&self, pre: &Pre) -> Result<Undone, FileError> {
-        if is_original(self.root, self.path, pre)? {
-            return Ok(None);
+        let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes);
+        let dir = there(self.root.parent(self.path))?;
+        let found = dir.map_or(Ok(None), |dir| {
+            with_content(&dir, self.path.name(), &pre.sha256, fits)
+        });
+        match found? {
+            Some(_) => Ok(None),
+            None => self.differs(pre, "it was changed since, and stays as it is"),
         }
-        let backup = &pre.backup;
-        self.stays(format!(
-            "another file is there; the original is kept as {backup}"
-        ))
     }
 
-    /// Moves the file in the slot back to its path. If another file is at the path, that file stays; `taken` is
-    /// the message for this case.
-    fn move_back(&self, taken: impl Into<String>) -> Result<Undone, FileError> {
-        let (dir, aside) = self.dirs()?;
-        match aside.move_to(self.slot.name(), &dir, self.path.name()) {
-            Err(error) if error.errno == Errno::EXIST => self.stays(taken),
-            moved => moved.map(|()| None),
-        }
+    /// The conflict of a path that does not have its original; `what` is the reason.
+    fn differs(&self, pre: &Pre, what: &str) -> Result<Undone, FileError> {
+        let (slot, backup) = (self.slot, &pre.backup);
+        let kept = match self.kept(pre)? {
+            Original::InSlot => format!("its original is kept as {slot}"),
+            Original::InBackup => format!("its original is kept as {backup}"),
+            Original::Gone => format!("neither {slot} nor {backup} is its original"),
+        };
+        self.stays(format!("{what}; {kept}"))
     }
 
     fn kept(&self, pre: &Pre) -> Result<Original, FileError> {
@@ -296,17 +301,10 @@ impl Change<'_> {
         })
     }
 
-    /// The file at the path, if it is exactly the file that the plan put there.
-    fn ours(&self, post: &Post) -> Result<Option<Facts>, FileError> {
-        let dir = there(self.root.parent(self.path))?;
-        dir.map_or(Ok(None), |dir| own(&dir, self.path.name(), post))
-    }
-
-    fn gone(&self, pre: &Pre) -> Result<Undone, FileError> {
-        let (slot, backup) = (self.slot, &pre.backup);
-        self.stays(format!(
-            "neither {slot} nor {backup} is the original; nothing was restored"
-        ))
+    /// The file at a path, if it is exactly the file that the plan made.
+    fn ours(&self, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
+        let dir = there(self.root.parent(path))?;
+        dir.map_or(Ok(None), |dir| own(&dir, path.name(), post))
     }
 
     /// The backup was restored. The file that somebody had put in the place of the original is kept.

@@ -100,6 +100,16 @@ impl Attributes {
         }
     }
 
+    /// The same with the permission bits and the owner of that file.
+    pub(crate) fn owned_like(self, facts: &Facts) -> Self {
+        Self {
+            mode: Some(facts.mode),
+            owner: Some(facts.uid),
+            group: Some(facts.gid),
+            ..self
+        }
+    }
+
     /// A text that is the same for the same owner, permissions and extended attributes.
     pub(crate) fn digest(&self) -> String {
         let mut extended: Vec<_> = self.extended.iter().collect();

@@ -124,7 +124,7 @@ impl Manifest {
     }
 
     /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
-    /// named (R-001-109, R-001-110). What is restored already is left out.
+    /// named (R-001-109, R-001-110).
     pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, String> {
         let mut todo = Vec::new();
         for name in named {
@@ -144,7 +144,7 @@ impl Manifest {
         }
         Ok(self
             .in_rollback_order()
-            .filter(|point| wanted.contains(&point.checkpoint_id) && point.undone_at.is_none())
+            .filter(|point| wanted.contains(&point.checkpoint_id))
             .collect())
     }
 

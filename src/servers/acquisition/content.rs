@@ -1,4 +1,4 @@
-//! What content is: by its first bytes, by a media type, by the ending of a name.
+//! Recognises content: by its first bytes, by a media type, by the ending of a file name.
 
 use camino::Utf8Path;
 use infer::MatcherType;
@@ -8,23 +8,25 @@ use crate::{
     task::Format,
 };
 
-/// Bytes from the start of a file that tell its format.
+/// The number of first bytes by which a format is recognised.
 pub(super) const HEAD: usize = 8192;
 
-/// The formats a caller may ask for: the endings that `infer` gives to content, which are also those of
-/// the files.
-pub(super) const FORMATS: [&str; 17] = [
-    "mp4", "mkv", "webm", "mov", "m4v", "avi", "flv", "wmv", "mpg", "mp3", "wav", "m4a", "flac",
-    "ogg", "opus", "aac", "aiff",
-];
+/// Media formats that `infer` recognises and that have no row in the table of formats.
+const UNCHECKED: [&str; 6] = ["avi", "flv", "wmv", "mpg", "aac", "aiff"];
 
-/// Other endings of media files.
+/// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
+pub(super) fn formats() -> impl Iterator<Item = &'static str> {
+    let unchecked = UNCHECKED.into_iter();
+    Format::media_endings().chain(unchecked.filter(|ending| Format::of_ending(ending).is_none()))
+}
+
+/// Further endings of media files.
 const MEDIA_ENDINGS: [&str; 14] = [
     "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
     "wma",
 ];
 
-/// Media types outside `video/*` and `audio/*` that are video or audio all the same.
+/// Media types of video and audio outside `video/*` and `audio/*`.
 const MEDIA_TYPES: [&str; 8] = [
     "application/dash+xml",
     "application/mp4",
@@ -36,7 +38,7 @@ const MEDIA_TYPES: [&str; 8] = [
     "application/x-mpegurl",
 ];
 
-/// Names that say no more than "bytes".
+/// Media types that say nothing about the content.
 const OPAQUE_TYPES: [&str; 4] = [
     "",
     "application/octet-stream",
@@ -44,39 +46,37 @@ const OPAQUE_TYPES: [&str; 4] = [
     "application/x-download",
 ];
 
-/// A text that begins like JSON is taken for it, so that a broken one is found.
+/// The bytes that can follow the first bracket of JSON. A text with such a beginning is treated as JSON, so that
+/// damaged JSON is found.
 const VALUES: &[u8] = b"\"{}[]-0123456789";
 
-/// What a file is by its first bytes.
+/// The content of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Its structure can be checked.
+    /// The structure of this format can be checked.
     Checkable(Format),
-    /// A kind of file that is known by name alone: its usual ending.
+    /// The structure cannot be checked. The value is the usual file name ending.
     Named(&'static str),
     Unknown,
 }
 
 impl Content {
-    /// `head` are the file's first bytes; only a text is looked at in full.
+    /// `head` are the first bytes of the file. Only a text is read completely.
     pub(super) fn of(head: &[u8], path: &Utf8Path) -> Self {
         let format = match infer::get(head).map(|kind| kind.extension()) {
-            Some("m4v" | "m4a") => Format::Mp4,
-            Some("opus") => Format::Ogg,
-            Some("docx" | "epub" | "odp" | "ods" | "odt" | "pptx" | "xlsx") => Format::Zip,
-            Some(ending) => match Format::named(ending) {
+            Some(ending) => match Format::of_ending(ending) {
                 Some(format) => format,
                 None => return Self::Named(ending),
             },
             None if is_text(head) => text_format(head, path),
-            // What files are called that infer has no brand for.
+            // `infer` does not know every brand of MP4.
             None if head.get(4..8) == Some(b"ftyp") => Format::Mp4,
             None => return Self::Unknown,
         };
         Self::Checkable(format)
     }
 
-    /// Its name as catalogs write it, else its usual ending.
+    /// The name in the catalog, or the usual file name ending.
     pub(super) fn name(self) -> Option<&'static str> {
         match self {
             Self::Checkable(format) => Some(format.name()),
@@ -100,12 +100,12 @@ fn text_format(head: &[u8], path: &Utf8Path) -> Format {
     }
 }
 
-/// Whether content that begins with `head` has one of the [`FORMATS`]; if not, what it is instead.
+/// Checks that content has one of the [`formats`]. The error describes the content instead.
 pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
     let found = infer::get(head);
     let ending = found.map(|kind| kind.extension());
     let same = match format {
-        // M4V is MP4 under Apple's brand; Opus travels in Ogg.
+        // M4V is MP4 with another brand. Opus is contained in Ogg.
         "mp4" | "m4v" => matches!(ending, Some("mp4" | "m4v")),
         "ogg" => matches!(ending, Some("ogg" | "opus")),
         other => ending == Some(other),
@@ -114,31 +114,30 @@ pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     Err(found.map_or_else(
-        || "of no format known here".to_owned(),
+        || "of an unknown format".to_owned(),
         |kind| format!("{} ({})", kind.extension(), kind.mime_type()),
     ))
 }
 
-/// The media type that the first bytes tell, if they tell one.
+/// The media type of the first bytes, if it is known.
 pub(super) fn sniffed_type(head: &[u8]) -> Option<&'static str> {
     infer::get(head).map(|kind| kind.mime_type())
 }
 
-/// Whether the first bytes are those of a video or audio file.
 pub(super) fn is_media(head: &[u8]) -> bool {
     infer::get(head)
         .is_some_and(|kind| matches!(kind.matcher_type(), MatcherType::Video | MatcherType::Audio))
 }
 
-/// Whether a `Content-Type` (or, where that says nothing, a file name) is that of video or audio.
+/// Whether a `Content-Type` is video or audio. If it says nothing, the ending of the file name decides.
 pub(super) fn is_media_type(content_type: &str, file_name: Option<&str>) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
     if OPAQUE_TYPES.contains(&essence.as_str()) {
         let ending = file_name.and_then(|name| name.rsplit_once('.'));
         let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-        let mut known = FORMATS.iter().chain(&MEDIA_ENDINGS);
-        return ending.is_some_and(|ending| known.any(|each| *each == ending));
+        let mut known = formats().chain(MEDIA_ENDINGS);
+        return ending.is_some_and(|ending| known.any(|each| each == ending));
     }
     essence.starts_with("video/")
         || essence.starts_with("audio/")
@@ -182,7 +181,7 @@ mod tests {
         assert_eq!(check_format("webm", mp4), Err("mp4 (video/mp4)".to_owned()));
         assert_eq!(
             check_format("mp4", b"plain words"),
-            Err("of no format known here".to_owned())
+            Err("of an unknown format".to_owned())
         );
         assert_eq!(check_format("wav", b"RIFF\x24\0\0\0WAVEfmt "), Ok(()));
     }

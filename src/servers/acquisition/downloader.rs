@@ -1,5 +1,5 @@
-//! New files out of URLs and uploads, whole or not at all: the downloaders, one implementation under
-//! several names (R-000-127), and `upload_registrar` (CAP-ACQ-005).
+//! The downloaders, which are one implementation under several names (R-000-127), and `upload_registrar`
+//! (CAP-ACQ-005).
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    content::{FORMATS, sniffed_type},
+    content::{formats, sniffed_type},
     partial::{Finished, Part},
     source::Source,
     transfer::{MAX_BYTES, Transfer, Transferred},
@@ -20,10 +20,11 @@ use crate::servers::{
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
-    only when it is complete (length checked, synced); an existing file is never overwritten. A dropped connection is \
-    resumed; with `output_path`, a failed download is resumed by the next call. At most 16 GiB; at most 5 redirects; \
-    10 s to connect, 30 s without data. Loopback and private addresses are refused unless the server entry says \
-    allow_private = true; link-local ones always. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.";
+    only when it is complete (its length is checked, and it is synced). An existing file is never overwritten. A \
+    dropped connection is resumed. With `output_path`, the next call resumes a failed download. The limits are 16 GiB, \
+    5 redirects, 10 s to connect, and 30 s without data. Loopback and private addresses are refused unless the \
+    server's entry says allow_private = true; link-local addresses are always refused. The variables HTTPS_PROXY, \
+    HTTP_PROXY and NO_PROXY can name proxies.";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Arguments {
@@ -32,18 +33,17 @@ pub(super) struct Arguments {
     format: Option<String>,
 }
 
-/// What to download, parsed.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) source: Source,
-    /// Absolute; `None`: a new file in the temporary folder.
+    /// An absolute path. `None` stands for a new file in the temporary directory.
     pub(super) target: Option<PathBuf>,
-    /// One of the [`FORMATS`].
+    /// One of the [`formats`].
     pub(super) format: Option<&'static str>,
     pub(super) max_bytes: u64,
 }
 
-/// A downloader under one of its names. It takes `format` if there are formats to choose from.
+/// Makes a downloader. It has the parameter `format` if `formats` is not empty.
 pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&str]) -> Tool {
     let mut properties = json!({
         "url": tool::text("http, https or file URL, or an absolute path"),
@@ -52,7 +52,7 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
     if let (false, Value::Object(properties)) = (formats.is_empty(), &mut properties) {
         let schema = json!({
             "type": "string", "enum": formats,
-            "description": "what the content must be; nothing is converted"
+            "description": "the required format of the content; nothing is converted"
         });
         properties.insert("format".to_owned(), schema);
     }
@@ -64,9 +64,9 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
         output: record(json!({
             "output_uri": {"type": "string", "description": "file:// URI of the new file"},
             "bytes": {"type": "integer", "minimum": 1},
-            "content_type": {"type": "string", "description": "the server's, else by the first bytes"},
+            "content_type": {"type": "string", "description": "as the server states it, or by the first bytes"},
             "sha256": sha256(),
-            "url": {"type": "string", "description": "after redirects, without signatures"},
+            "url": {"type": "string", "description": "the URL after redirects, without signatures"},
             "resumed": {"type": "boolean", "description": "whether bytes of an earlier connection were kept"}
         })),
         effect: Effect::Additive,
@@ -78,14 +78,14 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
     }
 }
 
-/// `upload_registrar`: a file somebody uploaded becomes a new file of the store.
+/// Makes the tool that copies an uploaded file to a new file.
 pub(super) fn upload_registrar() -> Tool {
     Tool {
         name: "upload_registrar",
         title: "Register an upload",
         description: "Copy an uploaded file of this machine into a new file. The upload must be a regular file \
-            that is not empty; it stays where it is. The copy appears under its final name only when it is \
-            complete and synced; an existing file is never overwritten. At most 16 GiB.",
+            that is not empty; it is not moved. The copy appears under its final name only when it is \
+            complete and synced. An existing file is never overwritten. The limit is 16 GiB.",
         input: object(
             &["file_path"],
             json!({
@@ -97,8 +97,8 @@ pub(super) fn upload_registrar() -> Tool {
             "output_uri": {"type": "string", "description": "file:// URI of the new file"},
             "bytes": {"type": "integer", "minimum": 1},
             "sha256": sha256(),
-            "content_type": {"type": "string", "description": "by the first bytes, never by the name"},
-            "original_name": {"type": "string", "description": "the upload's name, without its folder"}
+            "content_type": {"type": "string", "description": "by the first bytes, not by the name"},
+            "original_name": {"type": "string", "description": "the file name of the upload, without its directory"}
         })),
         effect: Effect::Additive,
         world: World::Closed,
@@ -108,8 +108,8 @@ pub(super) fn upload_registrar() -> Tool {
 
 fn output_path() -> Value {
     tool::text(
-        "where to put it: a path or file:// URI that does not exist yet, in a folder that does; \
-        without it, a new file in the temporary folder",
+        "the new file: a path or file:// URI that does not exist, in a directory that exists; the default is \
+        a new file in the temporary directory",
     )
 }
 
@@ -119,9 +119,9 @@ impl Order {
             .map_err(|error| ToolError::argument("url", error.to_string()))?;
         let target = arguments.output_path.as_deref().map(target).transpose()?;
         let known = |name: &String| {
-            let known = FORMATS.into_iter().find(|format| format == name);
+            let known = formats().find(|format| format == name);
             known.ok_or_else(|| {
-                ToolError::argument("format", format!("`{name}` is no format known here"))
+                ToolError::argument("format", format!("`{name}` is not a known format"))
             })
         };
         Ok(Self {
@@ -133,19 +133,18 @@ impl Order {
     }
 }
 
-/// The absolute path of a file to be written, from an `output_path`.
+/// The absolute path that an `output_path` names.
 fn target(text: &str) -> Result<PathBuf, ToolError> {
     let path = absolute("output_path", &local_path("output_path", text)?)?;
-    // A path that ends with `/` or `..` names a folder.
+    // A path that ends with `/` or `..` names a directory.
     if text.ends_with('/') || path.file_name().is_none() {
-        let problem = format!("{} names no file", path.display());
+        let problem = format!("{} does not name a file", path.display());
         return Err(ToolError::argument("output_path", problem));
     }
     check_unprotected("output_path", &path)?;
     Ok(path)
 }
 
-/// Downloads, and answers with the tool's structured content.
 pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
     let (file, transferred) = fill(order, run, |transfer| match &order.source {
         Source::Web(url) => web.until_cancelled(run, || transfer.fetch(url, web)),
@@ -190,7 +189,7 @@ fn register(upload: &Upload, run: &Run<'_>) -> Result<Value, ToolError> {
     }))
 }
 
-/// Fills the ordered file by `transfer`; a failure leaves what a later call can continue.
+/// Fills the file by `transfer`. After a failure, a later call may resume the download.
 fn fill(
     order: &Order,
     run: &Run<'_>,
@@ -205,7 +204,7 @@ fn fill(
         Ok(transferred) => Ok((part.publish()?, transferred)),
         Err(error) => {
             if order.target.is_none() {
-                // No later call knows its name.
+                // No later call can know the name of the file.
                 part.condemn();
             }
             part.abandon();
@@ -214,13 +213,13 @@ fn fill(
     }
 }
 
-/// The type that the first bytes tell.
+/// The media type of the first bytes.
 fn content_type(file: &Finished) -> String {
     let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
     sniffed.to_owned()
 }
 
-/// A target in the temporary folder whose part nobody else has.
+/// Reserves a new name in the temporary directory.
 fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
     let folder = temporary_directory();
     let ending = match order.format {
@@ -240,7 +239,7 @@ fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
     made.map_err(ToolError::io("create a file in", &folder))
 }
 
-/// A file name's ending with its dot, if it is a plain short one.
+/// The ending of a file name with its dot, if it consists of at most 8 letters and digits.
 fn ending(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     let plain =

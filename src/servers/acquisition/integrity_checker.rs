@@ -1,4 +1,4 @@
-//! `integrity_checker` (CAP-ACQ-006): is this file whole, and what it should be?
+//! The tool `integrity_checker` (CAP-ACQ-006): checks whether a file is complete and has the expected content.
 
 use std::path::Path;
 
@@ -18,7 +18,6 @@ use crate::{
 
 const ARGUMENT: &str = "file_uri";
 
-/// The file, and what it should be; all of that may be unsaid.
 #[derive(Deserialize)]
 struct Arguments {
     file_uri: String,
@@ -31,17 +30,17 @@ pub(super) fn integrity_checker() -> Tool {
     Tool {
         name: "integrity_checker",
         title: "Check a file's integrity",
-        description: "Check that a file of this machine is whole: its structure by its content, never its name, \
-            and its size and SHA-256 where they are given. A broken file is an answer (valid: false, with its \
-            problems), not an error; a file that is not there is an error. A file whose structure cannot be \
-            checked is valid only if its SHA-256 was given and is right.",
+        description: "Check that a file of this machine is complete: its structure, by its content and not by its \
+            name, and its size and SHA-256 if they are given. If the file is damaged, that is an answer (valid: \
+            false, with its problems) and not an error. A missing file is an error. A file whose structure cannot \
+            be checked is valid only if its SHA-256 is given and correct.",
         input: object(
             &[ARGUMENT],
             json!({
                 "file_uri": tool::text("a path or file:// URI"),
                 "expected_format": {
                     "type": "string", "enum": Format::names(),
-                    "description": "without it, the format is found out by the content"
+                    "description": "the default is the format of the content"
                 },
                 "expected_sha256": {"type": "string", "pattern": "^[0-9A-Fa-f]{64}$"},
                 "expected_bytes": {"type": "integer", "minimum": 0}
@@ -51,7 +50,7 @@ pub(super) fn integrity_checker() -> Tool {
             "valid": {"type": "boolean"},
             "format": {
                 "type": ["string", "null"],
-                "description": "what the content is, e.g. mp4; null where it is nothing known"
+                "description": "the format of the content, e.g. mp4; null if it is unknown"
             },
             "bytes": {"type": "integer", "minimum": 0},
             "sha256": sha256(),
@@ -101,19 +100,12 @@ fn problems(
     expected: &Arguments,
 ) -> Result<Vec<String>, ToolError> {
     let mut problems = Vec::new();
-    if let Some(bytes) = expected
-        .expected_bytes
-        .filter(|bytes| *bytes != measured.bytes)
-    {
-        problems.push(format!(
-            "it has {} bytes instead of {bytes}",
-            measured.bytes
-        ));
+    let found = measured.bytes;
+    if let Some(bytes) = expected.expected_bytes.filter(|bytes| *bytes != found) {
+        problems.push(format!("it has {found} bytes instead of {bytes}"));
     }
-    let expected_hash = expected
-        .expected_sha256
-        .as_ref()
-        .map(|hash| hash.to_ascii_lowercase());
+    let expected_hash = expected.expected_sha256.as_deref();
+    let expected_hash = expected_hash.map(str::to_ascii_lowercase);
     let is_known = expected_hash.as_ref() == Some(&measured.sha256);
     if let Some(expected) = expected_hash.filter(|_| !is_known) {
         problems.push(format!("its SHA-256 is not {expected}"));
@@ -129,13 +121,13 @@ fn problems(
             "it looks like {ending}, whose structure cannot be checked"
         )),
         (None, Content::Unknown) => {
-            problems.push("its content is of no format known here".to_owned());
+            problems.push("its content is of an unknown format".to_owned());
         }
     }
     Ok(problems)
 }
 
-/// What is wrong with the structure, if anything is.
+/// The problem of the structure, if there is one.
 fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
     match check(path, format) {
         Ok(_) => Ok(None),
@@ -146,8 +138,6 @@ fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
             "it is corrupt or incomplete {}: {problem}",
             format.name()
         ))),
-        Err(error @ (FormatError::NotAFile { .. } | FormatError::Io { .. })) => {
-            Err(ToolError::Failed(error.to_string()))
-        }
+        Err(FormatError::File(error)) => Err(ToolError::Failed(error.to_string())),
     }
 }

@@ -1,5 +1,5 @@
-//! `metadata_extractor` (CAP-ACQ-007): what a media file says of itself, without decoding it: its tracks
-//! and tags, by symphonia's probe; the pixels of an image.
+//! The tool `metadata_extractor` (CAP-ACQ-007): reads tracks and tags of a media file, or the size of an image,
+//! without decoding them.
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
@@ -31,7 +31,7 @@ use crate::servers::{
 
 const ARGUMENT: &str = "file_uri";
 
-/// Tags told of one file, and characters of each: a lyrics tag may hold a book.
+/// The largest number of tags, and of characters of each tag. A tag can contain the text of a book.
 const MOST_TAGS: usize = 128;
 const MOST_CHARACTERS: usize = 2000;
 
@@ -46,16 +46,16 @@ pub(super) fn metadata_extractor() -> Tool {
     Tool {
         name: "metadata_extractor",
         title: "Read a file's metadata",
-        description: "Read what a file of this machine says of itself: container, duration, tracks and tags of \
-            MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. Of other \
-            files the size, the time and the MIME type; `container` is null then.",
+        description: "Read the metadata of a file of this machine: container, duration, tracks and tags of MP4, \
+            MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. For other files, \
+            the answer contains the size, the time and the MIME type, and `container` is null.",
         input: object(
             &[ARGUMENT],
             json!({"file_uri": tool::text("a path or file:// URI")}),
         ),
         output: record(json!({
             "container": text,
-            "mime": {"type": ["string", "null"], "description": "by the first bytes, never by the name"},
+            "mime": {"type": ["string", "null"], "description": "by the first bytes, not by the name"},
             "duration_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
             "bytes": {"type": "integer", "minimum": 0},
             "modified": {"type": ["string", "null"], "format": "date-time"},
@@ -64,7 +64,7 @@ pub(super) fn metadata_extractor() -> Tool {
                 "codec": {"type": ["string", "null"], "description": "as FFmpeg names it; null if unknown"},
                 "language": {
                     "type": ["string", "null"],
-                    "description": "of Matroska and WebM, as the file writes it"
+                    "description": "of Matroska and WebM, as written in the file"
                 },
                 "sample_rate": number, "channels": number, "width": number,
                 "height": number
@@ -97,7 +97,7 @@ fn extract(Arguments { file_uri }: &Arguments, _: &Run<'_>) -> Result<Value, Too
 }
 
 fn about(path: &Path, file: File, head: &[u8]) -> Result<About, ToolError> {
-    // Only what looks like media is probed: a stray sync word in any other file would make an MP3.
+    // Only media files are probed: symphonia would take a sync word in another file for MP3.
     if is_media(head) {
         return of_media(path, file);
     }
@@ -107,7 +107,7 @@ fn about(path: &Path, file: File, head: &[u8]) -> Result<About, ToolError> {
     }
 }
 
-/// What a file says of itself; nothing where it is no media file.
+/// The metadata of a file. It is empty if the file is no media file.
 #[derive(Debug, Default)]
 struct About {
     container: Option<&'static str>,
@@ -117,12 +117,12 @@ struct About {
     tags: BTreeMap<String, String>,
 }
 
-/// One stream of a file, as the answer shows it.
+/// One track in the answer.
 #[derive(Debug, Default, Serialize)]
 struct Track {
     r#type: &'static str,
     codec: Option<&'static str>,
-    /// As the file writes it: an ISO 639-2 or BCP 47 code.
+    /// The code in the file, of ISO 639-2 or BCP 47.
     language: Option<String>,
     sample_rate: Option<u32>,
     channels: Option<usize>,
@@ -130,8 +130,7 @@ struct Track {
     height: Option<usize>,
 }
 
-/// Reads the headers of a video or audio file. One in a container that symphonia does not know has
-/// no tracks to tell of.
+/// Reads the headers of a video or audio file. The answer is empty if symphonia does not know the container.
 fn of_media(path: &Path, file: File) -> Result<About, ToolError> {
     let mut reader = match media::probe(file, path) {
         Ok(reader) => reader,
@@ -153,7 +152,6 @@ fn of_media(path: &Path, file: File) -> Result<About, ToolError> {
     })
 }
 
-/// Reads the size of an image.
 fn of_image(path: &Path, kind: ImageType) -> Result<About, ToolError> {
     let name = match kind {
         ImageType::Gif => "gif",
@@ -166,7 +164,10 @@ fn of_image(path: &Path, kind: ImageType) -> Result<About, ToolError> {
         ImageError::IoError(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
             ToolError::io("read", path)(error)
         }
-        _ => ToolError::Corrupt(format!("{} ends before it tells its size", path.display())),
+        _ => ToolError::Corrupt(format!(
+            "{} ends before the size of the image",
+            path.display()
+        )),
     })?;
     let track = Track {
         r#type: "image",
@@ -186,7 +187,7 @@ fn track(track: &FileTrack) -> Track {
     let kind = |r#type, codec| Track {
         r#type,
         codec,
-        // `und` is a language nobody named. symphonia keeps the languages of MP4 to itself.
+        // `und` means that no language is stated. symphonia does not report the languages of MP4.
         language: track
             .language
             .clone()
@@ -209,7 +210,7 @@ fn track(track: &FileTrack) -> Track {
     }
 }
 
-/// The longest there is: what the container says, else what its tracks say.
+/// The duration of the container, or else of the longest track.
 fn duration(reader: &dyn FormatReader) -> Option<f64> {
     let media = reader.media_info();
     let of_tracks = reader
@@ -219,7 +220,7 @@ fn duration(reader: &dyn FormatReader) -> Option<f64> {
     media::seconds(media.time_base, media.duration).or_else(|| of_tracks.max_by(f64::total_cmp))
 }
 
-/// The tags of the file as a whole; of several with one name, all values.
+/// The tags of the file. The values of several tags with the same name are joined.
 fn tags(reader: &mut dyn FormatReader) -> BTreeMap<String, String> {
     let mut told = BTreeMap::new();
     let mut log = reader.metadata();
@@ -258,7 +259,7 @@ fn add(told: &mut BTreeMap<String, String>, from: &MetadataContainer) {
     }
 }
 
-/// One name for what every container calls otherwise.
+/// The common name of tags that each container calls differently.
 fn common_name(tag: &StandardTag) -> Option<&'static str> {
     Some(match tag {
         StandardTag::TrackTitle(_) => "title",
@@ -276,14 +277,13 @@ fn common_name(tag: &StandardTag) -> Option<&'static str> {
     })
 }
 
-/// The name of an audio codec: symphonia's for those it decodes, else ours.
+/// FFmpeg's name of an audio codec.
 fn audio_codec(codec: AudioCodecId) -> Option<&'static str> {
     let decoded = get_codecs().get_audio_decoder(codec);
     let decoded = decoded.map(|known| known.codec.info.short_name);
     decoded.or_else(|| Some(media::undecoded(codec)?.0))
 }
 
-/// The name of a video codec.
 fn video_codec(codec: VideoCodecId) -> Option<&'static str> {
     Some(match codec {
         id::CODEC_ID_AV1 => "av1",

@@ -1,11 +1,10 @@
-//! Proxies, as the variables of the server's entry name them: `HTTPS_PROXY`, `HTTP_PROXY`,
-//! `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
+//! The proxies that the variables of the server's entry name: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
+//! `NO_PROXY`, in upper or lower case.
 //!
-//! A request to `https` asks its proxy for a tunnel (CONNECT, RFC 9110, 9.3.6); one to `http` is sent
-//! to it whole, with the URL in the request line (RFC 9112, 3.2.2). The proxy looks the host up, so
-//! that the address it connects to cannot be checked here. What a URL itself says of its host is
-//! checked, and so are the addresses that this machine knows for it; the proxy's own rules decide about
-//! a host that is not known here. Whoever names a proxy in the catalog trusts it with that.
+//! For an `https` URL, the proxy is asked for a tunnel (CONNECT, RFC 9110, 9.3.6). A request for an `http` URL is
+//! sent to the proxy with the whole URL in the request line (RFC 9112, 3.2.2). The proxy looks the host up, so the
+//! address that it connects to cannot be checked. The name in the URL is checked, and the addresses that this
+//! machine finds for it. If this machine finds none, the proxy's own rules decide.
 
 use std::{fmt, sync::Arc};
 
@@ -29,16 +28,16 @@ use crate::{host, servers::tool::ToolError};
 pub(super) struct Proxies {
     http: Option<Proxy>,
     https: Option<Proxy>,
-    /// Domains whose hosts are connected to directly; `*` is all of them.
+    /// Domains whose hosts are contacted directly. `*` stands for all of them.
     direct: Vec<String>,
 }
 
-/// The way through one proxy.
+/// A client that uses one proxy.
 pub(super) struct Route {
     pub(super) agent: Agent,
-    /// For `http` URLs: what the proxy wants to know us by.
+    /// The value of `Proxy-Authorization` for `http` URLs.
     pub(super) authorization: Option<String>,
-    /// Host and port, for people; never its user name or password.
+    /// The host and port of the proxy, without user name and password.
     pub(super) name: String,
 }
 
@@ -74,7 +73,7 @@ impl Proxies {
         })
     }
 
-    /// Whether a host is connected to directly even so.
+    /// Whether a host is contacted directly although there is a proxy.
     pub(super) fn leaves_out(&self, url: &Url) -> bool {
         let host = unbracketed(url.host_str().unwrap_or_default());
         let is_below = |rest: &str| rest.is_empty() || rest.ends_with('.');
@@ -82,7 +81,7 @@ impl Proxies {
         direct.any(|domain| domain == "*" || host.strip_suffix(domain).is_some_and(is_below))
     }
 
-    /// The way for `http` URLs; `config` makes a configuration with a proxy, or for direct requests.
+    /// The route for `http` URLs. `config` makes a configuration with a proxy or without one.
     pub(super) fn http(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.http.as_ref()?;
         let (user, password) = (proxy.username(), proxy.password());
@@ -107,7 +106,7 @@ impl Proxies {
         })
     }
 
-    /// The way for `https` URLs.
+    /// The route for `https` URLs.
     pub(super) fn https(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.https.as_ref()?;
         Some(Route {
@@ -130,12 +129,12 @@ fn name(proxy: &Proxy) -> String {
     format!("{}:{}", proxy.host(), proxy.port())
 }
 
-/// An IPv6 address without the brackets that it has in a URL.
+/// Removes the brackets that an IPv6 address has in a URL.
 fn unbracketed(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// The proxy's address alone: what is kept of it may come to be shown.
+/// The URL of the proxy without user name and password, which must not be shown.
 fn bare(proxy: &Proxy) -> Uri {
     let scheme = match proxy.protocol() {
         ProxyProtocol::Https => "https",
@@ -145,25 +144,25 @@ fn bare(proxy: &Proxy) -> Uri {
     bare.parse().unwrap_or_else(|_| proxy.uri().clone())
 }
 
-/// The proxy that a variable names. Its value may hold a password and is not shown.
+/// Parses the proxy that a variable names. The value may contain a password and is not shown.
 fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
     let refused = |problem| {
         ToolError::Failed(format!(
-            "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https:// for one that speaks TLS"
+            "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https://HOST:PORT for a proxy that uses TLS"
         ))
     };
-    let proxy = Proxy::new(value).map_err(|_| refused("is no URL of a proxy"))?;
+    let proxy = Proxy::new(value).map_err(|_| refused("is not the URL of a proxy"))?;
     match proxy.protocol() {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
         _ => Err(refused("is of a kind that is not supported")),
     }
 }
 
-/// Connects to a proxy, and writes whole URLs into request lines.
+/// Connects to a proxy and writes whole URLs into request lines.
 #[derive(Debug)]
 struct Forward {
     proxy: Uri,
-    /// Of requests without a proxy: with one, the connector would ask it for a tunnel.
+    /// The configuration without a proxy. With one, the connector would ask it for a tunnel.
     direct: Config,
     connector: DefaultConnector,
 }
@@ -206,7 +205,7 @@ impl Connector for Forward {
 #[derive(Debug)]
 struct Forwarded {
     transport: Box<dyn Transport>,
-    /// Goes before the path of the request line, until it has gone there.
+    /// The scheme and host, which are inserted before the path of the request line, once.
     origin: Option<String>,
 }
 
@@ -235,8 +234,8 @@ impl Transport for Forwarded {
     }
 }
 
-/// Puts `origin` behind the first space of the `amount` bytes that are there: how many are there
-/// then, if there is room.
+/// Inserts `origin` after the first space of the first `amount` bytes. Returns the new number of bytes, or `None`
+/// if there is no room.
 fn insert(output: &mut [u8], amount: usize, origin: &[u8]) -> Option<usize> {
     let at = output
         .get(..amount)?

@@ -1,4 +1,4 @@
-//! Where a recording comes from: an `http` or `https` URL, or a file of this machine.
+//! The source of a recording: an `http` or `https` URL, or a file of this machine.
 
 use std::path::PathBuf;
 
@@ -11,16 +11,16 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// `http` or `https`, with a host.
+    /// A URL with the scheme `http` or `https` and a host.
     Web(Url),
     /// An absolute path.
     Local(PathBuf),
 }
 
-/// Why a text is no source. Never carries the text: what cannot be parsed cannot be redacted.
+/// Why a text is not a source. The text itself is not contained, because it cannot be redacted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum SourceError {
-    #[error("not a URL ({0}), and not a path either: those begin with `/`, `./` or `../`")]
+    #[error("neither a URL ({0}) nor a path, which begins with `/`, `./` or `../`")]
     NotAUrl(url::ParseError),
     #[error("the scheme `{0}` is not supported: use http, https or file")]
     Scheme(String),
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    /// As it may be shown: a URL without its secrets.
+    /// The text that may be shown: a URL without its secrets.
     pub(super) fn presentable(&self) -> String {
         match self {
             Self::Web(url) => presentable(url),
@@ -58,7 +58,7 @@ impl Source {
         }
     }
 
-    /// The last part of the path, if it has one.
+    /// The last component of the path, if there is one.
     pub(super) fn file_name(&self) -> Option<String> {
         match self {
             Self::Web(url) => {

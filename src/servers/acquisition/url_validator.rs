@@ -1,4 +1,4 @@
-//! `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): does this URL lead to a recording?
+//! The tool `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): checks whether a URL leads to a recording.
 
 use std::path::Path;
 
@@ -29,16 +29,16 @@ pub(super) fn url_validator() -> Tool {
         name: "url_validator",
         title: "Validate a recording's URL",
         description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
-            one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
-            server is an error. Loopback and private addresses are refused unless the server entry says \
-            allow_private = true. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.",
+            that can be read, without downloading it. If it does not, that is an answer and not an error. An \
+            unreachable server is an error. Loopback and private addresses are refused unless the server's entry \
+            says allow_private = true. The variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY can name proxies.",
         input: object(
             &["url"],
             json!({
                 "url": {"type": "string", "description": "http, https or file URL, or an absolute path"},
                 "platform": {
                     "type": "string", "minLength": 1, "default": DEFAULT_PLATFORM,
-                    "description": "comes back as it is"
+                    "description": "returned unchanged"
                 }
             }),
         ),
@@ -48,7 +48,7 @@ pub(super) fn url_validator() -> Tool {
             "video_available": {"type": "boolean"},
             "restrictions": {
                 "type": ["string", "null"],
-                "description": "what stands in the way, such as `HTTP 403 Forbidden`"
+                "description": "why the recording is not available, such as `HTTP 403 Forbidden`"
             }
         })),
         effect: Effect::ReadOnly,
@@ -61,18 +61,17 @@ pub(super) fn url_validator() -> Tool {
     }
 }
 
-/// What was found out about a URL; the four keys of the answer but for the platform.
+/// The result of the check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No usable URL.
+    /// The text is not a usable URL.
     Invalid(String),
-    /// A good URL that leads to no recording, or not for us.
+    /// The URL does not lead to a recording that can be read.
     Unavailable(String),
     Available,
 }
 
 impl Verdict {
-    /// The tool's structured content.
     pub(super) fn into_content(self, platform: &str) -> Value {
         let (valid, available, restrictions) = match self {
             Self::Invalid(why) => (false, false, Some(why)),
@@ -85,14 +84,14 @@ impl Verdict {
     }
 }
 
-/// Looks at the URL; fails only if its server cannot be reached or may not be.
+/// Checks the URL. Fails only if the server cannot be reached or must not be contacted.
 pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, ToolError> {
     match Source::parse(text) {
         Err(error) => Ok(Verdict::Invalid(error.to_string())),
         Ok(Source::Local(path)) => Ok(look(&path)),
         Ok(Source::Web(url)) => web.until_cancelled(run, || {
             let mut answer = web.ask(&url, &Ask::Head)?;
-            // Presigned URLs are often good for GET alone, and some servers know no HEAD.
+            // Presigned URLs are often valid for GET only, and some servers do not support HEAD.
             if matches!(answer.status().as_u16(), 403 | 405 | 501) {
                 answer = web.ask(&url, &Ask::FirstByte)?;
             }
@@ -139,7 +138,7 @@ fn look(path: &Path) -> Verdict {
     }
 }
 
-/// The `filename` of a `Content-Disposition` (RFC 6266), good enough to see its ending.
+/// The `filename` of a `Content-Disposition` (RFC 6266). Only its ending is used, so escapes are not decoded.
 fn attachment_name(text: &str) -> Option<&str> {
     let (_, value) = text.split_once("filename=")?;
     match value.strip_prefix('"') {

@@ -1,7 +1,7 @@
-//! HTTP as the tools need it: one GET or HEAD, redirects followed and checked, failures in words.
+//! An HTTP client for the tools: GET and HEAD, with checked redirects and failures in words.
 //!
-//! Connections are direct, and the address that is connected to is checked; or they go through a proxy
-//! that the server's entry names, and the proxy looks the host up (see `proxy`).
+//! A direct connection goes only to a checked address. If the server's entry names a proxy, the proxy looks the
+//! host up (see `proxy`).
 
 use std::{
     io,
@@ -27,32 +27,30 @@ use crate::{
     task::{ALLOW_PRIVATE, presentable},
 };
 
-/// How many redirects a request follows.
 pub(super) const MAX_REDIRECTS: usize = 5;
 
-/// How often a waiting tool looks whether it has been cancelled.
+/// The interval at which a waiting tool checks whether it was cancelled.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// A client under one address policy.
 #[derive(Debug)]
 pub(super) struct Web {
     direct: Agent,
     proxies: Proxies,
-    /// The ways through proxies, for `http` and for `https` URLs.
+    /// The routes for `http` and for `https` URLs, if there is a proxy.
     http: Option<Route>,
     https: Option<Route>,
     policy: Policy,
     patience: Patience,
 }
 
-/// How long to wait for what.
+/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// For the name and the connection together with its TLS handshake, each.
+    /// The limit for the look-up, and the limit for the connection with its TLS handshake.
     pub(super) connect: Duration,
-    /// For the next byte.
+    /// The limit for the next byte.
     pub(super) idle: Duration,
-    /// Before the first new attempt after a dropped connection; doubles with each.
+    /// The pause before the first new attempt after a dropped connection. It doubles with each attempt.
     pub(super) pause: Duration,
 }
 
@@ -66,32 +64,31 @@ impl Default for Patience {
     }
 }
 
-/// What to ask a server for.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
-    /// The headers alone.
+    /// Only the headers.
     Head,
-    /// The first byte alone, where HEAD is refused.
+    /// The first byte, for servers that refuse HEAD.
     FirstByte,
-    /// Everything.
+    /// The whole content.
     Whole,
-    /// Everything from byte `from`, if the content is still what `validator` names.
+    /// The content from byte `from`, if `validator` still matches.
     Rest { from: u64, validator: String },
 }
 
-/// A server's answer that is no redirect.
+/// An answer that is not a redirect.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// Where the answer came from, after all redirects.
+    /// The URL after all redirects.
     pub(super) url: Url,
     response: Response<Body>,
 }
 
-/// Why a server gives no answer, or no good one, in words: what failed, where, whether to retry. No text has
-/// signatures or passwords in it.
+/// A failed request. The text says what failed, where, and whether to retry. It contains no signatures and
+/// passwords.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The server was not reached, or its connection broke off. Another attempt may do better.
+    /// The server was not reached, or the connection was lost. Another attempt may succeed.
     Lost(String),
     Final(ToolError),
 }
@@ -122,7 +119,7 @@ impl From<Stop> for ToolError {
 }
 
 impl Web {
-    /// By the variables of the environment.
+    /// Makes a client from the variables of the environment.
     pub(super) fn from_environment() -> Result<Self, ToolError> {
         let policy = match host::variable(ALLOW_PRIVATE).as_deref() {
             Some("1") => Policy::PrivateToo,
@@ -140,7 +137,7 @@ impl Web {
             direct: Agent::with_parts(
                 config(None),
                 DefaultConnector::default(),
-                CheckedResolver::new(policy),
+                CheckedResolver(policy),
             ),
             proxies,
             policy,
@@ -148,8 +145,8 @@ impl Web {
         }
     }
 
-    /// Asks the server, following up to [`MAX_REDIRECTS`] redirects to `http` and `https` URLs,
-    /// each through the same policy. Any status that is no redirect is an answer.
+    /// Sends a request and follows up to [`MAX_REDIRECTS`] redirects to `http` and `https` URLs, under the same
+    /// policy. An answer with any other status is returned.
     pub(super) fn ask(&self, url: &Url, ask: &Ask) -> Result<Answer, Stop> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -161,12 +158,12 @@ impl Web {
         }
         let url = presentable(&url);
         Err(Stop::failed(format!(
-            "{url} redirects once more, after {MAX_REDIRECTS} times"
+            "{url} redirects again after {MAX_REDIRECTS} redirects"
         )))
     }
 
-    /// Does `work`, and cuts its connections when the caller cancels, so that no silent server
-    /// holds a cancelled call.
+    /// Performs `work`. If the caller cancels, the connections are closed, so that a silent server does not delay
+    /// the cancellation.
     pub(super) fn until_cancelled<T>(
         &self,
         run: &Run<'_>,
@@ -176,7 +173,7 @@ impl Web {
             let (working, watch) = mpsc::channel::<()>();
             let cancelled = run.cancelled;
             scope.spawn(move || {
-                // The sender goes when the work is over, whichever way.
+                // The channel closes when the work ends, also if it panics.
                 while watch.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
                     if cancelled.load(Ordering::Relaxed) {
                         return self.agents().cloned().for_each(Agent::shutdown);
@@ -187,11 +184,11 @@ impl Web {
             drop(working);
             result
         });
-        // A cut connection looks like a failure of the server; the reason is the caller.
+        // If the caller has cancelled, that is the reason of the failure.
         result.or_else(|error| run.check_cancelled().and(Err(error)))
     }
 
-    /// Waits before attempt number `attempt` (1 …), or until cancelled.
+    /// Waits before attempt number `attempt` (1 …), or until the call is cancelled.
     pub(super) fn pause(&self, attempt: u32, run: &Run<'_>) -> Result<(), ToolError> {
         let mut left = self
             .patience
@@ -206,7 +203,7 @@ impl Web {
         run.check_cancelled()
     }
 
-    /// Says what a failed read of an answer's body means.
+    /// The failure of reading the body of an answer.
     pub(super) fn read_error(&self, url: &Url, error: io::Error) -> Stop {
         self.describe(url, ureq::Error::from(error))
     }
@@ -215,7 +212,7 @@ impl Web {
         let lost = |cause: &str| Stop::Lost(format!("cannot reach {}: {cause}", presentable(url)));
         let mut bare = url.clone();
         bare.set_fragment(None);
-        // Credentials travel in their header, never in the request line.
+        // Credentials are sent in a header, not in the request line.
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
         let uri: Uri = bare
@@ -249,7 +246,7 @@ impl Web {
             .map_err(|error| self.describe(url, error))
     }
 
-    /// The proxy that a URL is asked through, if any.
+    /// The route through a proxy, if the URL needs one.
     fn route(&self, url: &Url) -> Option<&Route> {
         let route = match url.scheme() {
             "https" => self.https.as_ref(),
@@ -263,7 +260,7 @@ impl Web {
         routes.map(|route| &route.agent).chain([&self.direct])
     }
 
-    /// What the client's error on a request to `url` means.
+    /// Translates an error of the client for a request to `url`.
     fn describe(&self, url: &Url, error: ureq::Error) -> Stop {
         let Patience { connect, idle, .. } = self.patience;
         let url = match self.route(url) {
@@ -290,7 +287,7 @@ impl Web {
                 Ok(refused) => return Stop::refused(&url, &refused),
                 Err(other) => other.to_string(),
             },
-            // Its text holds the URL with all its secrets.
+            // The text of this error contains the URL with its secrets.
             ureq::Error::BadUri(_) => "the URL cannot be sent over HTTP".to_owned(),
             ureq::Error::Io(error) if passes(error.kind()) => format!("{error}; retrying may help"),
             ureq::Error::Io(error) => error.to_string(),
@@ -300,20 +297,20 @@ impl Web {
     }
 }
 
-/// What all requests have in common.
+/// The configuration that direct requests and requests through a proxy share.
 fn config(patience: Patience, proxy: Option<Proxy>) -> Config {
     client()
         .proxy(proxy)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        // Lengths and ranges are those of the file itself.
+        // Lengths and ranges must be those of the file itself.
         .accept_encoding("identity")
         .timeout_resolve(Some(patience.connect))
         .timeout_connect(Some(patience.connect))
         .timeout_per_read(Some(patience.idle))
         .timeout_per_write(Some(patience.idle))
         .timeout_recv_response(Some(patience.idle))
-        // Every connection is checked anew.
+        // Every connection is new, so that its address is checked.
         .max_idle_connections(0)
         .build()
 }
@@ -323,17 +320,17 @@ impl Answer {
         self.response.status()
     }
 
-    /// A header as text, if it is there and is text.
+    /// The value of a header, if it is text.
     pub(super) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Bytes of the body, where the server says so in a way that binds it.
+    /// The length of the body, if the server states it reliably.
     pub(super) fn content_length(&self) -> Option<u64> {
         self.response.body().content_length()
     }
 
-    /// The failure that the status is.
+    /// The failure that the status means.
     pub(super) fn failure(&self) -> Stop {
         let wait = self.header(header::RETRY_AFTER).map(|text| {
             let text: String = text.chars().take(40).collect();
@@ -353,7 +350,7 @@ impl Answer {
     }
 }
 
-/// Where a redirect leads; `None` for any other answer.
+/// The target of a redirect; `None` for any other answer.
 fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, Stop> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -362,17 +359,19 @@ fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, Stop> 
     let location = response
         .headers()
         .get(header::LOCATION)
-        .ok_or_else(|| fail("without saying where"))?;
-    let location =
-        std::str::from_utf8(location.as_bytes()).map_err(|_| fail("to what is not UTF-8"))?;
-    let to = from.join(location).map_err(|_| fail("to what is no URL"))?;
+        .ok_or_else(|| fail("without a location"))?;
+    let location = std::str::from_utf8(location.as_bytes())
+        .map_err(|_| fail("to a location that is not UTF-8"))?;
+    let to = from
+        .join(location)
+        .map_err(|_| fail("to a location that is not a URL"))?;
     match to.scheme() {
         "http" | "https" => Ok(Some(to)),
         other => Err(fail(&format!("to a `{other}` URL, which is not followed"))),
     }
 }
 
-/// RFC 7617, from the URL's user name and password.
+/// Basic credentials (RFC 7617) from the user name and password of the URL.
 fn basic_credentials(url: &Url) -> Option<String> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
@@ -385,7 +384,7 @@ fn basic_credentials(url: &Url) -> Option<String> {
     Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
 }
 
-/// `HTTP 404 Not Found`; without a phrase for statuses nobody has named.
+/// The status in words, such as `HTTP 404 Not Found`.
 pub(super) fn status_text(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(phrase) => format!("HTTP {} {phrase}", status.as_u16()),
@@ -395,17 +394,17 @@ pub(super) fn status_text(status: StatusCode) -> String {
 
 fn advice(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        401 | 403 => "the server wants other credentials, or the presigned URL has expired",
-        407 => "the proxy wants other credentials: look at the proxy's URL in the server's entry",
+        401 | 403 => "the server requires other credentials, or the presigned URL has expired",
+        407 => "the proxy requires other credentials: check the proxy's URL in the server's entry",
         408 | 425 => "retrying may help",
-        429 => "the server asks to slow down: retrying later may help",
+        429 => "the server limits the rate of requests: retrying later may help",
         501 | 505 => "retrying will not help",
         500..=599 => "the server failed: retrying may help",
         _ => "retrying will not help",
     }
 }
 
-/// Whether a connection that failed so may work a moment later.
+/// Whether a connection that failed in this way may succeed later.
 fn passes(kind: io::ErrorKind) -> bool {
     matches!(
         kind,

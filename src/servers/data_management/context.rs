@@ -1,4 +1,4 @@
-//! JSON values under keys, each until it expires: `context_cacher` (CAP-DAT-003) and `context_reader`.
+//! The tools `context_cacher` (CAP-DAT-003) and `context_reader`: JSON values under keys, which expire.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::{Place, database::Database, document};
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Seconds a value is kept where nothing is said, and at most: an hour, 30 days.
+/// How long a value is kept, in seconds: an hour by default, at most 30 days.
 const DEFAULT_TTL: i64 = 3600;
 const MAX_TTL: i64 = 30 * 24 * 3600;
 
-/// The largest value that is kept, as JSON: 16 MiB.
+/// The largest value, as JSON: 16 MiB.
 const MOST_BYTES: usize = 16 << 20;
 
 #[derive(Deserialize)]
@@ -25,19 +25,19 @@ struct Cached {
     ttl: Option<Value>,
 }
 
-/// `context_cacher`: keeps a value.
 pub(super) fn context_cacher(place: Place) -> Tool {
     Tool {
         name: "context_cacher",
         title: "Cache context",
-        description: "Keep a JSON value under a key for some time, in place of what the key had. context_reader \
-            gives it back. At most 16 MiB; an hour unless `ttl` says otherwise, 30 days at most.",
+        description: "Store a JSON value under a key until it expires. A previous value of the key is replaced. \
+            context_reader returns the value. The limits are 16 MiB and 30 days; without `ttl`, a value is kept \
+            for an hour.",
         input: object(
             &["context_data", "cache_key"],
             json!({
                 "context_data": {
                     "description": "any JSON value; a string that is a file:// URI or begins with /, ./ or ../ \
-                        is a file whose content is kept: JSON, or else UTF-8 text"
+                        names a file whose content is stored, as JSON or as UTF-8 text"
                 },
                 "cache_key": {"type": "string", "minLength": 1, "maxLength": 512},
                 "ttl": {
@@ -58,17 +58,16 @@ pub(super) fn context_cacher(place: Place) -> Tool {
     }
 }
 
-/// `context_reader`: gives back a value.
 pub(super) fn context_reader(place: Place) -> Tool {
     Tool {
         name: "context_reader",
         title: "Read cached context",
-        description: "Give back the JSON value that context_cacher keeps under a key. A key that has none, or \
-            whose value has expired, is an answer (found: false), not an error.",
+        description: "Return the JSON value that context_cacher stored under a key. If there is none, or if it \
+            has expired, that is an answer (found: false) and not an error.",
         input: record(json!({"cache_key": {"type": "string", "minLength": 1, "maxLength": 512}})),
         output: record(json!({
             "found": {"type": "boolean"},
-            "context_data": {"description": "null where nothing was found"},
+            "context_data": {"description": "null if nothing was found"},
             "expires_at": {"type": ["string", "null"], "format": "date-time"}
         })),
         effect: Effect::ReadOnly,
@@ -83,7 +82,7 @@ fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, Tool
     let data = data.to_string();
     if data.len() > MOST_BYTES {
         let bytes = data.len();
-        let problem = format!("it has {bytes} bytes as JSON, at most {MOST_BYTES} are kept");
+        let problem = format!("it has {bytes} bytes as JSON, the maximum is {MOST_BYTES}");
         return Err(ToolError::argument("context_data", problem));
     }
     let now = place.clock.timestamp();
@@ -104,7 +103,7 @@ fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, Tool
     }))
 }
 
-/// When a value that is cached now expires, in whole seconds.
+/// The time at which a value that is stored now expires, in whole seconds.
 fn expiry(now: Timestamp, ttl: Option<&Value>) -> Result<Timestamp, ToolError> {
     let seconds = match ttl {
         None => DEFAULT_TTL,

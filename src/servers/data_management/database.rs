@@ -1,5 +1,5 @@
-//! The database file: created for its owner alone, brought to this version's schema, and left
-//! untouched if it is somebody else's or a later version's (`user_version`).
+//! The database. Only its owner can read it. A database of another program or of a later version (`user_version`)
+//! is not changed.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -17,13 +17,13 @@ use crate::{
     servers::{files::parent, tool::ToolError},
 };
 
-/// How long a call waits for others that write.
+/// How long a call waits for other writers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The version this program writes.
+/// The version of the schema.
 const VERSION: i64 = 1;
 
-/// Marks a database as oneact's (`application_id`): the letters `1act`.
+/// The `application_id` of oneact's databases: the letters `1act`.
 const APPLICATION: i64 = 0x3161_6374;
 
 const TABLES: &str = "
@@ -43,19 +43,7 @@ CREATE TABLE context (
 CREATE INDEX context_expires ON context (expires);
 ";
 
-/// What a database file holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Nothing yet.
-    Empty,
-    Current,
-    /// Tables of a later version than this program knows.
-    Newer(i64),
-    /// Tables of another program.
-    Foreign,
-}
-
-/// An open database of this version's schema.
+/// An open database with the current schema.
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
@@ -63,7 +51,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens the database if there is one.
+    /// Opens the database if it exists.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, ToolError> {
         match path.try_exists() {
             Ok(false) => Ok(None),
@@ -71,7 +59,7 @@ impl Database {
         }
     }
 
-    /// Opens the database, creating it and its folder if they are not there.
+    /// Opens the database. It and its directory are created if they do not exist.
     pub(super) fn open(path: &Path) -> Result<Self, ToolError> {
         let folder = parent(path);
         DirBuilder::new()
@@ -79,13 +67,14 @@ impl Database {
             .mode(0o700)
             .create(folder)
             .map_err(ToolError::io("create the folder", folder))?;
-        // One at a time: a switch to the write-ahead log does not wait for another one's.
+        // Only one process at a time: switching to the write-ahead log does not wait for another process that does
+        // it.
         let turn = File::open(folder).map_err(ToolError::io("open", folder))?;
         turn.lock().map_err(ToolError::io("lock", folder))?;
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let mut beside = path.as_os_str().to_owned();
             beside.push(suffix);
-            // SQLite would follow a link, and wait for a pipe.
+            // SQLite would follow a link and wait for a pipe.
             host::is_plain_or_free(&beside).map_err(ToolError::io("open", Path::new(&beside)))?;
         }
         create(path).map_err(ToolError::io("create", path))?;
@@ -99,8 +88,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Does `work` in one transaction, all of it or nothing. One that writes is immediate: it waits for its turn
-    /// before it reads anything.
+    /// Performs `work` in one transaction. A transaction that writes is immediate: it waits for its turn before it
+    /// reads.
     pub(super) fn within<T>(
         &mut self,
         operation: &'static str,
@@ -119,35 +108,36 @@ impl Database {
         done.map_err(failed)
     }
 
-    /// Refuses what is not ours before anything is written, then brings the schema up to date.
+    /// Creates the tables of an empty database. A database of another program or of a later version is refused and
+    /// not changed.
     fn prepare(&mut self) -> Result<(), ToolError> {
         let failed = |operation| sqlite(operation, &self.path);
         self.connection
             .busy_timeout(PATIENCE)
             .map_err(failed("open"))?;
-        match state(&self.connection).map_err(failed("read"))? {
-            State::Current => {}
-            State::Newer(found) => {
-                return Err(ToolError::Failed(format!(
-                    "the database {} is of version {found}, and this oneact knows versions up to {VERSION}; update \
-                     oneact, or name another file by {DATABASE}",
-                    self.path.display()
-                )));
-            }
-            State::Foreign => {
-                return Err(ToolError::Failed(format!(
-                    "{} is a database of another program; name another file by {DATABASE}",
-                    self.path.display()
-                )));
-            }
-            State::Empty => {
+        let marks = marks(&self.connection).map_err(failed("read"))?;
+        let path = self.path.display();
+        match marks {
+            (APPLICATION, VERSION, _) => {}
+            (0, 0, 0) => {
                 self.connection
                     .pragma_update(None, "journal_mode", "wal")
                     .map_err(failed("set up"))?;
                 self.within("set up", TransactionBehavior::Immediate, create_tables)?;
             }
+            (APPLICATION, found, _) if found > VERSION => {
+                return Err(ToolError::Failed(format!(
+                    "the database {path} has version {found}, but this oneact supports versions up to {VERSION}; update \
+                     oneact, or name another file with {DATABASE}"
+                )));
+            }
+            _ => {
+                return Err(ToolError::Failed(format!(
+                    "{path} is a database of another program; name another file with {DATABASE}"
+                )));
+            }
         }
-        // With the log, a power cut loses nothing that was committed.
+        // With the write-ahead log, `full` keeps every committed transaction after a power failure.
         self.connection
             .pragma_update(None, "synchronous", "full")
             .map_err(sqlite("open", &self.path))
@@ -165,8 +155,8 @@ fn sqlite(
     }
 }
 
-/// Creates the file for its owner alone; SQLite gives its log the same rights. It is never opened
-/// here once it is a database: to close it would drop SQLite's locks.
+/// Creates the file for its owner alone; SQLite gives its log the same mode. An existing database is not opened:
+/// closing it would release SQLite's locks.
 fn create(path: &Path) -> io::Result<()> {
     let made = OpenOptions::new()
         .write(true)
@@ -179,21 +169,14 @@ fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Looks, and writes nothing.
-fn state(connection: &Connection) -> rusqlite::Result<State> {
-    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let tables: i64 =
+/// The `application_id`, the `user_version` and the number of tables and indexes. Nothing is written.
+fn marks(connection: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    let tables =
         connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    let (application, version) = (number("application_id")?, number("user_version")?);
-    Ok(match (application, version) {
-        (0, 0) if tables == 0 => State::Empty,
-        (APPLICATION, VERSION) => State::Current,
-        (APPLICATION, newer) if newer > VERSION => State::Newer(newer),
-        _ => State::Foreign,
-    })
+    Ok((number("application_id")?, number("user_version")?, tables))
 }
 
-/// Makes the tables of an empty database.
 fn create_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;

@@ -1,30 +1,31 @@
-//! JSON that is handed over, by value or as a file, and what it comes to in the index.
+//! JSON values, given directly or as a file, and their representation in the index.
+
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::servers::{
-    files::{is_explicit_path, is_file_uri, local_path, read_small},
+    files::{head, is_explicit_path, is_file_uri, local_path, open_regular},
     tool::ToolError,
 };
 use crate::task::hexadecimal;
 
 /// The largest file that is read as JSON: 64 MiB.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
-/// The JSON that `given` is, or, where it is a text, that lies at that path or `file:` URI.
+/// Returns the JSON value that is given, or, if it is a string, the value in the file at that path or `file:` URI.
 pub(super) fn by_value_or_file(argument: &'static str, given: &Value) -> Result<Value, ToolError> {
     let Value::String(reference) = given else {
         return Ok(given.clone());
     };
-    let path = local_path(argument, reference)?;
-    let bytes = read_small(argument, &path, MOST_BYTES)?;
+    let (path, bytes) = read(argument, reference)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| ToolError::Corrupt(format!("{} is not JSON: {error}", path.display())))
 }
 
-/// As [`by_value_or_file`], but a text is itself unless it is a `file:` URI or begins as an
-/// absolute or dotted path; a file that is not JSON is its text.
+/// As [`by_value_or_file`], but a string names a file only if it is a `file:` URI or begins with `/`, `./` or
+/// `../`. The value of a file that is not JSON is its text.
 pub(super) fn by_value_or_explicit_file(
     argument: &'static str,
     given: &Value,
@@ -33,8 +34,7 @@ pub(super) fn by_value_or_explicit_file(
     let Some(reference) = given.as_str().filter(is_explicit) else {
         return Ok(given.clone());
     };
-    let path = local_path(argument, reference)?;
-    let bytes = read_small(argument, &path, MOST_BYTES)?;
+    let (path, bytes) = read(argument, reference)?;
     serde_json::from_slice(&bytes).or_else(|error| {
         String::from_utf8(bytes).map(Value::String).map_err(|_| {
             let path = path.display();
@@ -43,8 +43,18 @@ pub(super) fn by_value_or_explicit_file(
     })
 }
 
-/// The document's own name: the same content with the same metadata has the same, in whatever
-/// order the keys stand.
+fn read(argument: &'static str, reference: &str) -> Result<(PathBuf, Vec<u8>), ToolError> {
+    let path = local_path(argument, reference)?;
+    let mut file = open_regular(argument, &path)?;
+    let bytes = head(&mut file, MOST_BYTES + 1).map_err(ToolError::io("read", &path))?;
+    if bytes.len() > MOST_BYTES {
+        let problem = format!("{} has more than {MOST_BYTES} bytes", path.display());
+        return Err(ToolError::argument(argument, problem));
+    }
+    Ok((path, bytes))
+}
+
+/// The id of a document: a hash of its content and metadata, whatever the order of the keys.
 pub(super) fn id(content: &Value, metadata: &Value) -> String {
     let canonical = Value::Array(vec![sorted(content), sorted(metadata)]).to_string();
     let mut id = hexadecimal(&Sha256::digest(canonical));
@@ -52,7 +62,7 @@ pub(super) fn id(content: &Value, metadata: &Value) -> String {
     format!("idx_{id}")
 }
 
-/// Every string of a document, keys aside, in order.
+/// Every string of a document in order, without keys.
 pub(super) fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],

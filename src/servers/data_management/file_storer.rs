@@ -1,5 +1,5 @@
-//! `file_storer` (CAP-DAT-002): a file, or bytes, to a path below the working directory, reached one folder at a
-//! time: never upwards, never through a symbolic link, never among oneact's own files.
+//! The tool `file_storer` (CAP-DAT-002): stores a file or bytes at a path below the working directory. The
+//! directories are opened one by one, so that no `..`, symbolic link or file of oneact can be used.
 
 use std::{
     fs::{File, Permissions},
@@ -36,20 +36,20 @@ pub(super) fn file_storer(place: Place) -> Tool {
     Tool {
         name: "file_storer",
         title: "Store a file",
-        description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory; \
-            folders are made as needed. Never overwrites: a file that is there already must be the same, and is \
-            then a duplicate. Refuses paths that lead out of the directory, through symbolic links, into .git or \
-            .oneact, or to the catalog.",
+        description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory. \
+            Missing directories are made. An existing file is never overwritten: if it has the same content, it is \
+            a duplicate, otherwise the call fails. Paths that lead out of the directory, through symbolic links, \
+            into .git or .oneact, or to the catalog are refused.",
         input: record(json!({
             "file_data": text("a path, a file:// URI, or data:[TYPE];base64,BYTES"),
             "target_path": text("relative, e.g. results/a.json"),
         })),
         output: record(json!({
             "stored": {"const": true},
-            "path": {"type": "string", "description": "from the working directory"},
+            "path": {"type": "string", "description": "relative to the working directory"},
             "bytes": {"type": "integer", "minimum": 0},
             "sha256": sha256(),
-            "duplicate": {"type": "boolean", "description": "whether it was there already"}
+            "duplicate": {"type": "boolean", "description": "whether the file already existed"}
         })),
         effect: Effect::Additive,
         world: World::Closed,
@@ -74,7 +74,7 @@ fn answer(place: &Place, arguments: &Arguments, run: &Run<'_>) -> Result<Value, 
     }))
 }
 
-/// What to store, opened, and what it is called in errors.
+/// Opens the data. Returns also its name for errors.
 fn open(given: &str) -> Result<(Box<dyn Read>, PathBuf), ToolError> {
     let scheme = given.get(..5).unwrap_or_default();
     if scheme.eq_ignore_ascii_case("data:") {
@@ -86,7 +86,7 @@ fn open(given: &str) -> Result<(Box<dyn Read>, PathBuf), ToolError> {
 
 /// The bytes of a base64 `data:` URI (RFC 2397).
 fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
-    // The URI itself may be megabytes long: it is not shown.
+    // The URI can be megabytes long, so it is not shown.
     let refused =
         |problem: &str| ToolError::argument("file_data", format!("the data: URI {problem}"));
     let (kind, payload) = uri.split_once(',').ok_or_else(|| refused("has no comma"))?;
@@ -99,7 +99,8 @@ fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
         .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
-/// Writes the data beside its place, syncs it, and gives it its name unless that is taken. Nothing is left of a failure.
+/// Writes the data to a temporary file in the directory, syncs it, and renames it unless the name exists. A
+/// failure leaves no file.
 fn store(
     (mut reader, path): (Box<dyn Read>, PathBuf),
     folder: &Folder,
@@ -111,7 +112,7 @@ fn store(
     }
     let target = folder.path();
     let failed = |operation| ToolError::io(operation, &target);
-    // The folder by its descriptor: what has its name may be another one by now.
+    // The directory is used by its descriptor, because its name may belong to another directory by now.
     let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.folder.as_raw_fd()));
     let mut draft = tempfile::Builder::new()
         .prefix(".oneact-")
@@ -125,7 +126,7 @@ fn store(
     draft.as_file().sync_all().map_err(failed("sync"))?;
     match draft.persist_noclobber(beside.join(&folder.target.name)) {
         Ok(_) => {
-            // The file is in its place; a folder that cannot be synced does not change that.
+            // The file is stored even if the directory cannot be synced.
             let _ = rustix::fs::fsync(&folder.folder);
             Ok((measured, Placed::New))
         }
@@ -136,7 +137,7 @@ fn store(
     }
 }
 
-/// Fails unless the file that is there is the same.
+/// Fails if the existing file has other content.
 fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(), ToolError> {
     let path = folder.path();
     let same = match folder.existing()? {
@@ -147,20 +148,20 @@ fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(
         return Ok(());
     }
     let problem = format!(
-        "{} exists already with other content and is not overwritten: name another, or remove it",
+        "{} exists already with other content and is not overwritten; name another file, or remove it",
         path.display()
     );
     Err(ToolError::argument("target_path", problem))
 }
 
-/// A path that may be stored at: relative, and of plain names only.
+/// A relative path that consists of plain names.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     folders: Vec<String>,
     name: String,
 }
 
-/// The folder of a target, opened.
+/// The open directory of a target.
 #[derive(Debug)]
 struct Folder {
     folder: OwnedFd,
@@ -173,7 +174,7 @@ impl Target {
             return Err(refused(text, "is not a relative path"));
         }
         if text.ends_with('/') || text.ends_with("/.") {
-            return Err(refused(text, "names a folder, not a file"));
+            return Err(refused(text, "names a directory, not a file"));
         }
         let mut folders = Vec::new();
         for component in Path::new(text).components() {
@@ -185,18 +186,18 @@ impl Target {
                 }
                 Component::ParentDir => "leads upwards",
                 Component::RootDir | Component::Prefix(_) => {
-                    "is absolute; write it from the working directory"
+                    "is absolute; write it relative to the working directory"
                 }
             };
             return Err(refused(text, problem));
         }
         let Some(name) = folders.pop() else {
-            return Err(refused(text, "names no file"));
+            return Err(refused(text, "does not name a file"));
         };
         Ok(Self { folders, name })
     }
 
-    /// Opens the target's folder below `directory`, making the folders that are not there.
+    /// Opens the target's directory below `directory`. Missing directories are made.
     fn open(self, directory: &Path) -> Result<Folder, ToolError> {
         const FOLDER: OFlags = OFlags::DIRECTORY
             .union(OFlags::RDONLY)
@@ -215,7 +216,7 @@ impl Target {
                 |errno| match errno {
                     Errno::NOTDIR | Errno::LOOP => refused(
                         &so_far.display().to_string(),
-                        "is no folder, or a symbolic link to one, which is not followed",
+                        "is not a directory, or is a symbolic link, which is not followed",
                     ),
                     errno => failed("open", &so_far, errno),
                 },
@@ -227,17 +228,17 @@ impl Target {
         })
     }
 
-    /// From the working directory.
+    /// The path relative to the working directory.
     fn path(&self) -> PathBuf {
         self.folders.iter().chain([&self.name]).collect()
     }
 }
 
-/// What became of the attempt to give a file its name.
+/// The result of the attempt to store a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Placed {
     New,
-    /// The name was taken; nothing was changed.
+    /// The name exists. Nothing was changed.
     Taken,
 }
 
@@ -246,11 +247,11 @@ impl Folder {
         self.target.path()
     }
 
-    /// What is there under the target's name already, if it is a regular file.
+    /// Opens the existing file with the target's name, if there is one. It must be a regular file.
     fn existing(&self) -> Result<Option<File>, ToolError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = self.path();
-        let taken = || refused(&path.to_string_lossy(), "exists and is no regular file");
+        let taken = || refused(&path.to_string_lossy(), "exists and is not a regular file");
         match rustix::fs::openat(&self.folder, &self.target.name, flags, Mode::empty()) {
             Ok(file) => match File::from(file) {
                 file if file.metadata().is_ok_and(|about| about.is_file()) => Ok(Some(file)),

@@ -1,7 +1,7 @@
-//! The full-text index: `result_indexer` (CAP-DAT-001) puts documents into it, `result_searcher` finds them.
+//! The tools `result_indexer` (CAP-DAT-001) and `result_searcher`: a full-text index.
 //!
-//! The index cuts words at spaces, and Chinese has none: its characters are indexed one by one,
-//! with an invisible space between them, and found again as a phrase.
+//! The index separates words at spaces, but Chinese text has none. Therefore each Chinese character is indexed as
+//! a word of its own, between invisible spaces, and a search for several of them is a phrase.
 
 use rusqlite::{
     Row,
@@ -16,7 +16,7 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 const DEFAULT_LIMIT: i64 = 10;
 const MOST: i64 = 100;
 
-/// BM25 is better the smaller it is. Snippets are counted in tokens.
+/// A smaller BM25 value is better. The length of snippets is counted in tokens.
 const HITS: &str = "
 SELECT document.id, -bm25(leaf), snippet(leaf, 1, '', '', '…', 24), document.metadata
 FROM leaf JOIN document ON document.id = leaf.id
@@ -29,27 +29,26 @@ struct Entry {
     metadata: Value,
 }
 
-/// `result_indexer`: puts a document where `result_searcher` finds it.
 pub(super) fn result_indexer(place: Place) -> Tool {
     Tool {
         name: "result_indexer",
         title: "Index results",
-        description: "Put a JSON document into the full-text index, with metadata of your own. All its strings \
-            can be found by result_searcher. The same document with the same metadata is indexed once, and has \
-            the same index_id every time.",
+        description: "Add a JSON document to the full-text index, with optional metadata. result_searcher finds \
+            all its strings. The same document with the same metadata is indexed once and always has the same \
+            index_id.",
         input: object(
             &["results_data"],
             json!({
                 "results_data": {
                     "description": "any JSON value; a string is the path or file:// URI of a JSON file (64 MiB)"
                 },
-                "metadata": {"type": "object", "description": "comes back with every hit"}
+                "metadata": {"type": "object", "description": "returned with every hit"}
             }),
         ),
         output: record(json!({
             "index_id": {"type": "string", "pattern": "^idx_[0-9a-f]{32}$"},
             "indexed": {"const": true},
-            "entries": {"type": "integer", "minimum": 0, "description": "strings that can be found"},
+            "entries": {"type": "integer", "minimum": 0, "description": "the number of strings that can be found"},
             "duplicate": {"type": "boolean", "description": "whether it was indexed before"}
         })),
         effect: Effect::Additive,
@@ -64,13 +63,12 @@ struct Search {
     limit: Option<i64>,
 }
 
-/// `result_searcher`: finds documents by their words.
 pub(super) fn result_searcher(place: Place) -> Tool {
     Tool {
         name: "result_searcher",
         title: "Search indexed results",
-        description: "Find indexed documents that hold all the words given, best first. Case and accents do not \
-            matter; a word is found only whole. Words are taken literally: there are no operators.",
+        description: "Find indexed documents that contain all given words, best first. Case and accents are \
+            ignored. Only whole words are found. There are no operators.",
         input: object(
             &["query"],
             json!({
@@ -81,11 +79,11 @@ pub(super) fn result_searcher(place: Place) -> Tool {
         output: record(json!({
             "hits": {"type": "array", "items": record(json!({
                 "index_id": {"type": "string"},
-                "score": {"type": "number", "description": "BM25: more is better, within one answer"},
+                "score": {"type": "number", "description": "BM25: a greater value is better, within one answer"},
                 "snippet": {"type": "string"},
                 "metadata": {"type": ["object", "null"]}
             }))},
-            "total": {"type": "integer", "minimum": 0, "description": "documents found, shown or not"}
+            "total": {"type": "integer", "minimum": 0, "description": "all documents that were found, also beyond the limit"}
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
@@ -140,18 +138,18 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Value> {
         "index_id": id,
         "score": score,
         "snippet": unseamed(&snippet),
-        // Written by the indexer: always JSON.
+        // The indexer has written this JSON.
         "metadata": serde_json::from_str::<Value>(&metadata).unwrap_or_default(),
     }))
 }
 
-/// A space of no width: the index cuts there, and nobody sees it.
+/// A zero-width space, at which the index separates words.
 const SEAM: char = '\u{200B}';
 
-/// Words of a query that are looked for, at most.
+/// The largest number of words of a query that are searched for.
 const MOST_WORDS: usize = 64;
 
-/// The text with a seam after each ideograph.
+/// Puts each ideograph between seams.
 fn seamed(text: &str) -> String {
     let mut seamed = String::with_capacity(text.len());
     for character in text.chars().filter(|character| *character != SEAM) {
@@ -164,13 +162,13 @@ fn seamed(text: &str) -> String {
     seamed
 }
 
-/// The text as it was before.
+/// Removes the seams.
 fn unseamed(text: &str) -> String {
     text.replace(SEAM, "")
 }
 
-/// An FTS5 query for texts that hold all words of `text`. Each word is a quoted phrase, so that
-/// nothing in it is an operator; `None` if it has no letter and no digit.
+/// An FTS5 query for texts that contain all words of `text`. Each word is quoted, so that none is an operator.
+/// `None` if no word contains a letter or digit.
 fn query(text: &str) -> Option<String> {
     let words: Vec<String> = text
         .split(|character: char| character.is_whitespace() || character.is_control())
@@ -181,7 +179,7 @@ fn query(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Han, Hiragana and Katakana: scripts that are written without spaces.
+/// Han, Hiragana and Katakana, which are written without spaces.
 fn is_ideograph(character: char) -> bool {
     matches!(character,
         '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}'

@@ -1,8 +1,7 @@
-//! The tool `audio_extractor`: the audio of a media file as WAV or FLAC, as ffmpeg would extract it
-//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`): sample for sample within rounding at the source's
-//! rate, within 60 dB and a millisecond at another.
-//!
-//! It streams: memory does not grow with the file.
+//! The tool `audio_extractor` (CAP-PRE-002): writes the audio of a media file as WAV or FLAC, as ffmpeg does
+//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`). The samples agree within rounding at the rate of the
+//! source, and within 60 dB and a millisecond at another rate. The memory does not depend on the length of the
+//! file.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +18,8 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
-/// Samples per channel converted at once: of a long packet at a low rate, each becomes hundreds.
+/// Samples per channel that are converted at once. At a low rate, resampling can multiply their number by
+/// hundreds.
 const PIECE: usize = 8192;
 
 #[derive(Debug, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) fn audio_extractor() -> Tool {
         name: "audio_extractor",
         title: "Extract audio",
         description: "Extracts the audio of a local media file (MP4, MOV, MKV, WebM, MP3, FLAC, OGG, WAV) into a \
-                      new 16-bit WAV or FLAC file. Never overwrites a file.",
+                      new 16-bit WAV or FLAC file. An existing file is never overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -49,19 +49,19 @@ pub(super) fn audio_extractor() -> Tool {
                     "type": "string",
                     "enum": ["wav", "flac"],
                     "default": "wav",
-                    "description": "Both hold 16-bit samples; flac is smaller.",
+                    "description": "Both contain 16-bit samples; flac is smaller.",
                 },
                 "sample_rate": {
                     "type": "integer",
                     "minimum": 8000,
                     "maximum": 192_000,
-                    "description": "Samples per second. Default: those of the source.",
+                    "description": "Samples per second. Default: the rate of the source.",
                 },
                 "channels": {
                     "type": "integer",
                     "enum": [1, 2],
                     "default": 1,
-                    "description": "1 mixes down to mono, 2 gives stereo.",
+                    "description": "1 is mono, 2 is stereo.",
                 },
                 "output_path": output_path(),
             }),
@@ -73,10 +73,10 @@ pub(super) fn audio_extractor() -> Tool {
             "channels": { "type": "integer", "enum": [1, 2] },
             "duration_seconds": { "type": "number", "exclusiveMinimum": 0 },
             "samples": { "type": "integer", "minimum": 1, "description": "Per channel." },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the file written." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the new file." },
             "source": {
                 "type": "object",
-                "description": "What the input was.",
+                "description": "The input.",
                 "properties": {
                     "container": { "type": "string" },
                     "codec": { "type": "string" },
@@ -125,7 +125,7 @@ fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let samples = (written + samples.len() as u64) / u64::from(channels);
     if samples == 0 {
         return Err(ToolError::Corrupt(
-            "its audio is too short to make a single sample".to_owned(),
+            "its audio is too short for a single sample".to_owned(),
         ));
     }
     run.check_cancelled()?;
@@ -230,7 +230,7 @@ mod tests {
     fn other_schemes_and_other_machines_are_refused() {
         assert_eq!(
             problem(&json!({"input_uri": "https://a.b/c.mp4"})),
-            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are read"
+            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are accepted"
         );
         assert!(
             problem(&json!({"input_uri": "file://other/c.mp4"}))

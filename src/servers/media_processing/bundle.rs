@@ -1,7 +1,5 @@
-//! Many files of one video as one asset: a zip that stores them as they are.
-//!
-//! An asset is one file. The names within tell the time of each in milliseconds, so that their order
-//! is that of time and no list beside them is needed. The same files make the same bytes.
+//! Packs many files into one asset: a zip file without compression. The name of each member contains its time in
+//! milliseconds, so the members sort by time. The same files give the same bytes.
 
 use std::{
     fs::{self, File},
@@ -20,25 +18,25 @@ use crate::servers::{
     tool::{Run, ToolError},
 };
 
-/// Files that are made of one video, at most.
+/// The largest number of files that are made of one video.
 pub(super) const MOST: u32 = 10_000;
 
-/// A file to be put into a bundle.
+/// A file for the zip.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) file: PathBuf,
     pub(super) name: String,
 }
 
-/// The name of what begins at `seconds`, such as `frame_0000002000ms.jpg`.
+/// The name of a file that begins at `seconds`, such as `frame_0000002000ms.jpg`.
 pub(super) fn timed(kind: &str, seconds: f64, ending: &str) -> String {
     let milliseconds = (seconds * 1000.0).round();
     format!("{kind}_{milliseconds:010.0}ms.{ending}")
 }
 
-/// Has files made of the input in a directory of their own, and puts them into one zip at the place, in the order
-/// in which `make` names them. What else it has found out comes back. `argument` asks for one file each `step`
-/// seconds: too many are refused before anything is done, where the input's length is known.
+/// Calls `make` to write files into a directory, and packs them into one zip in the order that it returns. Its
+/// other result is passed on. `argument` asks for one file every `step` seconds. If the duration of the input is
+/// known, too many files are refused before anything is made.
 pub(super) fn bundle<T>(
     input: &Input<'_>,
     (argument, step): (&'static str, f64),
@@ -46,8 +44,11 @@ pub(super) fn bundle<T>(
     run: &Run<'_>,
     make: impl FnOnce(&Path) -> Result<(Vec<Member>, T), ToolError>,
 ) -> Result<(Written, T), ToolError> {
-    let problem =
-        || format!("it would make more than {MOST} files of this video; give more seconds");
+    let problem = || {
+        format!(
+            "it would make more than {MOST} files of this video; use a larger number of seconds"
+        )
+    };
     if input
         .film
         .duration
@@ -87,7 +88,7 @@ fn pack(draft: &mut Draft, members: &[Member], run: &Run<'_>) -> Result<(), Tool
     finished.and_then(|mut rest| rest.flush()).map_err(&failed)
 }
 
-/// The files of a directory, by name.
+/// The files of a directory, sorted by name.
 pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
     let failed = |error| ToolError::io("read", directory)(error);
     let entries = fs::read_dir(directory).map_err(failed)?;

@@ -1,7 +1,5 @@
-//! Facts about a container that symphonia does not report: the part of a track that is meant to be heard, and
-//! whether the file is all there.
-//!
-//! Only structure is read, by seeking from header to header; never the media itself.
+//! Facts about a container that symphonia does not report: the part of a track that is played, and whether the
+//! file is complete. Only headers are read.
 
 mod matroska;
 mod mp4;
@@ -13,36 +11,37 @@ use crate::{
     servers::tool::ToolError,
 };
 
-/// Bytes read at once: headers lie far apart.
+/// The size of the buffer. It is small because headers are far apart.
 const BLOCK: usize = 512;
 
-/// The largest that a page of Ogg can be: a header of 27 bytes, 255 lengths, and as many segments of 255 bytes.
+/// The largest page of Ogg: a header of 27 bytes, 255 lengths, and 255 segments of 255 bytes.
 const LARGEST_PAGE: u64 = 27 + 255 + 255 * 255;
 const END_OF_STREAM: u8 = 0x04;
 
-/// The part of a track that is meant to be heard.
+/// The part of a track that is played.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Marks {
-    /// Parts of the track's own timeline, in its time base; empty stands for all of it.
+    /// Ranges of the track's timeline in its time base. If there are none, the whole track is played.
     pub(super) edits: Vec<Range<i64>>,
-    /// To drop at the end of the track, in nanoseconds.
+    /// The padding to remove at the end of the track, in nanoseconds.
     pub(super) end_padding: u64,
-    /// Whether the container does not say where it ends, as one of a live recording does not.
+    /// Whether the container does not state its length, as in a live recording.
     pub(super) is_open: bool,
 }
 
 impl From<Flaw> for ToolError {
     fn from(flaw: Flaw) -> Self {
         match flaw {
-            Flaw::Other => Self::Corrupt("it is of another format than it seems".to_owned()),
+            Flaw::Other => {
+                Self::Corrupt("its format differs from that of its first bytes".to_owned())
+            }
             Flaw::Broken(problem) => Self::Corrupt(problem),
             Flaw::Read(error) => Self::Failed(format!("the input cannot be read: {error}")),
         }
     }
 }
 
-/// Fails if the file is of a container that tells its own length, and not all there. symphonia would
-/// say of some such files that it does not know them.
+/// Fails if the container states its length and the file is shorter. symphonia reports some such files as unknown.
 pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     /// No track has this id.
     const NONE: u32 = 0;
@@ -55,7 +54,7 @@ pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     }
 }
 
-/// The part of track `id` that is to be heard, in the container that symphonia calls `name`.
+/// The marks of track `id`, in the container that symphonia calls `name`.
 pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
     let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
     match name {
@@ -65,7 +64,7 @@ pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
     }
 }
 
-/// Fails if a part of the file says that it ends beyond the end of the file.
+/// Fails if a part of the file ends beyond the end of the file.
 fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
     match end.checked_sub(source.len()) {
         None | Some(0) => Ok(()),
@@ -75,7 +74,7 @@ fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
     }
 }
 
-/// Fails unless an Ogg file ends with a whole page that is marked as the last one (RFC 3533, 6).
+/// Fails unless an Ogg file ends with a complete page that is marked as the last one (RFC 3533, 6).
 fn check_last_page(source: &mut Source) -> Result<(), Flaw> {
     source.seek(source.len().saturating_sub(LARGEST_PAGE), "the last page")?;
     let tail = source.bytes(source.left(), "the last page")?;

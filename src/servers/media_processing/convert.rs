@@ -1,4 +1,4 @@
-//! From a source's samples to the samples asked for: channels mixed, rate changed, 16 bits.
+//! Converts samples: mixes channels, changes the rate, and rounds to 16 bits.
 
 use super::{
     layout::Width,
@@ -7,21 +7,21 @@ use super::{
 };
 use crate::servers::tool::ToolError;
 
-/// One at the scale of 16 bits.
+/// The factor between samples of −1 to 1 and samples of 16 bits.
 const ONE: f64 = 32768.0;
 
 /// Converts blocks of one signal as one stream.
 pub(super) struct Converter {
     origin: Origin,
-    /// A row of gains for each output channel; `None` leaves the channels alone.
+    /// A row of gains for each output channel. `None` leaves the channels unchanged.
     gains: Option<Vec<Vec<f64>>>,
     resampler: Option<Resampler>,
-    /// Whether mixing makes more channels of fewer. Then it comes last: there is less to resample.
+    /// Whether mixing adds channels. It is then done after resampling, so that fewer channels are resampled.
     widens: bool,
 }
 
 impl Converter {
-    /// From `signal` to `rate` samples per second and `width`.
+    /// Makes a converter from `signal` to `rate` samples per second and `width`.
     pub(super) fn new(signal: &Signal, rate: u32, width: Width) -> Result<Self, ToolError> {
         let (from, to) = (signal.layout.channels(), usize::from(width.channels()));
         let gains = signal.layout.gains(width).map(|rows| match signal.origin {
@@ -110,7 +110,7 @@ impl Converter {
     }
 }
 
-/// Gains in steps of 2⁻¹⁵. What rounding takes from one is given to the next, so that their sum is kept.
+/// Rounds gains to multiples of 2⁻¹⁵. The rounding error of one gain is added to the next, which keeps their sum.
 fn in_fixed_point(row: &[f64]) -> Vec<f64> {
     let mut owed = 0.0;
     row.iter()

@@ -1,5 +1,4 @@
-//! Packets to blocks, by symphonia's decoders. symphonia demuxes Opus and decodes it not; `opus-rs` does,
-//! bit for bit as libopus.
+//! Decodes packets with symphonia. symphonia does not decode Opus; `opus-rs` does, with the same result as libopus.
 
 use std::io;
 
@@ -22,14 +21,14 @@ use super::{
 };
 use crate::servers::{media, tool::ToolError};
 
-/// What can be read, for messages.
+/// The readable formats, for messages.
 pub(super) const READABLE: &str = "MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, \
                         PCM or Vorbis audio";
 
-/// The rate Opus decodes at, and counts its pre-skip in, whatever was encoded (RFC 7845, 5.1).
+/// The rate at which Opus is decoded and its pre-skip is counted (RFC 7845, 5.1).
 const OPUS_RATE: u32 = 48_000;
 
-/// Samples per channel in the longest packet of Opus, 120 ms.
+/// Samples per channel in the longest packet of Opus (120 ms).
 const LONGEST: usize = 5760;
 
 pub(super) struct Decoder {
@@ -72,7 +71,7 @@ impl Decoder {
         })
     }
 
-    /// The codec's short name, as ffmpeg has it.
+    /// FFmpeg's short name of the codec.
     pub(super) fn codec(&self) -> &'static str {
         match &self.kind {
             Kind::Symphonia(decoder) => decoder.codec_info().short_name,
@@ -80,7 +79,7 @@ impl Decoder {
         }
     }
 
-    /// Samples at the start that are the codec's alone, where the demuxer leaves them in.
+    /// Samples of the codec's delay at the start, if the demuxer does not remove them.
     pub(super) fn pre_skip(&self) -> usize {
         match &self.kind {
             Kind::Symphonia(_) => 0,
@@ -88,7 +87,7 @@ impl Decoder {
         }
     }
 
-    /// The packet's samples, without those it says to trim; the block may be empty.
+    /// Decodes a packet and removes the samples that it marks as padding. The block may be empty.
     pub(super) fn decode(&mut self, packet: &Packet) -> Result<(Block, Signal), ToolError> {
         match &mut self.kind {
             Kind::Symphonia(decoder) => {
@@ -126,7 +125,7 @@ fn signal(rate: u32, channels: &Channels, origin: Origin) -> Result<Signal, Tool
     let layout = Layout::of(channels).ok_or_else(|| {
         let count = channels.count();
         undecodable(&format!(
-            "its {count} audio channels have no known places, or places that cannot be mixed down"
+            "its {count} audio channels have unknown positions, or positions that cannot be mixed down"
         ))
     })?;
     Ok(Signal {
@@ -136,7 +135,7 @@ fn signal(rate: u32, channels: &Channels, origin: Origin) -> Result<Signal, Tool
     })
 }
 
-/// What symphonia's failure is.
+/// Translates an error of symphonia.
 pub(super) fn failed(error: Error) -> ToolError {
     match error {
         Error::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
@@ -144,10 +143,10 @@ pub(super) fn failed(error: Error) -> ToolError {
         }
         Error::IoError(_) => ToolError::Corrupt("it ends in the middle of its audio".to_owned()),
         Error::Unsupported(what) => ToolError::Failed(format!(
-            "the input uses something not supported ({what}); this tool reads {READABLE}"
+            "the input uses an unsupported feature ({what}); this tool reads {READABLE}"
         )),
         Error::ResetRequired => ToolError::Failed(
-            "the input is several streams chained into one, which is not supported".to_owned(),
+            "the input is a chain of several streams, which is not supported".to_owned(),
         ),
         error => ToolError::Corrupt(error.to_string()),
     }
@@ -159,7 +158,7 @@ fn undecodable(problem: &str) -> ToolError {
     ))
 }
 
-/// The width of a codec's samples where the container does not tell: ADPCM always decodes to 16 bits.
+/// The bits of a sample if the container does not state them. ADPCM is always decoded to 16 bits.
 fn decoded_bits(codec: AudioCodecId) -> Option<u32> {
     matches!(
         codec,
@@ -168,22 +167,23 @@ fn decoded_bits(codec: AudioCodecId) -> Option<u32> {
     .then_some(16)
 }
 
-/// The identification header of Opus (RFC 7845, 5.1), as Ogg and Matroska both carry it.
+/// The identification header of Opus (RFC 7845, 5.1), which Ogg and Matroska contain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Head {
     channels: u8,
     /// Samples to drop at the start.
     pre_skip: u16,
-    /// The factor every sample is multiplied with.
+    /// The factor for every sample.
     gain: f32,
 }
 
 impl Head {
-    /// Reads an `OpusHead`.
     fn read(bytes: &[u8]) -> Result<Self, ToolError> {
         let fields = bytes.strip_prefix(b"OpusHead");
         let Some([_, channels, s0, s1, _, _, _, _, g0, g1, ..]) = fields else {
-            return Err(ToolError::Corrupt("its Opus header is broken".to_owned()));
+            return Err(ToolError::Corrupt(
+                "its Opus header is malformed".to_owned(),
+            ));
         };
         // In 1/256 dB.
         let gain = f32::from(i16::from_le_bytes([*g0, *g1])) / 256.0;
@@ -218,7 +218,7 @@ impl Opus {
     }
 
     fn decode(&mut self, packet: &[u8]) -> Result<Block, ToolError> {
-        // An empty packet would be taken for a lost one.
+        // The decoder would treat an empty packet as a lost one.
         if packet.is_empty() {
             return Err(broken_packet("it is empty"));
         }

@@ -1,7 +1,8 @@
-//! Containers and codecs: what fits what, what is copied, and how the rest is encoded.
+//! The rules for containers and codecs: which codecs a container supports, which tracks are copied, and how the
+//! others are encoded.
 //!
-//! A track is copied, bit for bit, wherever its codec fits the container and nothing else is asked
-//! for. What is encoded is 4:2:0 with 8 bits, which every player shows.
+//! A track is copied if the container supports its codec and no other codec is required. Video is encoded as 4:2:0
+//! with 8 bits, which every player supports.
 
 use std::ffi::OsString;
 
@@ -53,7 +54,7 @@ impl Container {
         }
     }
 
-    /// The codecs of video it takes; the first is the one to encode with.
+    /// The supported video codecs. The first is used for encoding.
     fn codecs(self) -> &'static [Codec] {
         use Codec::{Av1, H264, H265, Vp8, Vp9};
         match self {
@@ -64,7 +65,7 @@ impl Container {
         }
     }
 
-    /// Whether FFmpeg's audio codec of that name is copied into it.
+    /// Whether the container supports an audio codec with this name of FFmpeg.
     fn takes_sound(self, codec: &str) -> bool {
         let codecs = match self {
             Self::Mp4 => "aac mp3 ac3 eac3 alac",
@@ -75,12 +76,12 @@ impl Container {
         codecs.split(' ').any(|each| each == codec)
     }
 
-    /// Decides whether the film's video is copied, given the codec that is asked for, if any.
+    /// Decides whether the video is copied or encoded. `asked` is the requested codec.
     pub(super) fn picture(self, film: &Film, asked: Option<Codec>) -> Result<Picture, ToolError> {
         if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
             let fit: Vec<_> = self.codecs().iter().map(|codec| codec.name()).collect();
             let (codec, container, fit) = (codec.name(), self.name(), fit.join(", "));
-            let problem = format!("{codec} does not fit into {container}, which takes {fit}");
+            let problem = format!("{codec} is not supported by {container}, which supports {fit}");
             return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());
@@ -99,7 +100,7 @@ impl Container {
         })
     }
 
-    /// ffmpeg's arguments for one file of this kind: the first video and all audio.
+    /// The arguments of ffmpeg for an output file with the first video track and all audio tracks.
     pub(super) fn arguments(self, film: &Film, picture: &Picture) -> Vec<OsString> {
         let (muxer, more) = match self {
             Self::Mp4 => ("mp4", "-movflags +faststart"),
@@ -112,7 +113,7 @@ impl Container {
         arguments
     }
 
-    /// The arguments that select the tracks and say how each is treated.
+    /// The arguments that select the tracks, and copy or encode each of them.
     pub(super) fn tracks(self, film: &Film, picture: &Picture) -> Vec<OsString> {
         let mut arguments = words("-map 0:V:0? -map 0:a? -sn -dn");
         let found = film.video.as_ref().map(|video| video.codec.as_str());
@@ -132,7 +133,7 @@ impl Container {
             arguments.extend(words(&if self.takes_sound(codec) {
                 format!("-c:a:{track} copy")
             } else if self == Self::Webm {
-                // libopus refuses other layouts instead of mixing them.
+                // libopus supports only these layouts.
                 format!(
                     "-c:a:{track} libopus -filter:a:{track} aformat=channel_layouts=7.1|5.1|stereo|mono"
                 )
@@ -165,7 +166,7 @@ impl Codec {
         }
     }
 
-    /// The encoder, at a quality that is hard to tell from the source.
+    /// The encoder, with a quality at which the difference to the source is hardly visible.
     fn encoder(self) -> &'static str {
         match self {
             Self::H264 => "-c:v libx264 -crf 20 -pix_fmt yuv420p",

@@ -1,10 +1,8 @@
-//! `ffmpeg` and `ffprobe`, as the tools here use them: one opened input file, one output, words for
-//! every way it can go wrong. FFmpeg's messages come on stderr, line by line, with memory addresses in them.
+//! Runs `ffmpeg` and `ffprobe` with one opened input file and one output, and translates their errors.
 //!
-//! The input is never named. It is opened here and handed over as the program's stdin, read as
-//! `file:/proc/self/fd/0`: no name can be taken for an option, a protocol or a pattern. Only local
-//! files may be read, and only by the demuxers of [`DEMUXERS`]: playlists, which name other files,
-//! are not among them.
+//! The programs read the input from their stdin, as `file:/proc/self/fd/0`, so its name cannot be taken for an
+//! option, a protocol or a pattern. They may read only local files, and only with the demuxers of [`DEMUXERS`].
+//! Playlists are excluded, because they refer to other files.
 
 mod film;
 mod process;
@@ -29,21 +27,20 @@ pub(super) const PROGRAMS: &[&str] = &[FFMPEG, FFPROBE];
 const FFMPEG: &str = "ffmpeg";
 const FFPROBE: &str = "ffprobe";
 
-/// The demuxers that may be used: those of containers that refer to no other file.
+/// The allowed demuxers: those of containers that do not refer to other files.
 const DEMUXERS: &str = "mov,matroska,avi,mpegts,mpeg,flv,asf,ogg,mxf,ivf,dv,gif,wav,mp3,flac,aac";
 /// The same formats, for messages.
 const FORMATS: &str =
     "MP4, MOV, MKV, WebM, AVI, MPEG, FLV, ASF, OGG, MXF, IVF, DV, GIF and plain audio";
 
-/// The input, as the programs know it.
+/// The name of the input for the programs.
 const INPUT: &str = "file:/proc/self/fd/0";
 
-/// How far the work on one file may go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// For each program that is run.
+    /// The time limit of each program.
     pub(super) time: Duration,
-    /// All that is written.
+    /// The limit of the output in bytes.
     pub(super) bytes: u64,
 }
 
@@ -56,7 +53,7 @@ impl Default for Limits {
     }
 }
 
-/// A media file that has been opened and looked into.
+/// A media file and what ffprobe found in it.
 pub(super) struct Input<'a> {
     pub(super) path: PathBuf,
     pub(super) film: Film,
@@ -65,7 +62,7 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Opens the file of `input_uri`, and asks what is in it.
+    /// Examines the file with ffprobe.
     pub(super) fn open(path: &Path, limits: Limits, run: &'a Run<'a>) -> Result<Self, ToolError> {
         let film = Film::look(path, limits, run)?;
         Ok(Self {
@@ -76,8 +73,8 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Makes `output` of the input: a file, or a directory that is filled. `arguments` stand between
-    /// the input and the output's name.
+    /// Makes `output`, a file or the files of a directory. `arguments` are placed between the input and the
+    /// output.
     pub(super) fn make(&self, arguments: &[OsString], output: Output<'_>) -> Result<(), ToolError> {
         let mut words = reading();
         words.extend(arguments.iter().cloned());
@@ -96,8 +93,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Says why ffmpeg failed. Where its words do not tell, the input is read once more without
-    /// making anything of it: what cannot be read is damaged.
+    /// The reason why ffmpeg failed. If its messages do not tell, the input is read again without any output. If
+    /// that fails, too, the input is damaged.
     fn failure(&self, ended: &Ended) -> ToolError {
         let line = match unclear(FFMPEG, &self.path, ended) {
             Ok(line) => line,
@@ -131,9 +128,9 @@ impl<'a> Input<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Output<'a> {
-    /// One file, which is there already and empty.
+    /// One file, which exists and is empty.
     File(&'a Path),
-    /// Files of this directory, by a pattern of FFmpeg's.
+    /// Files of this directory, named by a pattern of FFmpeg.
     Series(&'a Path, &'a str),
 }
 
@@ -141,7 +138,7 @@ impl Output<'_> {
     fn url(&self) -> OsString {
         match self {
             Self::File(path) => url(path),
-            // A percent sign of the directory's is none of the pattern's.
+            // A percent sign in the directory is not part of the pattern.
             Self::Series(directory, pattern) => {
                 let directory = directory.to_string_lossy().replace('%', "%%");
                 url(&Path::new(&directory).join(pattern))
@@ -149,7 +146,7 @@ impl Output<'_> {
         }
     }
 
-    /// Where all that is written can be measured.
+    /// The file or directory whose size is limited.
     fn root(&self) -> &Path {
         match self {
             Self::File(path) | Self::Series(path, _) => path,
@@ -157,7 +154,7 @@ impl Output<'_> {
     }
 }
 
-/// What every use of ffmpeg begins with. A damaged packet or frame ends it.
+/// The first arguments of ffmpeg. It stops at a damaged packet or frame.
 fn reading() -> Vec<OsString> {
     words(&format!(
         "-hide_banner -nostdin -nostats -v error -y -xerror -progress pipe:1 -protocol_whitelist file \
@@ -165,14 +162,14 @@ fn reading() -> Vec<OsString> {
     ))
 }
 
-/// A local file as FFmpeg names it: whatever it is called, it is a file.
+/// The URL of a local file for FFmpeg. With this prefix, no name has another meaning.
 pub(super) fn url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);
     url
 }
 
-/// The arguments of a command line, none of which has a space in it.
+/// The arguments of a command line in which no argument contains a space.
 pub(super) fn words(line: &str) -> Vec<OsString> {
     line.split_ascii_whitespace().map(OsString::from).collect()
 }
@@ -181,7 +178,7 @@ fn corrupt(path: &Path, line: &str) -> ToolError {
     ToolError::Corrupt(format!("{}: {line}", path.display()))
 }
 
-/// Bytes of a file, or of all files of a directory.
+/// The size of a file, or of all files of a directory, in bytes.
 fn size(path: &Path) -> u64 {
     let bytes = |path: &Path| path.symlink_metadata().map_or(0, |about| about.len());
     match fs::read_dir(path) {
@@ -190,10 +187,10 @@ fn size(path: &Path) -> u64 {
     }
 }
 
-/// Of a line of stderr, the characters that are shown, at most.
+/// The longest part of a line of stderr that is shown, in characters.
 const SHOWN: usize = 300;
 
-/// Texts of an input that is damaged, in whatever way the program ended: it goes on where it can.
+/// Texts that report a damaged input. ffmpeg may report damage and still succeed.
 const DAMAGE: &[&str] = &[
     "ended prematurely",
     "partial file",
@@ -204,7 +201,7 @@ const DAMAGE: &[&str] = &[
     "error while decoding",
 ];
 
-/// Lines that only say that it failed.
+/// Texts that only report that ffmpeg failed.
 const EMPTY: &[&str] = &[
     "conversion failed",
     "invalid argument",
@@ -213,8 +210,8 @@ const EMPTY: &[&str] = &[
     "nothing was written into output file",
 ];
 
-/// What the end of a program that failed means: an error, or a line of its own if it is not clear whether the input
-/// is damaged.
+/// Translates the failure of a program to an error. If it is not clear whether the input is damaged, the result is
+/// the line of stderr that explains most.
 fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolError> {
     let failed = |text: String| Err(ToolError::Failed(text));
     if let Some(signal) = ended.signal {
@@ -222,7 +219,7 @@ fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolErro
             9 => ": the machine may be out of memory",
             _ => "",
         };
-        return failed(format!("{program} was ended by signal {signal}{hint}"));
+        return failed(format!("{program} was terminated by signal {signal}{hint}"));
     }
     let lines: Vec<String> = lines(&ended.stderr).collect();
     let with = |text: &str| lines.iter().find(|line| line.to_lowercase().contains(text));
@@ -234,19 +231,19 @@ fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolErro
     }
     if let Some(line) = with("unknown encoder").or_else(|| with("unrecognized option")) {
         return failed(format!(
-            "this {program} lacks what is needed ({line}); install a complete FFmpeg"
+            "this {program} lacks a required part ({line}); install a complete FFmpeg"
         ));
     }
     let is_empty = |line: &str| EMPTY.iter().any(|text| line.to_lowercase().contains(text));
     let telling = lines.iter().find(|line| !is_empty(line)).or(lines.first());
-    let telling = telling.map_or("it does not say why", String::as_str);
+    let telling = telling.map_or("it does not state a reason", String::as_str);
     match damage(&ended.stderr) {
         Some(line) => Err(corrupt(path, &line)),
         None => Ok(telling.to_owned()),
     }
 }
 
-/// The first line that tells of a damaged input.
+/// The first line that reports a damaged input.
 fn damage(stderr: &str) -> Option<String> {
     let tells = |line: &String| {
         let line = line.to_lowercase();
@@ -255,8 +252,7 @@ fn damage(stderr: &str) -> Option<String> {
     lines(stderr).find(tells)
 }
 
-/// The lines that say something, without the part of the program that says it and without the
-/// input's name.
+/// The lines of stderr without the name of the component and without the name of the input.
 fn lines(stderr: &str) -> impl Iterator<Item = String> {
     let said = |line: &str| {
         let line = line.trim();

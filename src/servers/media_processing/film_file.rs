@@ -1,6 +1,6 @@
-//! One new video file out of another: the tools `format_converter` (CAP-PRE-001), which puts a video into
-//! another container, with another codec where one is asked for or the container cannot hold the one there is,
-//! and `resolution_normalizer` (CAP-PRE-005), which scales it, with square pixels, upright, as MP4 (H.264).
+//! The tools that make one video file: `format_converter` (CAP-PRE-001) changes the container and, if necessary or
+//! requested, the codec. `resolution_normalizer` (CAP-PRE-005) scales a video to MP4 (H.264), upright and with
+//! square pixels.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Sides of a picture, in pixels: both even.
+/// The limits of width and height, in pixels.
 const LEAST: u32 = 100;
 const MOST: u32 = 8192;
 
@@ -31,9 +31,9 @@ pub(super) fn format_converter() -> Tool {
         name: "format_converter",
         title: "Convert a video",
         description: "Converts a local media file into a new MP4, MOV, MKV or WebM file, with FFmpeg: its first \
-                      video track and all audio tracks. A track whose codec fits is copied as it is; the others \
-                      are encoded. Subtitles are left out. A damaged input is refused, not repaired. Never \
-                      overwrites a file.",
+                      video track and all audio tracks. A track with a suitable codec is copied unchanged; the others \
+                      are encoded. Subtitles are left out. A damaged input is refused, not repaired. An existing \
+                      file is never overwritten.",
         input: object(
             &["input_uri", "target_format"],
             json!({
@@ -42,7 +42,7 @@ pub(super) fn format_converter() -> Tool {
                 "target_codec": {
                     "type": "string",
                     "enum": Codec::NAMES,
-                    "description": "Of the video. Default: the input's own, where the format takes it; else h264, or vp9 in webm.",
+                    "description": "The codec of the video. Default: the codec of the input, if the format supports it; otherwise h264, or vp9 in webm.",
                 },
                 "output_path": output_path(),
             }),
@@ -77,9 +77,9 @@ pub(super) fn resolution_normalizer() -> Tool {
     Tool {
         name: "resolution_normalizer",
         title: "Normalize a video's resolution",
-        description: "Scales a local video into a new MP4 (H.264) of a resolution, with FFmpeg: upright, with square \
-                      pixels, keeping the picture's shape. Audio that fits MP4 is copied, other audio becomes AAC. \
-                      A damaged input is refused, not repaired. Never overwrites a file.",
+        description: "Scales a local video to a resolution, into a new MP4 (H.264) file, with FFmpeg. The video is upright, has \
+                      square pixels and keeps its aspect ratio. Audio that MP4 supports is copied, other audio \
+                      becomes AAC. A damaged input is refused, not repaired. An existing file is never overwritten.",
         input: object(
             &["input_uri", "target_resolution"],
             json!({
@@ -87,8 +87,9 @@ pub(super) fn resolution_normalizer() -> Tool {
                 "target_resolution": {
                     "type": "string",
                     "pattern": "^[1-9][0-9]{2,3}(?:p|x[1-9][0-9]{2,3})$",
-                    "description": "720p: this height, and the width that fits. 1280x720: exactly this, with black \
-                                    bars where the picture has another shape. Even numbers, from 100 to 8192.",
+                    "description": "720p: this height, and the width that keeps the aspect ratio. 1280x720: exactly \
+                                    this size, with black bars if the aspect ratio differs. The numbers must be \
+                                    even, from 100 to 8192.",
                 },
                 "output_path": output_path(),
             }),
@@ -109,7 +110,7 @@ fn scale(order: &Scaling, run: &Run<'_>) -> Result<Value, ToolError> {
     make(&input, Container::Mp4, &picture, &place, run)
 }
 
-/// Makes the file, looks into it, and moves it to its place. Answers with what it is.
+/// Makes the file, examines it, and moves it to its place.
 fn make(
     input: &Input<'_>,
     container: Container,
@@ -120,8 +121,9 @@ fn make(
     let draft = Draft::create(place, container.name())?;
     let arguments = container.arguments(&input.film, picture);
     input.make(&arguments, Output::File(draft.path()))?;
-    let made = Input::open(draft.path(), Limits::default(), run)
-        .map_err(|error| ToolError::Failed(format!("what ffmpeg made cannot be read: {error}")))?;
+    let made = Input::open(draft.path(), Limits::default(), run).map_err(|error| {
+        ToolError::Failed(format!("the output of ffmpeg cannot be read: {error}"))
+    })?;
     let Written { uri, bytes } = draft.publish()?;
     let film = made.film;
     Ok(json!({
@@ -138,12 +140,12 @@ fn output_schema() -> Value {
     record(json!({
         "output_uri": output_uri(),
         "output_format": { "type": "string", "enum": Container::NAMES },
-        "bytes": { "type": "integer", "minimum": 1, "description": "Size of the file written." },
+        "bytes": { "type": "integer", "minimum": 1, "description": "The size of the new file." },
         "duration_seconds": { "type": ["number", "null"] },
         "video": {
             "type": ["object", "null"],
             "properties": {
-                "codec": { "type": "string", "description": "FFmpeg's name." },
+                "codec": { "type": "string", "description": "FFmpeg's name of the codec." },
                 "width": { "type": "integer" },
                 "height": { "type": "integer" },
             },
@@ -154,12 +156,11 @@ fn output_schema() -> Value {
     }))
 }
 
-/// What a picture is scaled to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolution {
-    /// `720p`: this height, and the width that keeps the picture's shape.
+    /// `720p`: this height. The width keeps the aspect ratio.
     Height(u32),
-    /// `1280x720`: exactly this, with black bars where the picture has another shape.
+    /// `1280x720`: exactly this size, with black bars if the aspect ratio differs.
     Box { width: u32, height: u32 },
 }
 
@@ -173,7 +174,7 @@ impl Resolution {
             side.filter(|side| (LEAST..=MOST).contains(side))
                 .ok_or_else(|| {
                     refused(&format!(
-                        "needs even numbers of pixels from {LEAST} to {MOST}"
+                        "requires even numbers of pixels from {LEAST} to {MOST}"
                     ))
                 })
         };
@@ -182,14 +183,14 @@ impl Resolution {
         }
         let (width, height) = text
             .split_once('x')
-            .ok_or_else(|| refused("is no resolution such as 720p or 1280x720"))?;
+            .ok_or_else(|| refused("is not a resolution such as 720p or 1280x720"))?;
         Ok(Self::Box {
             width: side(width)?,
             height: side(height)?,
         })
     }
 
-    /// FFmpeg's filters. `dar` is the shape of the picture as it is meant to be seen.
+    /// The filters of FFmpeg. `dar` is the display aspect ratio.
     fn filter(self) -> String {
         match self {
             Self::Height(height) => {

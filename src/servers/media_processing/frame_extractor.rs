@@ -1,6 +1,5 @@
-//! The tool `frame_extractor` (CAP-PRE-003): still pictures of a video at a fixed interval, as one zip.
-//!
-//! Picture number n, counted from 0, shows the video at n × interval, in whole microseconds.
+//! The tool `frame_extractor` (CAP-PRE-003): extracts frames of a video at a fixed interval into a zip file. Frame
+//! number n, counted from 0, shows the video at n × interval, in whole microseconds.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Seconds between two pictures: a millisecond to a day.
+/// The limits of the interval in seconds: a millisecond to a day.
 const LEAST: f64 = 0.001;
 const MOST: f64 = 86_400.0;
 const DEFAULT: f64 = 1.0;
@@ -42,10 +41,10 @@ pub(super) fn frame_extractor() -> Tool {
     Tool {
         name: "frame_extractor",
         title: "Extract frames",
-        description: "Takes still pictures out of a local video at a fixed interval, with FFmpeg, into a new zip of \
-                      JPEG or PNG files. The first shows the beginning; each is named after its time, such as \
-                      frame_0000002000ms.jpg. At most 10000 pictures. A damaged input is refused, not repaired. \
-                      Never overwrites a file.",
+        description: "Extracts frames of a local video at a fixed interval, with FFmpeg, into a new zip of JPEG or \
+                      PNG files. The first frame shows the beginning. Each name contains the time, such as \
+                      frame_0000002000ms.jpg. The limit is 10000 frames. A damaged input is refused, not repaired. \
+                      An existing file is never overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -55,7 +54,7 @@ pub(super) fn frame_extractor() -> Tool {
                     "minimum": LEAST,
                     "maximum": MOST,
                     "default": DEFAULT,
-                    "description": "Time between two pictures.",
+                    "description": "The time between two frames.",
                 },
                 "output_format": { "type": "string", "enum": ["jpg", "png"], "default": "jpg" },
                 "output_path": output_path(),
@@ -64,8 +63,8 @@ pub(super) fn frame_extractor() -> Tool {
         output: record(json!({
             "output_uri": output_uri(),
             "output_format": { "const": "zip" },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
-            "frames": { "type": "integer", "minimum": 1, "description": "Pictures in it." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the zip." },
+            "frames": { "type": "integer", "minimum": 1, "description": "The number of frames in the zip." },
             "interval_seconds": { "type": "number" },
         })),
         effect: Effect::Additive,
@@ -93,22 +92,22 @@ fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     }))
 }
 
-/// Takes the pictures into `directory`.
+/// Writes the frames into `directory`.
 fn pictures(
     input: &Input<'_>,
     interval: f64,
     format: Picture,
     directory: &Path,
 ) -> Result<Vec<Member>, ToolError> {
-    // The last picture at or before each multiple of the interval; the first one stands for the
-    // time before it too.
+    // Each output is the last frame at or before a multiple of the interval. The first frame also stands for the
+    // time before it.
     let micros = micros(interval);
     let (ending, encoder) = match format {
-        // The quality goes from 2 to 31. At 2 no difference is visible.
+        // The quality scale is 2 (best) to 31.
         Picture::Jpg => ("jpg", "-c:v mjpeg -q:v 2"),
         Picture::Png => ("png", "-c:v png"),
     };
-    // One more than allowed, so that too many are noticed.
+    // One more than allowed, so that too many are detected.
     let most = bundle::MOST + 1;
     let how = words(&format!(
         "-map 0:V:0 -vf fps=fps=1000000/{micros}:round=up:start_time=0 -fps_mode passthrough {encoder} \
@@ -119,7 +118,7 @@ fn pictures(
     let files = bundle::files(directory)?;
     if files.is_empty() {
         let path = input.path.display();
-        return Err(ToolError::Corrupt(format!("{path}: it has no picture")));
+        return Err(ToolError::Corrupt(format!("{path}: it has no frame")));
     }
     let named = files.into_iter().zip(0_u32..).map(|(file, number)| Member {
         file,
@@ -128,12 +127,12 @@ fn pictures(
     Ok(named.collect())
 }
 
-/// The interval as FFmpeg is given it.
+/// The interval in microseconds, as FFmpeg receives it.
 fn micros(interval: f64) -> f64 {
     (interval * 1e6).round()
 }
 
-/// The time that picture `number` shows.
+/// The time of frame `number` in seconds.
 fn seconds(number: u32, interval: f64) -> f64 {
     f64::from(number) * micros(interval) / 1e6
 }

@@ -1,14 +1,14 @@
-//! Speaker layouts, and the gains that bring them down (or up) to mono or stereo.
+//! Speaker layouts, and the gains that mix them to mono or stereo.
 //!
-//! The gains are those of ffmpeg's default mix: centre and surrounds 3 dB down into a side, rear
-//! centre 6 dB down, no LFE, and the whole scaled so that it cannot clip.
+//! The gains are those of ffmpeg's default: centre and surround channels with −3 dB, the rear centre with −6 dB,
+//! no LFE, and all gains scaled so that the result cannot clip.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use serde::Deserialize;
 use symphonia::core::audio::{Channels, Position};
 
-/// How many channels come out.
+/// The channels of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u8")]
 pub(super) enum Width {
@@ -38,11 +38,11 @@ impl Width {
     }
 }
 
-/// Where a source's channels belong.
+/// The speakers of a source's channels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout(Vec<Speaker>);
 
-/// The share of one channel in the left side, in the right side and in mono.
+/// The share of one channel in the left channel, the right channel and mono.
 type Speaker = [f64; 3];
 
 const LEFT: Speaker = [1.0, 0.0, FRAC_1_SQRT_2];
@@ -54,7 +54,7 @@ const SURROUND_CENTRE: Speaker = [0.5, 0.5, 0.5];
 const UNHEARD: Speaker = [0.0, 0.0, 0.0];
 
 impl Layout {
-    /// The layout of a source; `None` if a channel's place is not known or not supported.
+    /// The layout of a source. `None` if the place of a channel is unknown or not supported.
     pub(super) fn of(channels: &Channels) -> Option<Self> {
         match (channels.count(), channels) {
             (1, _) => Some(Self(vec![CENTRE])),
@@ -72,7 +72,7 @@ impl Layout {
         self.0.len()
     }
 
-    /// A row of gains for each output channel; `None` if the channels are already the ones wanted.
+    /// A row of gains for each output channel. `None` if the channels are already the wanted ones.
     pub(super) fn gains(&self, width: Width) -> Option<Vec<Vec<f64>>> {
         let rows = match (width, self.0.as_slice()) {
             (Width::Mono, [_]) | (Width::Stereo, [LEFT, RIGHT]) => return None,

@@ -1,9 +1,8 @@
-//! The built-in server `media-processing`: audio out of media files without any other program, and
-//! what is done to pictures with FFmpeg's.
+//! The built-in server `media-processing`: extracts audio without other programs, and processes video with FFmpeg.
 //!
-//! The way of a block of audio: `source` (file → packets → `decode` → `window`) → `convert` (`layout`,
-//! `resample`) → `output`. The way of a video: `request` → `ffmpeg` (look, then make, by the rules of
-//! `encoding`) → `film_file`, or `bundle`. Both end in a `place`.
+//! Audio passes through `source` (file → packets → `decode` → `window`) → `convert` (`layout`, `resample`) →
+//! `output`. Video passes through `request` → `ffmpeg` (with the rules of `encoding`) → `film_file` or `bundle`.
+//! `place` writes the files.
 
 mod audio_extractor;
 mod bundle;
@@ -26,7 +25,7 @@ mod window;
 
 use super::tool::Tool;
 
-/// The server's tools.
+/// The tools of the server.
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         audio_extractor::audio_extractor(),

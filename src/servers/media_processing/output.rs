@@ -1,4 +1,4 @@
-//! The file the audio goes to: WAV or FLAC with 16 bits, encoded block by block into a draft.
+//! Encodes audio as WAV or FLAC with 16 bits and writes it in blocks.
 
 use std::{
     fs::File,
@@ -31,19 +31,19 @@ pub(super) enum Format {
     Flac,
 }
 
-/// How a format is written: a header, the samples, and the header again once all is known.
+/// The encoder of a format. The header is written at the start, and again when all samples are written.
 trait Encoder: Send {
-    /// The header of a file that holds what was written so far. Its length never changes.
+    /// The header for the samples that were encoded so far. Its length is constant.
     fn header(&self) -> Result<Vec<u8>, ToolError>;
 
-    /// The bytes that interleaved samples complete.
+    /// Encodes interleaved samples. Returns the bytes that are complete.
     fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError>;
 
-    /// The bytes that are written at the end.
+    /// Returns the remaining bytes.
     fn finish(&mut self) -> Result<Vec<u8>, ToolError>;
 }
 
-/// A file being written. Dropped unfinished, it leaves nothing behind.
+/// A file that is being written. Dropping it removes the file.
 pub(super) struct Output {
     encoder: Box<dyn Encoder>,
     draft: Draft,
@@ -51,7 +51,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Begins a file for `rate` samples per second.
+    /// Creates a file for `rate` samples per second.
     pub(super) fn create(
         place: &Place,
         format: Format,
@@ -79,12 +79,12 @@ impl Output {
         self.append(&bytes)
     }
 
-    /// Writes the rest, makes the file durable, and moves it to its place.
+    /// Writes the remaining bytes, syncs the file, and moves it to its place.
     pub(super) fn finish(mut self) -> Result<Written, ToolError> {
         let owed = self.encoder.finish()?;
         self.append(&owed)?;
         let header = self.encoder.header()?;
-        // `rewind` flushes the samples first.
+        // `rewind` flushes the buffer first.
         self.file
             .rewind()
             .and_then(|()| self.file.write_all(&header))
@@ -99,7 +99,7 @@ impl Output {
     }
 }
 
-/// Bytes before the samples.
+/// The length of the header in bytes.
 const HEADER: u32 = 44;
 const BYTES_PER_SAMPLE: u16 = 2;
 const PCM: u16 = 1;
@@ -127,7 +127,7 @@ impl Encoder for Wav {
         let bytes_per_second = self.rate.checked_mul(frame.into()).ok_or_else(|| {
             let rate = self.rate;
             ToolError::Failed(format!(
-                "a WAV file cannot hold {rate} samples per second; ask for a lower sample_rate"
+                "a WAV file cannot contain {rate} samples per second; use a lower sample_rate"
             ))
         })?;
         let length = self.data.checked_add(HEADER - 8);
@@ -167,19 +167,19 @@ impl Encoder for Wav {
 
 fn too_long() -> ToolError {
     ToolError::Failed(
-        "the audio is longer than a WAV file can hold (4 GiB); ask for flac".to_owned(),
+        "the audio exceeds the maximum size of a WAV file (4 GiB); use flac".to_owned(),
     )
 }
 
-/// Samples per channel in a block, as the reference encoder's default has it.
+/// Samples per channel in a block: the default of the reference encoder.
 const BLOCK: usize = 4096;
 const BITS: usize = 16;
 
-/// FLAC, by flacenc.
+/// FLAC, with the crate `flacenc`.
 struct Flac {
     config: Verified<config::Encoder>,
     info: StreamInfo,
-    /// Digest and sample count of what was encoded.
+    /// The digest and the number of samples.
     context: Context,
     frame: FrameBuf,
     channels: usize,
@@ -210,7 +210,7 @@ impl Flac {
         })
     }
 
-    /// Encodes one block from the front of the pending samples.
+    /// Encodes the first pending samples as one block.
     fn block(&mut self, samples: usize) -> Result<Vec<u8>, ToolError> {
         let block: Vec<i32> = self.pending.drain(..samples).collect();
         self.frame.fill_interleaved(&block).map_err(refused)?;

@@ -1,5 +1,5 @@
-//! Where a tool's file goes: written beside its final place under a name that says it is
-//! unfinished, and moved there whole, over nothing.
+//! Writes a file under a temporary name beside its final place, and renames it when it is complete. An existing
+//! file is never replaced.
 
 use std::{
     fs::{File, Permissions},
@@ -16,18 +16,18 @@ use crate::servers::{
     tool::ToolError,
 };
 
-/// Ends the name of a file that is still being written.
+/// The suffix of a file that is being written.
 const UNFINISHED: &str = ".partial";
 
-/// Characters of the input's name that a new file's name begins with, at most.
+/// The largest number of characters of the input's name in the name of a new file.
 const STEM: usize = 40;
 
-/// Where a new file goes.
+/// The place of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// This file, which must not exist yet.
+    /// This path, which must not exist yet.
     At(PathBuf),
-    /// A new file in this directory, its name beginning with `stem`.
+    /// A new name in this directory, which begins with `stem`.
     In { directory: PathBuf, stem: String },
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Written {
     pub(super) bytes: u64,
 }
 
-/// A file being written. Dropped unpublished, it leaves nothing behind.
+/// A file that is being written. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: NamedTempFile,
@@ -46,8 +46,8 @@ pub(super) struct Draft {
 }
 
 impl Place {
-    /// The place an `output_path` names; without one, a new file in the temporary directory named
-    /// after the input.
+    /// The place that an `output_path` names. Without one, a new file in the temporary directory, named after the
+    /// input.
     pub(super) fn of(output_path: Option<&str>, input: &Path) -> Result<Self, ToolError> {
         Ok(match output_path {
             Some(path) => {
@@ -64,7 +64,7 @@ impl Place {
 }
 
 impl Draft {
-    /// Begins a file, whose name ends with `.{ending}` where the place leaves it open.
+    /// Creates a file. If the place does not fix the name, it ends with `.{ending}`.
     pub(super) fn create(place: &Place, ending: &str) -> Result<Self, ToolError> {
         let (directory, stem) = match place {
             Place::At(path) if path.symlink_metadata().is_ok() => {
@@ -86,17 +86,15 @@ impl Draft {
         Ok(Self { file, path })
     }
 
-    /// The unfinished file.
     pub(super) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The unfinished file, opened.
     pub(super) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// A directory beside the draft, gone with the value.
+    /// Makes a temporary directory beside the draft.
     pub(super) fn workshop(&self) -> Result<TempDir, ToolError> {
         let directory = parent(self.file.path());
         TempDir::with_prefix_in(".media-", directory)
@@ -109,7 +107,7 @@ impl Draft {
         move |error| ToolError::io("write", &path)(error)
     }
 
-    /// Makes the file durable, and moves it to its place.
+    /// Syncs the file and moves it to its place.
     pub(super) fn publish(self) -> Result<Written, ToolError> {
         let failed = self.failed();
         let Self { file, path } = self;
@@ -130,20 +128,20 @@ impl Draft {
 
 fn taken(path: &Path) -> ToolError {
     let problem = format!(
-        "{} exists already, and is not overwritten; give another output_path",
+        "{} exists already and is not overwritten; give another output_path",
         path.display()
     );
     ToolError::argument("output_path", problem)
 }
 
-/// The draft's name without the parts that mark a draft. It is as unique as the draft's.
+/// The final name: the draft's name without its prefix and suffix, which is as unique.
 fn finished(draft: &Path) -> PathBuf {
     let name = draft.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_start_matches('.').trim_end_matches(UNFINISHED);
     draft.with_file_name(name)
 }
 
-/// The input's name without its ending, short enough to build on.
+/// The input's name without its ending, shortened.
 fn stem(input: &Path) -> String {
     let stem = input.file_stem().unwrap_or_default().to_string_lossy();
     let stem: String = stem.trim_start_matches('.').chars().take(STEM).collect();

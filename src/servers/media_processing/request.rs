@@ -1,4 +1,4 @@
-//! Arguments that the tools of this server share.
+//! Arguments and parts of schemas that the tools of this server share.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,14 @@ use crate::servers::{
     tool::{self, Run, ToolError},
 };
 
-// Schemas of arguments and answers that the tools share.
-
 pub(super) fn input_uri() -> Value {
-    tool::text("The media file: a file:// URI, or a path of this machine.")
+    tool::text("The media file: a file:// URI or a path.")
 }
 
 pub(super) fn output_path() -> Value {
     tool::text(
-        "Where to write: a path or file:// URI that does not exist yet. Default: a new file in the \
-         temporary directory.",
+        "The new file: a path or file:// URI that does not exist. Default: a new file in the temporary \
+         directory.",
     )
 }
 
@@ -30,7 +28,7 @@ pub(super) fn output_uri() -> Value {
     json!({ "type": "string", "format": "uri", "pattern": "^file:///" })
 }
 
-/// The path of the input, and where the output goes.
+/// The path of the input, and the place of the output.
 pub(super) fn places(
     input_uri: &str,
     output_path: Option<&str>,
@@ -40,7 +38,7 @@ pub(super) fn places(
     Ok((path, place))
 }
 
-/// The input, opened with FFmpeg, and where the output goes.
+/// The input, examined with ffprobe, and the place of the output.
 pub(super) fn opened<'a>(
     input_uri: &str,
     output_path: Option<&str>,
@@ -50,7 +48,7 @@ pub(super) fn opened<'a>(
     Ok((Input::open(&path, Limits::default(), run)?, place))
 }
 
-/// The same, of an input that has pictures.
+/// The same for an input that must have video.
 pub(super) fn opened_video<'a>(
     input_uri: &str,
     output_path: Option<&str>,
@@ -63,7 +61,7 @@ pub(super) fn opened_video<'a>(
     }
 }
 
-/// The error of an input that lacks what the tool works on.
+/// The error of an input without the required tracks.
 pub(super) fn lacks(what: &str, input: &Path) -> ToolError {
     ToolError::argument("input_uri", format!("{} has no {what}", input.display()))
 }

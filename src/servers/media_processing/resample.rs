@@ -1,7 +1,7 @@
-//! Changes the sample rate with the windowed-sinc resampler of `rubato`, set up as ffmpeg's default is: 32 zero
-//! crossings, cut off at 0.97 of the lower Nyquist rate, and one filter for each position that an output sample can
-//! have between two inputs, at most 1024. A Blackman window is nearly the Kaiser window of ffmpeg. The ends are ffmpeg's
-//! too: the signal is mirrored there, by half a filter.
+//! Changes the sample rate with the windowed-sinc resampler of `rubato`, with the settings of ffmpeg's default: 32
+//! zero crossings, a cut-off at 0.97 of the lower Nyquist rate, and one filter for each possible position of an
+//! output sample between two inputs, at most 1024. The Blackman window is close to ffmpeg's Kaiser window. As in
+//! ffmpeg, the signal is mirrored at its ends by half the length of the filter.
 
 use rubato::{
     Async, FixedAsync, Indexing, Resampler as _, SincInterpolationParameters,
@@ -12,7 +12,7 @@ use rubato::{
 use super::signal::Block;
 use crate::servers::tool::ToolError;
 
-/// Half waves of the filter, before it is widened for a lower output rate.
+/// Half waves of the filter, which becomes wider for a lower output rate.
 const WIDTH: f64 = 32.0;
 const CUTOFF: f64 = 0.97;
 const MOST_PHASES: u32 = 1024;
@@ -20,26 +20,26 @@ const MOST_PHASES: u32 = 1024;
 /// Samples per channel that are resampled at once.
 const CHUNK: usize = 1024;
 
-/// Resamples blocks of any length as one stream. The first output lies on the first input.
+/// Resamples blocks of any length as one stream. The first output sample is at the time of the first input sample.
 pub(super) struct Resampler {
     filter: Async<f32>,
     from: u64,
     to: u64,
     /// Half of the filter's length.
     half: usize,
-    /// Input that does not fill a chunk yet, or that may have to be mirrored at the end.
+    /// Input that does not fill a chunk yet, or that is mirrored at the end.
     pending: Block,
-    /// Silence to be put before the mirrored beginning, until that is done.
+    /// Silence before the mirrored beginning, until it was inserted.
     silence: Option<usize>,
-    /// Output that is still to be dropped: what the filter gives before the first input.
+    /// Output samples before the first input sample, which are still to be dropped.
     early: usize,
-    /// Samples per channel, so far.
+    /// Samples per channel so far.
     taken: u64,
     given: u64,
 }
 
 impl Resampler {
-    /// From `from` to `to` samples per second, both above zero.
+    /// Makes a resampler between two rates above zero.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -72,7 +72,7 @@ impl Resampler {
         })
     }
 
-    /// Takes a block and gives the output it completes.
+    /// Takes a block and returns the output that it completes.
     pub(super) fn push(&mut self, block: Block) -> Result<Block, ToolError> {
         self.taken += block.frames() as u64;
         for (pending, mut more) in self.pending.0.iter_mut().zip(block.0) {
@@ -88,7 +88,7 @@ impl Resampler {
         Ok(out)
     }
 
-    /// Gives what is left once the input has ended.
+    /// Returns the remaining output at the end of the input.
     pub(super) fn finish(&mut self) -> Result<Block, ToolError> {
         let total = (self.taken * self.to + self.from / 2) / self.from;
         let left = usize::try_from(total.saturating_sub(self.given)).unwrap_or(usize::MAX);
@@ -106,8 +106,8 @@ impl Resampler {
         Ok(out)
     }
 
-    /// Puts the mirror of the first samples before them, once. A stream shorter than that is mirrored as far as it
-    /// goes, silence before.
+    /// Inserts the mirrored beginning before the first samples, once. If the stream is shorter than half the
+    /// filter, silence precedes its mirror.
     fn begin(&mut self) {
         let Some(silence) = self.silence.take() else {
             return;
@@ -125,7 +125,7 @@ impl Resampler {
         Block(vec![Vec::new(); self.pending.0.len()])
     }
 
-    /// Resamples the next chunk, which silence fills up, to the end of `out`.
+    /// Resamples the next chunk, filled up with silence, and appends the result to `out`.
     fn chunk(&mut self, out: &mut Block) -> Result<(), ToolError> {
         let (channels, frames) = (self.pending.0.len(), self.filter.output_frames_next());
         let input = self.pending.frames().min(CHUNK);
@@ -155,8 +155,9 @@ impl Resampler {
     }
 }
 
-/// How much silence before the mirrored beginning makes an output lie on the first input, and how many outputs come
-/// before that one. The first output lies half a filter, less a step and a phase, before what comes first.
+/// The silence before the mirrored beginning with which an output sample is at the time of the first input sample,
+/// and the number of output samples before it. The first output sample is half a filter, less a step and a phase,
+/// before the first inserted sample.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

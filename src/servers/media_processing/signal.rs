@@ -1,8 +1,9 @@
-//! Decoded audio: blocks of samples, and the properties that all blocks of a source share.
+//! Decoded audio: blocks of samples and their properties.
 
 use super::layout::Layout;
 
-/// A block of decoded audio: samples from −1 to 1, one vector for each channel, all of one length.
+/// A block of decoded audio: samples from −1 to 1, in one vector for each channel. All vectors have the same
+/// length.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Block(pub(super) Vec<Vec<f32>>);
 
@@ -12,7 +13,7 @@ impl Block {
         self.0.first().map_or(0, Vec::len)
     }
 
-    /// Drops `start` samples of each channel at the front and `end` at the back.
+    /// Drops `start` samples of each channel at the front and `end` samples at the back.
     pub(super) fn trim(&mut self, start: usize, end: usize) {
         for plane in &mut self.0 {
             plane.truncate(plane.len().saturating_sub(end));
@@ -20,7 +21,7 @@ impl Block {
         }
     }
 
-    /// The block in parts of at most `most` samples per channel; `most` is above zero.
+    /// Splits the block into parts of at most `most` samples per channel. `most` is above zero.
     pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = Self> {
         (0..self.frames()).step_by(most).map(move |from| {
             let part = |plane: &Vec<f32>| plane.iter().skip(from).take(most).copied().collect();
@@ -32,14 +33,14 @@ impl Block {
 /// The sample format of the source, before the conversion to floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Integers of at most 16 bits. They are mixed as ffmpeg mixes them: in fixed point, rounded halves up.
+    /// Integers of at most 16 bits. They are mixed in fixed point and halves are rounded up, as in ffmpeg.
     Narrow,
-    /// Wider integers. They lose their low bits, and are rounded only where they are mixed or resampled.
+    /// Wider integers. Their low bits are cut off, except if they are mixed or resampled, which rounds them.
     Wide,
     Real,
 }
 
-/// Properties that all blocks of a source share.
+/// The properties that all blocks of a source share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Signal {
     pub(super) rate: u32,

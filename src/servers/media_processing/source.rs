@@ -1,8 +1,7 @@
-//! A media file's audio track as a stream of blocks, one packet at a time.
+//! Reads the audio track of a media file as a stream of blocks, one packet at a time.
 //!
-//! What comes out is what ffmpeg would hear: the samples inside the track's edits, without encoder
-//! priming and padding where the container tells of them. A file that ends before its audio does is
-//! an error, never a shorter answer.
+//! The result agrees with ffmpeg: it contains the samples inside the track's edits, without the encoder's priming
+//! and padding if the container states them. A file that ends before its audio is an error.
 
 use std::{
     fs::File,
@@ -31,53 +30,53 @@ use crate::servers::{
     tool::{Run, ToolError},
 };
 
-/// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
+/// The number of samples by which a track may be shorter than its container states: priming, padding, a last
+/// packet.
 const SLACK: u64 = 4096;
 
-/// Limits on the claims of a header: a few bytes must not decide how much memory or time is spent on a file.
+/// Limits on the values of a header, so that a few bytes cannot cause much work or memory.
 /// Samples per second: from below telephony to twice the fastest converters.
 const RATES: RangeInclusive<u32> = 1_000..=768_000;
 const MOST_CHANNELS: usize = 64;
-/// Samples per channel in one packet. FLAC's longest have 65 535.
+/// Samples per channel in one packet. The longest packets of FLAC have 65 535.
 const LONGEST_PACKET: u64 = 1 << 20;
-/// Nanoseconds at a track's end that are not meant to be heard: less than a packet, in truth.
+/// The longest padding at the end of a track in nanoseconds. Real padding is shorter than a packet.
 const MOST_PADDING: u64 = 10_000_000_000;
 
-/// The audio of one file: its track on the way from the file to blocks.
+/// The audio track of one file.
 pub(super) struct Source {
     reader: Box<dyn FormatReader>,
     track: u32,
     decoder: Decoder,
     window: Window,
     about: About,
-    /// Samples per channel the container promises, before anything is cut off.
+    /// The samples per channel that the container states, with priming and padding.
     promised: Option<u64>,
-    /// Whether the container does not say where it ends. All its elements were found whole.
+    /// Whether the container does not state its length. All its elements are complete.
     is_open: bool,
     decoded: u64,
-    /// Of the first block that is heard, and of the last one that was decoded.
+    /// The signals of the first block that is played, and of the last block that was decoded.
     first: Option<Signal>,
     last: Option<Signal>,
 }
 
-/// Facts about a source that the answer shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct About {
     pub(super) container: &'static str,
     pub(super) codec: &'static str,
-    /// The length the container gives, in seconds.
+    /// The duration in seconds that the container states.
     pub(super) duration: Option<f64>,
 }
 
 impl Source {
-    /// Opens the file's default audio track and decodes up to its first sound.
+    /// Opens the default audio track and decodes it up to the first block that is played.
     pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<(Self, Signal, Block), ToolError> {
         let mut source = unbroken(|| Self::of(path))?;
         let first = source.next(run)?;
         match (first, source.first.clone()) {
             (Some(first), Some(signal)) => Ok((source, signal, first)),
             _ => Err(ToolError::Corrupt(format!(
-                "{} has an audio track without a single sample",
+                "{} has an audio track without samples",
                 path.display()
             ))),
         }
@@ -100,7 +99,7 @@ impl Source {
             codec: decoder.codec(),
             duration: duration(track, &*reader),
         };
-        // An MP3 without a LAME tag has its length guessed from its bit rate.
+        // symphonia estimates the length of an MP3 without a LAME tag from its bit rate.
         let guessed = name == "mp3" && track.delay.is_none();
         let promised = track.num_frames.filter(|_| !guessed);
         let track = track.id;
@@ -122,7 +121,7 @@ impl Source {
         &self.about
     }
 
-    /// The next block that is heard, never empty; `None` at the end of the track.
+    /// The next block that is played, which is not empty. `None` at the end of the track.
     pub(super) fn next(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
         unbroken(|| self.next_block(run))
     }
@@ -149,7 +148,7 @@ impl Source {
         Ok(None)
     }
 
-    /// Passes a block on if its signal is that of the first block.
+    /// Returns a block if its signal is that of the first block.
     fn heard(&mut self, block: Block) -> Result<Option<Block>, ToolError> {
         if self.first.is_none() {
             self.first.clone_from(&self.last);
@@ -158,7 +157,7 @@ impl Source {
             (Some(first), Some(last)) if first != last => {
                 let (before, after) = (described(first), described(last));
                 Err(ToolError::Failed(format!(
-                    "the audio changes from {before} to {after} on the way, which is not supported"
+                    "the audio changes from {before} to {after} within the track, which is not supported"
                 )))
             }
             _ => Ok(Some(block)),
@@ -193,8 +192,8 @@ impl Source {
     }
 }
 
-/// Runs a reading step. symphonia's readers panic on some headers that no writer makes. A panic is reported as a
-/// corrupt file, from which nothing is read afterwards.
+/// Performs a step of reading. symphonia panics on some invalid headers. A panic is reported as a corrupt file,
+/// which is not read any further.
 fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(ToolError::Corrupt(
@@ -227,7 +226,7 @@ fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
             ToolError::Corrupt("it has no movie header (moov)".to_owned())
         }
         Error::Unsupported(_) => ToolError::Failed(format!(
-            "{} is in no format this tool reads; it reads {READABLE}",
+            "{} has a format that this tool does not read; it reads {READABLE}",
             path.display()
         )),
         error => failed(error),
@@ -253,7 +252,7 @@ fn audio_track<'r>(
     {
         0 => format!("{} has no audio track", path.display()),
         unknown => format!(
-            "{} has no audio track this tool can decode ({unknown} of unknown codec); it reads {READABLE}",
+            "{} has no audio track that this tool can decode ({unknown} with an unknown codec); it reads {READABLE}",
             path.display()
         ),
     };
@@ -266,45 +265,45 @@ fn duration(track: &Track, reader: &dyn FormatReader) -> Option<f64> {
         .or_else(|| media::seconds(media.time_base, media.duration))
 }
 
-/// Checks the container's claims, before a decoder is made.
+/// Checks the values of the container, before a decoder is made.
 fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     parameters.sample_rate.map_or(Ok(()), check_rate)?;
     let named = parameters.channels.as_ref();
     named.map_or(Ok(()), |named| check_channels(named.count()))?;
     let frames = parameters.max_frames_per_packet.unwrap_or_default();
     possible(&frames, &(0..=LONGEST_PACKET), || {
-        format!("packets of {frames} samples; {LONGEST_PACKET} are the most")
+        format!("packets of {frames} samples; {LONGEST_PACKET} is the maximum")
     })
 }
 
-/// Checks the codec's claims, for each packet.
+/// Checks the values of the codec, for each packet.
 fn check_signal(signal: &Signal) -> Result<(), ToolError> {
     check_rate(signal.rate)?;
     check_channels(signal.layout.channels())
 }
 
-/// Checks the padding: that many samples are held back while the file is read.
+/// Checks the padding, because so many samples are held back while the file is read.
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
     possible(&padding, &(0..=MOST_PADDING), || {
-        format!("{padding} ns of padding at its end; {MOST_PADDING} are the most")
+        format!("{padding} ns of padding at its end; {MOST_PADDING} is the maximum")
     })
 }
 
 fn check_rate(rate: u32) -> Result<(), ToolError> {
     let (low, high) = (RATES.start(), RATES.end());
     possible(&rate, &RATES, || {
-        format!("a sample rate of {rate} Hz; {low} to {high} are possible")
+        format!("a sample rate of {rate} Hz; {low} to {high} are supported")
     })
 }
 
 fn check_channels(channels: usize) -> Result<(), ToolError> {
     possible(&channels, &(1..=MOST_CHANNELS), || {
-        format!("{channels} channels; 1 to {MOST_CHANNELS} are possible")
+        format!("{channels} channels; 1 to {MOST_CHANNELS} are supported")
     })
 }
 
-/// Fails unless what a header claims is in the range; `claim` says it in words.
+/// Fails if a value of a header is outside the range. `claim` describes it.
 fn possible<T: PartialOrd>(
     claimed: &T,
     range: &RangeInclusive<T>,
@@ -337,17 +336,17 @@ mod tests {
         assert_eq!(
             refused(|track| track.sample_rate = Some(u32::MAX)),
             Some(format!(
-                "{corrupt}a sample rate of 4294967295 Hz; 1000 to 768000 are possible"
+                "{corrupt}a sample rate of 4294967295 Hz; 1000 to 768000 are supported"
             ))
         );
         assert_eq!(
             refused(|track| track.channels = Some(Channels::Discrete(65))),
-            Some(format!("{corrupt}65 channels; 1 to 64 are possible"))
+            Some(format!("{corrupt}65 channels; 1 to 64 are supported"))
         );
         assert_eq!(
             refused(|track| track.max_frames_per_packet = Some(1 << 32)),
             Some(format!(
-                "{corrupt}packets of 4294967296 samples; 1048576 are the most"
+                "{corrupt}packets of 4294967296 samples; 1048576 is the maximum"
             ))
         );
         let marks = Marks {

@@ -1,4 +1,4 @@
-//! The tool `video_segmenter` (CAP-PRE-004): a video cut into parts of equal length, as one zip.
+//! The tool `video_segmenter` (CAP-PRE-004): cuts a video into segments of equal length, in a zip file.
 
 use std::{
     fs,
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
-/// Seconds of a part.
+/// The limits of a segment in seconds.
 const LEAST: f64 = 0.1;
 const MOST: f64 = 86_400.0;
 const DEFAULT: f64 = 60.0;
 
-/// Where ffmpeg notes which part is when.
+/// The file in which ffmpeg lists the segments with their times.
 const LIST: &str = "list.csv";
 
 #[derive(Deserialize)]
@@ -37,15 +37,15 @@ struct Arguments {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Method {
-    /// To the picture, which takes encoding it anew.
+    /// Cuts exactly, which requires encoding.
     #[default]
     Exact,
-    /// At the first picture from there on that needs none before it; nothing is encoded.
+    /// Cuts at the next keyframe, without encoding.
     Keyframe,
 }
 
 impl Method {
-    /// What the parts are put into, and what becomes of the pictures.
+    /// The container of the segments, and whether the video is copied or encoded.
     fn how(self, film: &Film) -> Result<(Container, Picture), ToolError> {
         match self {
             Self::Exact => {
@@ -61,7 +61,7 @@ impl Method {
     }
 }
 
-/// A part, by ffmpeg's list.
+/// A segment in ffmpeg's list.
 #[derive(Debug, Clone, PartialEq)]
 struct Part {
     file: PathBuf,
@@ -71,7 +71,7 @@ struct Part {
 }
 
 impl Part {
-    /// A line such as `000001.mp4,1.000000,2.000000`.
+    /// Parses a line such as `000001.mp4,1.000000,2.000000`.
     fn parse(line: &str, directory: &Path) -> Option<Self> {
         let mut fields = line.split(',');
         Some(Self {
@@ -87,8 +87,9 @@ pub(super) fn video_segmenter() -> Tool {
         name: "video_segmenter",
         title: "Cut a video into segments",
         description: "Cuts a local video into segments of equal length (the last may be shorter), with FFmpeg, into a \
-                      new zip of videos, each named after its beginning, such as segment_0000060000ms.mp4. At most \
-                      10000 segments. A damaged input is refused, not repaired. Never overwrites a file.",
+                      new zip of videos. Each name contains the start time, such as segment_0000060000ms.mp4. The \
+                      limit is 10000 segments. A damaged input is refused, not repaired. An existing file is never \
+                      overwritten.",
         input: object(
             &["input_uri"],
             json!({
@@ -97,15 +98,15 @@ pub(super) fn video_segmenter() -> Tool {
                     "type": "string",
                     "enum": ["exact", "keyframe"],
                     "default": "exact",
-                    "description": "exact: to the frame, encoded anew as MP4 (H.264). keyframe: quick, copied as it is; \
-                                    each cut waits for the next keyframe, and sound may lack some frames there.",
+                    "description": "exact: cuts at any frame, encoded as MP4 (H.264). keyframe: fast, copied unchanged; \
+                                    each cut is at the next keyframe, and some audio may be missing there.",
                 },
                 "segment_duration": {
                     "type": "number",
                     "minimum": LEAST,
                     "maximum": MOST,
                     "default": DEFAULT,
-                    "description": "Seconds.",
+                    "description": "The length of a segment in seconds.",
                 },
                 "output_path": output_path(),
             }),
@@ -113,13 +114,13 @@ pub(super) fn video_segmenter() -> Tool {
         output: record(json!({
             "output_uri": output_uri(),
             "output_format": { "const": "zip" },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
+            "bytes": { "type": "integer", "minimum": 1, "description": "The size of the zip." },
             "method": { "type": "string", "enum": ["exact", "keyframe"] },
             "segments": {
                 "type": "array",
                 "minItems": 1,
                 "items": record(json!({
-                    "name": { "type": "string", "description": "In the zip." },
+                    "name": { "type": "string", "description": "The name in the zip." },
                     "start_seconds": { "type": "number" },
                     "end_seconds": { "type": "number" },
                 })),
@@ -155,7 +156,7 @@ fn segment(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     }))
 }
 
-/// Cuts the input into parts in `directory`, and says what their names end with.
+/// Cuts the input into segments in `directory`. Returns also the ending of their names.
 fn cut(
     input: &Input<'_>,
     method: Method,
@@ -166,8 +167,8 @@ fn cut(
     let ending = container.name();
     let mut how = container.tracks(&input.film, &picture);
     if method == Method::Exact {
-        // Pictures in the order in which they are seen: otherwise sound at a cut goes to the part
-        // whose pictures come first in the file.
+        // Without B-frames, frames are stored in the order in which they are shown. Otherwise audio at a cut would
+        // go to the wrong segment.
         how.extend(words(&format!(
             "-bf 0 -force_key_frames expr:gte(t,n_forced*{seconds})"
         )));

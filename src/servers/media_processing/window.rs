@@ -1,4 +1,4 @@
-//! Cuts a track's blocks to the part that is meant to be heard.
+//! Cuts the blocks of a track to the part that is played.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,17 @@ use symphonia::core::units::{TimeBase, Timestamp};
 
 use super::{container::Marks, signal::Block};
 
-/// What is cut off a track while it streams by.
 pub(super) struct Window {
     marks: Marks,
     time_base: Option<TimeBase>,
-    /// Samples still to be dropped at the start.
+    /// Samples that are still to be dropped at the start.
     skip: usize,
-    /// The last blocks, of which the end padding is cut when no more come.
+    /// The last blocks. The padding is cut off when no more blocks follow.
     held: VecDeque<Block>,
 }
 
 impl Window {
-    /// `skip` samples of each channel are dropped at the start, on top of the marks.
+    /// `skip` samples of each channel are dropped at the start, in addition to the marks.
     pub(super) fn new(marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
         Self {
             marks,
@@ -27,7 +26,7 @@ impl Window {
         }
     }
 
-    /// Takes the block decoded from the packet at `at`; gives a block that is certain to be heard.
+    /// Takes the block of the packet at `at`. Returns a block that is certainly played.
     pub(super) fn pass(&mut self, mut block: Block, at: Timestamp, rate: u32) -> Option<Block> {
         let skipped = self.skip.min(block.frames());
         self.skip -= skipped;
@@ -43,7 +42,7 @@ impl Window {
         self.held.pop_front()
     }
 
-    /// The next of the last blocks, once no more packets come.
+    /// Returns the next of the last blocks, after the end of the packets.
     pub(super) fn finish(&mut self, rate: u32) -> Option<Block> {
         let mut padding = self.padding(rate);
         self.marks.end_padding = 0;
@@ -61,8 +60,8 @@ impl Window {
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
-    /// How many samples at the block's front lie before the edit it reaches into, as ffmpeg counts:
-    /// a block that begins inside an edit is played to its end, one that touches none not at all.
+    /// The number of samples at the front of the block that lie before the edit in which it is. As in ffmpeg, a
+    /// block that begins inside an edit is played to its end, and a block outside all edits is not played.
     fn cut_by_edits(&self, block: &Block, at: Timestamp, rate: u32) -> Option<usize> {
         let time_base = self.time_base?;
         if self.marks.edits.is_empty() {

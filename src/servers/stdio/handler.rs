@@ -1,8 +1,7 @@
-//! What the server answers: `tools/list` from the definitions, `tools/call` from the tools.
+//! Answers requests: `tools/list` from the definitions, `tools/call` by the tools.
 //!
-//! An unknown tool is a JSON-RPC error. Everything else that goes wrong with a call (arguments that
-//! break the schema, a tool that fails or panics) is a result with `isError: true`, so that whoever
-//! asked can read it (SEP-1303).
+//! An unknown tool is a JSON-RPC error. Every other failure of a call (invalid arguments, a tool that fails or
+//! panics) is a result with `isError: true`, so that the caller can read it (SEP-1303).
 
 use std::{
     sync::{
@@ -31,24 +30,22 @@ use tokio::{
 
 use crate::servers::tool::{Effect, Progress, Run, Tool, ToolError, World};
 
-/// The least time between two progress notifications of a call.
+/// The shortest time between two progress notifications of a call.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
-/// The key of a listed tool's `_meta` under which it names the programs it starts: strings, to be
-/// found on the server's `PATH`.
+/// The key in the `_meta` of a listed tool that names the programs which the tool starts from the server's `PATH`.
 const PROGRAMS: &str = "oneact/programs";
 
-/// Problems of one call's arguments named in the answer, at most.
+/// The largest number of problems of the arguments that an answer names.
 const PROBLEMS_SHOWN: usize = 8;
 
-/// Answers the requests of one client.
 pub(super) struct Handler {
     name: &'static str,
     tools: Vec<Served>,
     client_gone: watch::Receiver<()>,
 }
 
-/// A tool with what is worked out once.
+/// A tool with its validator and its entry of `tools/list`.
 struct Served {
     tool: Arc<Tool>,
     listed: ListedTool,
@@ -56,7 +53,7 @@ struct Served {
 }
 
 impl Handler {
-    /// `client_gone` closes when the client has. An error is a fault of this program in a tool's definition.
+    /// `client_gone` closes when the client closes its end. An error means that the definition of a tool is wrong.
     pub(super) fn new(
         name: &'static str,
         tools: Vec<Tool>,
@@ -73,7 +70,7 @@ impl Handler {
         })
     }
 
-    /// Runs the tool on a thread of its own, passing on progress and cancellation until it returns.
+    /// Runs the tool on a separate thread and forwards progress and cancellation until it returns.
     async fn run(
         &self,
         tool: Arc<Tool>,
@@ -121,7 +118,7 @@ impl Handler {
     }
 }
 
-/// Sends a call's latest progress to whoever asked for it.
+/// Sends the progress of a call to a client that asked for it.
 struct Reporter<'a> {
     token: ProgressToken,
     peer: &'a Peer<RoleServer>,
@@ -130,7 +127,7 @@ struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    /// Sends the latest progress, unless it is no more than what was sent before.
+    /// Sends the latest progress, unless it is not greater than the last one that was sent.
     async fn report(&mut self) {
         let Some(Progress {
             done,
@@ -198,7 +195,7 @@ impl ServerHandler for Handler {
             Err(panic) => {
                 tracing::error!(tool = %request.name, %panic, "a tool panicked");
                 failure(format!(
-                    "tool `{}` broke down by a fault of its own; this is a bug",
+                    "tool `{}` panicked; this is a bug in oneact",
                     request.name
                 ))
             }
@@ -213,20 +210,16 @@ impl Served {
         let arguments = jsonschema::validator_for(&tool.input).map_err(|error| {
             format!("the input schema of tool `{name}` does not compile: {error}")
         })?;
-        let object = |schema: &Value, which| match schema {
-            Value::Object(schema) => Ok(Arc::new(schema.clone())),
-            _ => Err(format!(
-                "the {which} schema of tool `{name}` is not an object"
-            )),
-        };
+        // `servers::tests` checks that every schema is an object.
+        let object = |schema: &Value| Arc::new(schema.as_object().cloned().unwrap_or_default());
         let hints = ToolAnnotations::with_title(tool.title)
             .read_only(tool.effect == Effect::ReadOnly)
             .destructive(tool.effect == Effect::Replacing)
             .idempotent(true)
             .open_world(tool.world == World::Open);
-        let mut listed = ListedTool::new(name, tool.description, object(&tool.input, "input")?)
+        let mut listed = ListedTool::new(name, tool.description, object(&tool.input))
             .with_title(tool.title)
-            .with_raw_output_schema(object(&tool.output, "output")?)
+            .with_raw_output_schema(object(&tool.output))
             .with_annotations(hints);
         if let World::Programs(programs) = tool.world {
             let mut meta = MetaObject::new();
@@ -240,7 +233,7 @@ impl Served {
         })
     }
 
-    /// What is wrong with the arguments, each problem with its JSON Pointer; `None` if nothing is.
+    /// The problems of the arguments, each with its JSON Pointer. `None` if there are none.
     fn problems(&self, arguments: &Map<String, Value>) -> Option<String> {
         let arguments = Value::Object(arguments.clone());
         let problems: Vec<_> = self

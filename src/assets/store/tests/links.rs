@@ -1,6 +1,7 @@
 //! Symbolic links on the way to an asset.
 
 use super::*;
+use crate::assets::open_within;
 
 #[test]
 fn the_usual_place_is_no_link_and_a_named_one_may_be() {

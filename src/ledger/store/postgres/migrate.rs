@@ -4,41 +4,19 @@ use tokio_postgres::Row;
 
 use super::{
     super::{
-        Migration, Standing, StoreError, Trouble, Wish,
-        columns::{ALWAYS, Column, RENAMED, Record as _},
+        StoreError, Trouble, Wish,
+        columns::{Column, Record as _},
+        migrations::{POSTGRES, Standing, standing},
         sql::Value,
-        standing,
     },
     WRITER,
     line::{Failure, Line, Stage},
 };
-use crate::ledger::record::Row as Actions;
+use crate::ledger::record::{ALWAYS, RENAMED, Row as Actions};
 
 /// The query of every opening: which versions were applied.
 pub(super) const VERSIONS: &str =
     "SELECT version, checksum FROM public.oneact_migrations ORDER BY version";
-
-/// All versions in their order. This program writes the last one.
-pub(super) const MIGRATIONS: [Migration; 3] = [
-    Migration {
-        version: 1,
-        name: "the ledger",
-        text: include_str!("../../schema/postgres_1.sql"),
-        checksum: "5f5053dbdbfaa5bb1cd7b861c76f323a2e8efde6a5827874d3a21633c4f87d4f",
-    },
-    Migration {
-        version: 2,
-        name: "links are found by their request, and decide",
-        text: include_str!("../../schema/postgres_2.sql"),
-        checksum: "e877407a4402b55085a75319b0c9b0bd0ff9bee87a6f8a3bc09132002e1e5438",
-    },
-    Migration {
-        version: 3,
-        name: "triggers find nothing in a search path of the caller's",
-        text: include_str!("../../schema/postgres_3.sql"),
-        checksum: "e43e8258dd0681aa14f8fb027ba257e2812f7d8d167f85e0a91ff54a05822012",
-    },
-];
 
 const UNDEFINED_TABLE: &str = "42P01";
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
@@ -89,12 +67,12 @@ fn checked(
     let applied: Result<Vec<_>, tokio_postgres::Error> = applied.collect();
     let foreign = "its table oneact_migrations belongs to another program";
     let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
-    standing(place, &applied, &MIGRATIONS, wish).map(Some)
+    standing(place, &applied, &POSTGRES, wish).map(Some)
 }
 
 /// Applies the missing versions, in one transaction. No other transaction writes meanwhile.
 fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
-    let trouble = |failure: Failure| refused(place, &failure);
+    let trouble = |failure: Failure| Stage::Working.trouble(place, &failure);
     line.batch(&format!(
         "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     ))
@@ -120,8 +98,9 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         check_actions(line, place)?;
         0
     };
-    for migration in MIGRATIONS.iter().filter(|known| known.version > from) {
-        line.batch(migration.text).map_err(trouble)?;
+    for migration in POSTGRES.iter().filter(|known| known.version > from) {
+        let done = line.batch(migration.text);
+        done.map_err(|failure| refused(place, from, &failure))?;
         line.rows(
             "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
             &[
@@ -137,12 +116,23 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         .map_err(|failure| Stage::Keeping.trouble(place, &failure))
 }
 
-fn refused(place: &str, failure: &Failure) -> StoreError {
+/// Why the migrations after the version `from` failed.
+fn refused(place: &str, from: i64, failure: &Failure) -> StoreError {
     let why = failure.words();
     if failure.is(INSUFFICIENT_PRIVILEGE) {
+        let (what, owner) = match from {
+            0 => (
+                "its tables do not exist yet, and this user may not create them".to_owned(),
+                "the owner of the database, or of the table agent_actions,",
+            ),
+            _ => (
+                format!("it has version {from}, and this user may not migrate it"),
+                "the owner of its tables",
+            ),
+        };
         let why = format!(
-            "its tables do not exist yet, and this user may not create them ({why}). Run oneact once as the \
-             owner of the database, or of the table agent_actions"
+            "{what} ({why}). Perform a task once as {owner}: \
+             ONEACT_LEDGER=postgres://OWNER@HOST/DATABASE oneact run TASK.json"
         );
         return Trouble::ReadOnly.with(place, why);
     }

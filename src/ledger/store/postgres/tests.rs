@@ -10,7 +10,7 @@ mod values;
 
 use super::*;
 use crate::ledger::{
-    record::{Link, NOTHING, Row, RowOutcome, RowState, Session},
+    record::{Link, NOTHING, Row, RowOutcome, RowState, Seq, Session},
     store::tests::given::seen,
 };
 use cluster::Cluster;

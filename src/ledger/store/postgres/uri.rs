@@ -1,7 +1,7 @@
 //! The URI of a database and the TLS that it asks for, as libpq documents them (PostgreSQL manual, 34.1.1 and
 //! 34.19).
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use rustls::{
@@ -20,6 +20,7 @@ use tokio_postgres::config::{Config, Host, SslMode, SslNegotiation};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::{StoreError, Trouble};
+use crate::host;
 
 const CONNECT: Duration = Duration::from_secs(5);
 /// The directory of Debian's PostgreSQL sockets.
@@ -256,8 +257,8 @@ pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
         }
         (_, Roots::File(path)) => {
             let wrong = |why: String| format!("its `sslrootcert` {}: {why}", path.display());
-            let pem = fs::read(path).map_err(|error| wrong(error.to_string()))?;
-            let roots: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+            let pem = host::open_named(path).map_err(|error| wrong(error.to_string()))?;
+            let roots: Vec<_> = CertificateDer::pem_reader_iter(pem)
                 .collect::<Result<_, _>>()
                 .map_err(|error| wrong(error.to_string()))?;
             let mut store = RootCertStore::empty();

@@ -12,32 +12,16 @@ use super::{
 };
 use crate::{
     host::{Locked, RangeLock},
-    ledger::store::{Migration, Standing, StoreError, Trouble, Wish, standing},
+    ledger::store::{
+        StoreError, Trouble, Wish,
+        migrations::{SQLITE, SQLITE_VERSION, Standing, standing},
+    },
 };
 
 type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 
 /// SQLite's `application_id` of a ledger, which `file` shows: "ona1". Databases of other programs do not have it.
 const APPLICATION: i64 = 1_869_504_817;
-
-/// All versions in their order. This program writes the last one.
-pub(super) const STEPS: [Migration; 2] = [
-    Migration {
-        version: 1,
-        name: "the ledger",
-        text: include_str!("../../schema/sqlite_1.sql"),
-        checksum: "4b97072c4c7c23af9abee5417bdfbc0d0f668ffb4082c74de698f6310842f34c",
-    },
-    Migration {
-        version: 2,
-        name: "links are found by their request",
-        text: include_str!("../../schema/sqlite_2.sql"),
-        checksum: "4f138e7d9adff81c93dda4f01eaa04e48d1de8411348bb7882ea2a62c472c9d3",
-    },
-];
-
-/// The version that this program writes.
-pub(super) const VERSION: i64 = 2;
 
 /// The page size of a new file, in bytes. An answer makes small changes on many pages.
 pub(super) const PAGE: u32 = 2048;
@@ -57,7 +41,7 @@ enum Found {
 }
 
 /// Finds out which program's database it is. For a ledger this reads little.
-fn look(conn: &Connection) -> Result<Found> {
+fn found(conn: &Connection) -> Result<Found> {
     let number = |text: &str| conn.query_row(text, [], |row| row.get(0));
     let application: i64 = number("PRAGMA application_id")?;
     let version: i64 = number("PRAGMA user_version")?;
@@ -83,13 +67,15 @@ fn look(conn: &Connection) -> Result<Found> {
 /// How far a database is migrated; none if it is empty.
 fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standing>, StoreError> {
     let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
-    let version = match look(conn).map_err(|error| files.told(&error))? {
+    let version = match found(conn).map_err(|error| files.told(&error))? {
         Found::Empty => return Ok(None),
         Found::Seed => return Ok(Some(Standing::Older(0))),
         Found::Foreign => return Err(foreign(files)),
         Found::Ours(..=0) => return half("it has no version"),
         // Another process may be migrating it, so what was applied is compared afterwards.
-        Found::Ours(version) if version < VERSION => return Ok(Some(Standing::Older(version))),
+        Found::Ours(version) if version < SQLITE_VERSION => {
+            return Ok(Some(Standing::Older(version)));
+        }
         Found::Ours(version) => version,
     };
     let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
@@ -100,7 +86,7 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standi
             "it states version {version}, but other migrations were applied"
         ));
     }
-    standing(files.place(), &applied, &STEPS, wish).map(Some)
+    standing(files.place(), &applied, &SQLITE, wish).map(Some)
 }
 
 /// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates or migrates it.
@@ -130,7 +116,7 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     conn.pragma_update(None, "page_size", PAGE).map_err(told)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(told)?;
-    match look(&transaction).map_err(told)? {
+    match found(&transaction).map_err(told)? {
         Found::Ours(version) => apply(&transaction, version),
         Found::Seed => seed::take_over(&transaction, |conn| apply(conn, 0)),
         Found::Empty => apply(&transaction, 0),
@@ -143,7 +129,7 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
 
 /// Applies every version after `from`.
 fn apply(conn: &Connection, from: i64) -> Result<()> {
-    for step in STEPS.iter().filter(|step| step.version > from) {
+    for step in SQLITE.iter().filter(|step| step.version > from) {
         conn.execute_batch(step.text)?;
         conn.execute(
             "INSERT INTO schema_migrations (version, name, checksum, oneact_version, applied_at) \
@@ -157,7 +143,7 @@ fn apply(conn: &Connection, from: i64) -> Result<()> {
         )?;
     }
     conn.execute_batch(&format!(
-        "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SQLITE_VERSION};"
     ))
 }
 
@@ -204,9 +190,9 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
         return Ok(Some(said));
     }
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version != VERSION {
+    if version != SQLITE_VERSION {
         return Ok(Some(format!(
-            "it has schema version {version}, but this program knows only the tables of version {VERSION}: \
+            "it has schema version {version}, but this program knows only the tables of version {SQLITE_VERSION}: \
              run `verify` of the program that migrated it"
         )));
     }
@@ -223,7 +209,7 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let applied: Vec<(i64, String, String)> = all(conn, text, read)?;
-    let known = STEPS.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
+    let known = SQLITE.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
     let same = applied == known;
     Ok((!same)
         .then(|| "schema_migrations does not list the migrations that were applied".to_owned()))
@@ -232,7 +218,7 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
 /// An empty ledger in memory.
 fn fresh() -> Result<Connection> {
     let conn = Connection::open_in_memory()?;
-    for step in &STEPS {
+    for step in &SQLITE {
         conn.execute_batch(step.text)?;
     }
     Ok(conn)

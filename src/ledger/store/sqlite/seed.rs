@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, Row, params, types::ValueRef};
 
 use crate::ledger::{
     chain::instant,
-    store::columns::{ALWAYS, RENAMED},
+    record::{ALWAYS, RENAMED},
 };
 
 /// Whether the database contains only that table and its indexes.

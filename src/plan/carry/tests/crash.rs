@@ -56,13 +56,13 @@ fn asked() -> Tree {
 }
 
 /// What a later start does first.
-fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
+pub(super) fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
     engine::clear_begun(&root).map_err(|error| error.to_string())?;
     for name in engine::unfinished(&root).map_err(|error| error.to_string())? {
-        let end = engine::recover(&root, &name, &limits, 4, None);
+        let end = engine::recover(&root, &name, &limits, 4, &Course::default(), None);
         if !end.as_ref().is_some_and(engine::End::is_open) {
             engine::forget(&root, &name).map_err(|error| error.to_string())?;
         }
@@ -216,7 +216,7 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
 }
 
 /// Stopped after the first of two changes was made.
-fn half() -> Lab {
+pub(super) fn half() -> Lab {
     let stopped = |at: u64| {
         let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
         let both = [
@@ -231,7 +231,7 @@ fn half() -> Lab {
 }
 
 /// Cuts a file to that many bytes. It stays the same file.
-fn cut(path: &Utf8Path, length: usize) {
+pub(super) fn cut(path: &Utf8Path, length: usize) {
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     file.set_len(length as u64).unwrap();
 }

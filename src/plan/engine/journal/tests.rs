@@ -134,7 +134,13 @@ fn entries_are_made_ready_once() {
 fn no_event_leads_out_of_an_end() {
     let undone = Event::RolledBack { spared: Vec::new() };
     for event in [begun(), Event::Apply, Event::Done, undone] {
-        for end in [State::Done(Vec::new()), State::RolledBack(Vec::new())] {
+        for end in [
+            State::Done(Vec::new()),
+            State::RolledBack {
+                entries: Vec::new(),
+                spared: Vec::new(),
+            },
+        ] {
             assert_eq!(end.clone().next(event.clone()), end);
         }
     }

@@ -230,3 +230,74 @@ fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
     assert!(undo(&place.root, &entry).unwrap().is_some());
     assert!(!place.path.join("a").exists());
 }
+
+#[test]
+fn an_inode_number_does_not_make_a_file_the_original() {
+    let text = |place: &Place, name: &str| fs::read_to_string(place.path.join(name)).ok();
+    for kind in ["delete", "rename", "modify", "modify back"] {
+        let place = place();
+        let at = |name: &str| place.path.join(name);
+        // What somebody put there. The file system gave it the number of the original, which it had removed.
+        fs::write(at("file"), "other").unwrap();
+        let facts = place.root.look(&path("file")).unwrap().unwrap();
+        fs::write(at("file.bak"), "old").unwrap();
+        fs::write(at("slot"), "new").unwrap();
+        let pre = Pre {
+            facts: crate::plan::files::Facts { bytes: 3, ..facts },
+            sha256: super::super::hash(b"old"),
+            backup: path("file.bak"),
+        };
+        let file = path("file");
+        let entry = match kind {
+            "delete" => Entry::Delete {
+                path: file,
+                slot: path("gone"),
+                pre,
+            },
+            "rename" => Entry::Rename {
+                path: file,
+                to: path("gone"),
+                pre,
+            },
+            _ => Entry::Modify {
+                path: file,
+                // Of the second, the new content was moved back to its slot.
+                slot: path(if kind == "modify" { "gone" } else { "slot" }),
+                pre,
+                post: Post {
+                    ino: fs::metadata(at("slot")).unwrap().ino(),
+                    bytes: 3,
+                    sha256: super::super::hash(b"new"),
+                    attributes: None,
+                },
+                way: Way::Exchange,
+            },
+        };
+        let undone = undo(&place.root, &entry).unwrap();
+        let told = undone.unwrap_or_else(|| panic!("{kind}")).to_string();
+        assert!(told.contains("its original is kept as file.bak"), "{told}");
+        assert_eq!(text(&place, "file").as_deref(), Some("other"), "{kind}");
+    }
+}
+
+#[test]
+fn a_renamed_file_that_somebody_wrote_to_stays_and_its_original_comes_back() {
+    let place = place();
+    let at = |name: &str| place.path.join(name);
+    fs::write(at("c"), "old").unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("c")).unwrap().unwrap(),
+        sha256: super::super::hash(b"old"),
+        backup: path("a.bak"),
+    };
+    fs::copy(at("c"), at("a.bak")).unwrap();
+    fs::write(at("c"), "bad").unwrap();
+    let rename = Entry::Rename {
+        path: path("a"),
+        to: path("c"),
+        pre,
+    };
+    assert!(undo(&place.root, &rename).unwrap().is_some());
+    assert_eq!(fs::read_to_string(at("a")).unwrap(), "old");
+    assert_eq!(fs::read_to_string(at("c")).unwrap(), "bad");
+}

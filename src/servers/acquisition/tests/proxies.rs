@@ -199,7 +199,7 @@ fn redirects_without_end_and_files_without_end_are_given_up() {
     let text = fetch_through(&web, "http://nowhere.invalid/v", &target)
         .unwrap_err()
         .to_string();
-    assert!(text.contains("once more, after 5 times"), "{text}");
+    assert!(text.contains("again after 5 redirects"), "{text}");
     assert_eq!(proxy.heads().len(), 6);
     let order = Order {
         max_bytes: 1000,

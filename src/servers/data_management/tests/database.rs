@@ -39,7 +39,7 @@ fn one_of_a_newer_version_is_refused_and_not_written() {
     let before = fs::read(desk.database()).unwrap();
     let problem = cache(&desk).unwrap_err().to_string();
     assert!(
-        problem.contains("of version 7") && problem.contains("up to 1"),
+        problem.contains("version 7") && problem.contains("up to 1"),
         "{problem}"
     );
     assert!(fs::read(desk.database()).unwrap() == before);

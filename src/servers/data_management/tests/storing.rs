@@ -85,7 +85,7 @@ fn the_same_again_is_a_duplicate_and_anything_else_is_refused() {
         true
     );
     assert!(refused(&desk, "a/b").contains("exists already with other content"));
-    assert!(refused(&desk, "a").contains("no regular file"));
+    assert!(refused(&desk, "a").contains("not a regular file"));
     assert_eq!(fs::read(own).unwrap(), b"hallo");
     assert_eq!(names(&desk.path().join("a")), ["b"]);
 }
@@ -119,7 +119,7 @@ fn no_symbolic_link_is_followed() {
     symlink(outside.path().join("new"), desk.path().join("dangling")).unwrap();
     assert!(refused(&desk, "out/a").contains("symbolic link"));
     assert!(refused(&desk, "out/deep/a").contains("symbolic link"));
-    assert!(refused(&desk, "dangling").contains("no regular file"));
+    assert!(refused(&desk, "dangling").contains("not a regular file"));
     assert_eq!(names(outside.path()), Vec::<String>::new());
 }
 

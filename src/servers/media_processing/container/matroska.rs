@@ -1,5 +1,4 @@
-//! `DiscardPadding` of Matroska and WebM (RFC 9559, 5.1.3.5.7): samples of a track's last block that
-//! are not meant to be heard.
+//! `DiscardPadding` of Matroska and WebM (RFC 9559, 5.1.3.5.7): samples at the end of a track that are not played.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -10,11 +9,12 @@ const BLOCK_GROUP: u32 = 0xA0;
 const BLOCK: u32 = 0xA1;
 const DISCARD_PADDING: u32 = 0x75A2;
 
-/// Clusters looked into, from the end. Tracks may end in different ones.
+/// The number of clusters at the end that are examined. Tracks may end in different clusters.
 const CLUSTERS: usize = 2;
 
-/// The padding at the end of track `id`. Fails if the segment or an element of it runs over the end of the file. In a
-/// live recording segment and clusters may have no size: the segment then lasts until the end of the file.
+/// The padding at the end of track `id`. Fails if the segment or one of its elements ends beyond the end of the
+/// file. In a live recording, the segment and clusters may have no size. The segment then extends to the end of
+/// the file.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let mut marks = Marks::default();
     let all = 0..source.len();
@@ -42,10 +42,10 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     Ok(marks)
 }
 
-/// Where the content of the last clusters lies. A cluster of no size lasts until the next element of the
-/// segment: those have ids of four bytes, and those in a cluster have shorter ones.
+/// The content ranges of the last clusters. A cluster without a size extends to the next element of the segment.
+/// Such elements have ids of four bytes, and elements inside a cluster have shorter ids.
 fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Range<u64>>, Flaw> {
-    let mut last = VecDeque::new();
+    let mut last: VecDeque<Range<u64>> = VecDeque::new();
     let end = segment.end;
     let mut at = segment.start;
     while at < end {
@@ -54,7 +54,7 @@ fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Ra
         if element.id >= 1 << 24
             && let Some(open) = last.back_mut()
         {
-            close(open, at);
+            open.end = open.end.min(at);
         }
         if element.id == CLUSTER {
             last.push_back(element.body..element.end.unwrap_or(end));
@@ -74,19 +74,14 @@ fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Ra
     Ok(last)
 }
 
-/// Ends a cluster where the next element of the segment begins.
-fn close(cluster: &mut Range<u64>, at: u64) {
-    cluster.end = cluster.end.min(at);
-}
-
-/// The padding of one block group in nanoseconds, if it is of track `id`.
+/// The padding of a block group in nanoseconds, if the group belongs to track `id`.
 fn padding(source: &mut Source, group: Range<u64>, id: u32) -> Result<u64, Flaw> {
     let mut ours = false;
     let mut padding = 0;
     each(source, group, |source, element| {
         match (element.id, element.end) {
             (BLOCK, _) => ours = number(source)?.0 == u64::from(id),
-            // Negative padding would be at the block's start.
+            // Negative padding is at the start of a block.
             (DISCARD_PADDING, Some(end)) => {
                 let bytes = source.bytes((end - element.body).min(8), "a padding")?;
                 padding = signed(&bytes).try_into().unwrap_or(0);

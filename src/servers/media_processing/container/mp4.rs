@@ -1,24 +1,24 @@
-//! Edit lists of MP4 and MOV (ISO/IEC 14496-12, 8.6.6): which part of a track is played. Encoders use
-//! them to cut off the samples a codec needs to get going, 1024 for AAC.
+//! Edit lists of MP4 and MOV (ISO/IEC 14496-12, 8.6.6), which state the part of a track that is played. Encoders
+//! use them to exclude the priming samples of a codec, 1024 for AAC.
 
 use std::ops::Range;
 
 use super::{Marks, check_end};
 use crate::assets::format::{BoxHeader, Flaw, Source, broken, next_box};
 
-/// Boxes looked at side by side. A day of fragments has 50 000.
+/// The largest number of sibling boxes. A fragmented file of a day has 50 000.
 const MOST_PARTS: usize = 1_000_000;
 
-/// More edits than any film has.
+/// The largest number of edits.
 const MOST_EDITS: u32 = 100_000;
 
-/// One entry of an edit list. The duration counts in the movie's time scale, the start in the track's.
+/// An entry of an edit list. The duration is in the movie's time scale, the start in the track's.
 struct Edit {
     duration: u64,
     start: i64,
 }
 
-/// The edits of track `id`. Fails if a box runs over the end of the file.
+/// The edits of track `id`. Fails if a box ends beyond the end of the file.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let all = 0..source.len();
     let top = boxes(source, all)?;
@@ -50,7 +50,7 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     Ok(Marks::default())
 }
 
-/// The played ranges, in the track's time scale.
+/// The ranges that are played, in the track's time scale.
 fn edits(
     source: &mut Source,
     trak: &[BoxHeader],
@@ -65,7 +65,7 @@ fn edits(
     };
     let track_scale = field(source, mdhd)?;
     let played = |Edit { duration, start }: Edit| {
-        // In a fragmented file the duration is 0: to the end.
+        // In a fragmented file, the duration 0 means that the edit extends to the end.
         let length = match duration {
             0 => i64::MAX,
             _ => rescaled(duration, movie_scale, track_scale),
@@ -101,19 +101,19 @@ fn entries(source: &mut Source, elst: &BoxHeader) -> Result<Vec<Edit>, Flaw> {
                 start: i32::from_be_bytes(source.exact(PART)?).into(),
             }
         });
-        // The rate.
+        // Skips the rate.
         source.skip(4, PART)?;
     }
     Ok(edits)
 }
 
-/// To the nearest, halves up.
+/// Rounds to the nearest integer, halves up.
 fn rescaled(time: u64, from: u32, to: u32) -> i64 {
     let (from, to) = (u128::from(from.max(1)), u128::from(to));
     i64::try_from((u128::from(time) * to + from / 2) / from).unwrap_or(i64::MAX)
 }
 
-/// The field after the two times of a header: the time scale of an `mvhd` or `mdhd`, in units per second, or the
+/// The field after the two times of a header: the time scale of an `mvhd` or `mdhd` in units per second, or the
 /// track id of a `tkhd`.
 fn field(source: &mut Source, header: &BoxHeader) -> Result<u32, Flaw> {
     let times = if version(source, header)? == 1 { 16 } else { 8 };
@@ -121,7 +121,7 @@ fn field(source: &mut Source, header: &BoxHeader) -> Result<u32, Flaw> {
     Ok(u32::from_be_bytes(source.exact("a header")?))
 }
 
-/// The version of a box. It precedes the content, together with 24 flags.
+/// The version of a box. It precedes the content, followed by 24 bits of flags.
 fn version(source: &mut Source, header: &BoxHeader) -> Result<u8, Flaw> {
     source.seek(header.body, "a box")?;
     let [version, _, _, _] = source.exact("a box")?;
@@ -136,7 +136,7 @@ fn inside(source: &mut Source, outer: &BoxHeader) -> Result<Vec<BoxHeader>, Flaw
     boxes(source, outer.body..outer.end)
 }
 
-/// The boxes in `range`, without what is in them.
+/// The boxes in `range`, without the boxes inside them.
 fn boxes(source: &mut Source, range: Range<u64>) -> Result<Vec<BoxHeader>, Flaw> {
     let mut boxes = Vec::new();
     let mut at = range.start;

@@ -1,4 +1,4 @@
-//! What `ffprobe` finds in a media file, as far as the tools need it.
+//! The facts about a media file that `ffprobe` finds.
 
 use std::path::Path;
 
@@ -17,19 +17,19 @@ use crate::servers::{
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Film {
-    /// In seconds, where it is known.
+    /// The duration in seconds, if it is known.
     pub(in super::super) duration: Option<f64>,
-    /// The first that is no cover picture.
+    /// The first video track that is not a cover picture.
     pub(in super::super) video: Option<Video>,
-    /// FFmpeg's name of each audio track's codec.
+    /// FFmpeg's name of the codec of each audio track.
     pub(in super::super) audio: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(in super::super) struct Video {
-    /// FFmpeg's name.
+    /// FFmpeg's name of the codec.
     pub(in super::super) codec: String,
-    /// Pixels, before any rotation.
+    /// Pixels before rotation.
     pub(in super::super) width: u32,
     pub(in super::super) height: u32,
 }
@@ -94,11 +94,12 @@ impl Film {
     }
 }
 
-/// Makes the error of a file that ffprobe does not read.
+/// The error of a file that ffprobe cannot read.
 fn refused(path: &Path, ended: &Ended) -> ToolError {
     if ended.stderr.contains("not on whitelist") {
         let path = path.display();
-        let problem = format!("{path} is in no format this tool reads; it reads {FORMATS}");
+        let problem =
+            format!("{path} has a format that this tool does not read; it reads {FORMATS}");
         return ToolError::argument("input_uri", problem);
     }
     unclear(FFPROBE, path, ended).map_or_else(|error| error, |line| corrupt(path, &line))

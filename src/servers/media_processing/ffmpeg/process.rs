@@ -1,4 +1,4 @@
-//! One program, run to its end, to its limit or until the caller cancels. Nothing of it is left.
+//! Runs a program until it ends, reaches a limit, or the caller cancels. No process remains.
 
 use std::{
     ffi::OsString,
@@ -26,11 +26,11 @@ use crate::{
 /// The interval at which a running program is checked.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// The interval at which its output is measured: there may be thousands of files.
+/// The interval at which the size of its output is measured, which may be thousands of files.
 const MEASURED_EVERY: Duration = Duration::from_millis(500);
 
-/// Bytes of stdout, and of the end of stderr, that are kept. Both are read to their ends: a program that reports its
-/// progress for hours must not meet a closed pipe.
+/// The bytes of stdout, and of the end of stderr, that are kept. Both are read to their ends, so that the pipes
+/// stay open.
 const STDOUT_KEPT: usize = 4 << 20;
 const STDERR_KEPT: usize = 16 << 10;
 
@@ -40,26 +40,25 @@ const LINE: u64 = 64 << 10;
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
     pub(super) arguments: &'a [OsString],
-    /// Its stdin.
+    /// The stdin of the program.
     pub(super) input: File,
     /// A file or directory whose size is limited.
     pub(super) output: Option<&'a Path>,
     pub(super) limits: Limits,
 }
 
-/// How a program ended by itself.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) succeeded: bool,
-    /// Which ended it, if one did.
+    /// The signal that ended the program.
     pub(super) signal: Option<i32>,
     pub(super) stdout: String,
-    /// The last of it.
+    /// The end of stderr.
     pub(super) stderr: String,
 }
 
 impl Program<'_> {
-    /// Runs it. `report` is told the seconds that ffmpeg says it has made.
+    /// Runs the program. `report` receives the seconds of output that ffmpeg reports.
     pub(super) fn run(
         self,
         run: &Run<'_>,
@@ -74,7 +73,7 @@ impl Program<'_> {
             Some(output) if size(output) > limits.bytes => {
                 let most = limits.bytes;
                 Err(ToolError::Failed(format!(
-                    "{name} was ended: its output is larger than {most} bytes, the most that is made"
+                    "{name} was terminated: its output is larger than {most} bytes"
                 )))
             }
             _ => Ok(()),
@@ -83,7 +82,7 @@ impl Program<'_> {
             if begun.elapsed() > limits.time {
                 let longest = limits.time;
                 return Err(ToolError::Failed(format!(
-                    "{name} was ended: it timed out after {longest:?}"
+                    "{name} was terminated: it timed out after {longest:?}"
                 )));
             }
             if measured.elapsed() < MEASURED_EVERY {
@@ -113,7 +112,7 @@ impl Program<'_> {
                 }
                 let checked = run.check_cancelled().and_then(|()| check());
                 if let Err(error) = checked {
-                    // The error says more than the exit status.
+                    // The error is more informative than the exit status.
                     drop(running);
                     return Err(error);
                 }
@@ -125,7 +124,7 @@ impl Program<'_> {
             check_size()?;
             let stderr = tail.join().unwrap_or_default();
             let status = status.map_err(|error| {
-                ToolError::Failed(format!("cannot tell how {name} ended: {error}"))
+                ToolError::Failed(format!("cannot determine how {name} ended: {error}"))
             })?;
             Ok(Ended {
                 succeeded: status.success(),
@@ -152,7 +151,7 @@ impl Program<'_> {
         host::die_with_us(&mut command);
         let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
         let pipes = (child.stdout.take(), child.stderr.take());
-        // From here on, whatever fails ends it.
+        // If something fails from here on, `Running` ends the program.
         let running = Running { child };
         match pipes {
             (Some(stdout), Some(stderr)) => Ok((running, stdout, stderr)),
@@ -161,10 +160,10 @@ impl Program<'_> {
     }
 }
 
-/// One line of stdout: a report of progress (`out_time_us=…`), or the answer itself.
+/// Handles one line of stdout: a progress report (`out_time_us=…`), or a line of the answer.
 fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
     if let Some(time) = line.strip_prefix("out_time_us=") {
-        // `N/A` before the first packet.
+        // ffmpeg writes `N/A` before the first packet.
         if let Ok(micros) = time.trim().parse::<u32>() {
             report(f64::from(micros) / 1e6);
         } else if let Ok(long) = time.trim().parse::<f64>() {
@@ -178,7 +177,7 @@ fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
     }
 }
 
-/// The next line of a stream, without its end.
+/// The next line of a stream without its line feed.
 fn next_line(stream: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     match stream.take(LINE).read_until(b'\n', &mut line) {
@@ -203,26 +202,25 @@ fn tail(mut stream: impl Read) -> String {
 fn not_started(name: &str, error: &io::Error) -> ToolError {
     ToolError::Failed(match error.kind() {
         io::ErrorKind::NotFound => format!(
-            "the program {name} is in no directory of PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
+            "the program {name} is not on the PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
         ),
         _ => format!("cannot start the program {name}: {error}"),
     })
 }
 
-/// A program that runs. Dropping it ends it and its group.
+/// A running program. Dropping it ends the program and its process group.
 struct Running {
     child: Child,
 }
 
 impl Running {
-    /// Checks without reaping, so that the id, which is also the group's, is not used again.
+    /// Checks without reaping, so that the id of the process and its group is not used again.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid()), look), Ok(None))
     }
 
-    /// Kills what is left of the group, and reaps the program. What it made is scratch: there is
-    /// nothing to end gracefully for.
+    /// Kills the process group and reaps the program. Its output is temporary, so it need not end gracefully.
     fn end(&mut self) -> io::Result<std::process::ExitStatus> {
         // This fails only if the group is empty.
         let _ = kill_process_group(self.pid(), Signal::KILL);

@@ -60,7 +60,7 @@ fn a_file_that_came_into_being_meanwhile_is_not_overwritten() {
     fs::write(&path, "theirs").expect("written");
     let refused = output.finish().expect_err("taken").to_string();
     assert!(
-        refused.contains("exists already, and is not overwritten"),
+        refused.contains("exists already and is not overwritten"),
         "{refused}"
     );
     assert_eq!(fs::read(&path).expect("readable"), b"theirs");
@@ -113,7 +113,7 @@ fn a_rate_no_header_can_hold_is_refused() {
     let refused = Output::create(&place, Format::Wav, u32::MAX, Width::Stereo);
     let refused = refused.err().expect("refused").to_string();
     assert!(
-        refused.contains("cannot hold 4294967295 samples per second"),
+        refused.contains("cannot contain 4294967295 samples per second"),
         "{refused}"
     );
     assert!(names(&scratch).is_empty());

@@ -98,7 +98,7 @@ fn a_playlist_that_names_other_files_is_not_followed() {
     for text in [hls, concat] {
         for refused in refusals(&written(&scratch, "list.mp4", text.as_bytes())) {
             assert!(
-                refused.contains("is in no format this tool reads; it reads MP4, MOV"),
+                refused.contains("has a format that this tool does not read; it reads MP4, MOV"),
                 "{refused}"
             );
         }
@@ -140,7 +140,7 @@ fn a_codec_that_does_not_fit_is_refused_with_those_that_do() {
     let refused = call_tool("format_converter", &arguments).expect_err("refused");
     assert_eq!(
         refused.to_string(),
-        "invalid argument `target_codec`: h264 does not fit into webm, which takes vp9, vp8, av1"
+        "invalid argument `target_codec`: h264 is not supported by webm, which supports vp9, vp8, av1"
     );
 }
 

@@ -94,7 +94,7 @@ fn an_empty_file_is_corrupt_and_a_text_is_of_no_known_format() {
         "not a film\n".repeat(500).as_bytes(),
     ));
     assert!(
-        refused.contains("is in no format this tool reads; it reads MP4, MOV"),
+        refused.contains("has a format that this tool does not read; it reads MP4, MOV"),
         "{refused}"
     );
 }
@@ -122,7 +122,7 @@ fn a_codec_that_is_not_supported_is_named_along_with_those_that_are() {
 fn a_track_without_samples_is_refused() {
     let scratch = TempDir::new().expect("a directory");
     let empty = made(&scratch, "empty.wav", "fox.wav", &["-t", "0"]);
-    assert!(refusal(&empty).contains("without a single sample"));
+    assert!(refusal(&empty).contains("without samples"));
 }
 
 /// A WAV of 16 bits that holds a second of nothing.

@@ -39,7 +39,7 @@ fn refusal(database: &str) -> StoreError {
 
 #[test]
 fn the_checksums_are_those_of_the_texts() {
-    for step in &migrate::MIGRATIONS {
+    for step in &super::super::super::migrations::POSTGRES {
         assert_eq!(step.checksum, sha256(step.text));
     }
 }
@@ -340,7 +340,12 @@ fn somebody_who_may_not_make_tables_is_told_who_has_to() {
         .err()
         .unwrap();
     assert_eq!(refused.trouble, Trouble::ReadOnly, "{refused}");
-    assert!(refused.to_string().contains("as the owner"), "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains("do not exist yet"), "{refused}");
+    assert!(
+        said.contains("once as the owner of the database"),
+        "{refused}"
+    );
     // Nor may a stranger look into one that is there.
     let (_, name) = fresh();
     let refused = PostgresStore::open(&cluster.uri_of("guest", &name), Wish::Read)
@@ -348,6 +353,32 @@ fn somebody_who_may_not_make_tables_is_told_who_has_to() {
         .unwrap();
     assert!(
         refused.to_string().contains("permission denied"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_writer_who_may_not_migrate_is_told_which_command_the_owner_runs() {
+    let (_, name) = fresh();
+    let cluster = Cluster::shared();
+    cluster.sql(
+        &name,
+        "CREATE ROLE typist LOGIN IN ROLE oneact_writer; DELETE FROM oneact_migrations WHERE version = 3",
+    );
+    let refused = PostgresStore::open(&cluster.uri_of("typist", &name), Wish::Write)
+        .err()
+        .unwrap();
+    assert_eq!(refused.trouble, Trouble::ReadOnly, "{refused}");
+    let said = refused.to_string();
+    assert!(
+        said.contains("it has version 2, and this user may not migrate it (must be owner of"),
+        "{refused}"
+    );
+    assert!(
+        said.ends_with(
+            "Perform a task once as the owner of its tables: \
+             ONEACT_LEDGER=postgres://OWNER@HOST/DATABASE oneact run TASK.json"
+        ),
         "{refused}"
     );
 }

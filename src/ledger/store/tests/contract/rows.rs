@@ -124,7 +124,7 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
         tx.insert(&first)?;
         tx.insert(&second)
     });
-    let takes_back = Body {
+    let revokes = Body {
         about: Some(first.id.clone()),
         ..Body::default()
     };
@@ -133,8 +133,8 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
         ..Body::default()
     };
     written(&mut *store, |tx| {
-        saying(tx, Event::Revoked, &takes_back)?;
-        saying(tx, Event::Revoked, &takes_back)?;
+        saying(tx, Event::Revoked, &revokes)?;
+        saying(tx, Event::Revoked, &revokes)?;
         saying(tx, Event::Pruned, &prunes)
     });
     written(&mut *store, |tx| tx.revoke(&first.id, 10));

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{
+    answer::{self, Beside},
     chain::{self, Body, SessionSeal},
     past::{FEW, Past, Success, claim_key},
     record::{
@@ -10,7 +11,6 @@ use super::{
         name,
     },
     request::Hashes,
-    row::{self, Beside},
     store::{Tx, Which},
     words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) examined: Vec<Seq>,
 }
 
-pub(super) struct Look<'t, 'd, 'a> {
+pub(super) struct Questions<'t, 'd, 'a> {
     pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
@@ -56,7 +56,7 @@ const MOST_STEPS: u64 = 1 << 30;
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
 
-impl Look<'_, '_, '_> {
+impl Questions<'_, '_, '_> {
     /// Asks the three questions, and claims the request if none gives an answer.
     pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
         if !self.is_open()? {
@@ -262,8 +262,8 @@ impl Look<'_, '_, '_> {
             Again::Reused => (Event::Reused, RowState::Reused),
             Again::Suppressed => (Event::Suppressed, RowState::Suppressed),
         };
-        let row = row::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let (head, _) = row::record(self.tx, event, self.stamp, row, Beside::default())?;
+        let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
+        let (head, _) = answer::record(self.tx, event, self.stamp, row, Beside::default())?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,
@@ -352,7 +352,7 @@ impl Look<'_, '_, '_> {
             about: before.map(|claim| claim.operation_id),
             claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
             effects: Some(name(&self.ask.effects)),
-            action: Some(row::action_type(&self.ask.asked)),
+            action: Some(answer::action_type(&self.ask.asked)),
             home: self.ask.home.clone(),
             session,
             task: self.ask.who.task_id.map(ToOwned::to_owned),

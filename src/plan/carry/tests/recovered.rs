@@ -1,0 +1,252 @@
+//! What recovery and rollback do after others have been at work in a report directory.
+
+use std::{io::Write, os::unix::fs::symlink};
+
+use super::{
+    crash::{cut, half, recovered},
+    *,
+};
+use crate::{
+    plan::{asking::Fate, asking::fate, rollback::rollback},
+    task::{Belief, PlanName, Reach, RollbackOrder},
+};
+
+fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
+    Desk {
+        host: lab.host,
+        root: &lab.root,
+        task_id: "task_1",
+        operation_id: "op_1",
+        begun: lab.host.moment(),
+        budget: None,
+        own: &Vec::new,
+        course,
+    }
+}
+
+fn settled(lab: &Lab) -> Settled {
+    recover(desk(lab, &Course::default()))
+}
+
+fn manifest(lab: &Lab) -> Value {
+    let path = lab.reports().remove(0).join("rollback_manifest.json");
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Cuts a journal to its first line.
+fn cut_to_beginning(report: &Utf8Path) {
+    let journal = report.join("journal");
+    let text = fs::read(&journal).unwrap();
+    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    cut(&journal, first);
+}
+
+#[test]
+fn a_recovery_that_is_repeated_names_the_same_conflicts() {
+    let mut repeated = 0;
+    for at in 1..100 {
+        let lab = half();
+        fs::write(lab.root.join("a.txt"), "theirs\n").unwrap();
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        let first = recovered(&lab, &faults);
+        if faults.seen() < at {
+            break;
+        }
+        let again = settled(&lab);
+        let told = format!("stopped at {at}: {first:?}, {again:?}");
+        assert_eq!(again.open, 0, "{told}");
+        // Once the note is gone, there is nothing to tell.
+        if let Some(sentence) = again.told.first() {
+            repeated += 1;
+            assert!(sentence.contains("a.txt: it was changed since"), "{told}");
+            let manifest = manifest(&lab);
+            assert_eq!(manifest["status"], "ACTIVE", "{told}");
+            let points = manifest["checkpoints"].as_array().unwrap();
+            let point = points.iter().find(|point| point["file_path"] == "a.txt");
+            assert_eq!(point.unwrap()["undone_at"], Value::Null, "{told}");
+        }
+        let backup = lab.reports().remove(0).join("backups/a.txt.bak");
+        assert_eq!(fs::read_to_string(backup).unwrap(), "one\n", "{told}");
+        assert_eq!(lab.read("a.txt"), "theirs\n", "{told}");
+    }
+    assert!(repeated > 5, "{repeated}");
+}
+
+#[test]
+fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    let report = lab.reports().remove(0);
+    cut_to_beginning(&report);
+    let told = || fate(desk(&lab, &Course::default()), "op_1");
+    let parts = [
+        "rollback_manifest.json",
+        "backups",
+        "rollback.sh",
+        "change_log.json",
+        "execution_report.json",
+    ];
+    for part in parts {
+        assert_eq!(told(), Fate::Unknown, "before {part} is removed");
+        let part = report.join(part);
+        let removed = fs::remove_dir_all(&part).or_else(|_| fs::remove_file(&part));
+        removed.unwrap();
+    }
+    assert_eq!(told(), Fate::NotMade);
+    let note = lab.root.join("agent_outputs/reports/.unfinished");
+    fs::write(note.join(report.file_name().unwrap()), "{}").unwrap();
+    assert_eq!(told(), Fate::Unknown);
+}
+
+#[test]
+fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_change() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let reports = lab.root.join("agent_outputs/reports");
+    fs::create_dir_all(reports.join(".unfinished")).unwrap();
+    fs::create_dir(reports.join("hostile")).unwrap();
+    fs::write(reports.join(".unfinished/hostile"), "{}").unwrap();
+    // To look at what it names would fail.
+    symlink("/", lab.root.join("link")).unwrap();
+    let entry = json!({"remove_dir": {"path": "link/x", "slot": "link/y"}});
+    let lines = [
+        json!({"begin": {"version": 1, "operation": "op_1"}}),
+        json!({"ready": {"entries": vec![entry; 100]}}),
+    ];
+    let lines = lines.map(|line| {
+        let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(line.to_string().as_bytes());
+        format!("{sum:08x} {line}\n")
+    });
+    fs::write(reports.join("hostile/journal"), lines.concat()).unwrap();
+    let course = Course::default();
+    let own = || {
+        assert_eq!(course.now(), Reach::Nothing);
+        Vec::new()
+    };
+    let told = recover(Desk {
+        own: &own,
+        ..desk(&lab, &course)
+    });
+    assert_eq!(told.open, 1, "{told:?}");
+    assert!(
+        told.told[0].contains("was not written where it lies"),
+        "{told:?}"
+    );
+    // Nor is a journal read that is longer than any plan's.
+    cut(&reports.join("hostile/journal"), 5 << 20);
+    let told = settled(&lab);
+    assert!(told.told[0].contains("cannot read"), "{told:?}");
+}
+
+#[test]
+fn a_half_made_plan_is_settled_without_its_note() {
+    let named = |lab: &Lab| {
+        let report = lab.reports().remove(0);
+        let path = report.strip_prefix(&lab.root).unwrap().to_owned();
+        let mut ask = |_: &[String]| crate::plan::Consent::Given;
+        recover_named(desk(lab, &Course::default()), path.as_str(), &mut ask)
+    };
+    let all = |lab: &Lab| recover_all(desk(lab, &Course::default()));
+    let ways: [&dyn Fn(&Lab) -> Settled; 2] = [&named, &all];
+    for way in ways {
+        for all_notes in [false, true] {
+            let lab = half();
+            let notes = lab.root.join("agent_outputs/reports/.unfinished");
+            let name = lab.reports().remove(0).file_name().unwrap().to_owned();
+            if all_notes {
+                fs::remove_dir_all(&notes).unwrap();
+            } else {
+                fs::remove_file(notes.join(name)).unwrap();
+            }
+            let told = way(&lab);
+            assert_eq!((told.told.len(), told.open), (1, 0), "{told:?}");
+            let texts = (lab.read("a.txt"), lab.read("b.txt"));
+            assert_eq!(texts, ("one\n".to_owned(), "two\n".to_owned()), "{told:?}");
+            assert_eq!(way(&lab), Settled::default());
+        }
+    }
+}
+
+#[test]
+fn a_note_in_whose_place_there_is_something_else_keeps_nothing_open() {
+    let place: [&dyn Fn(&Utf8Path); 3] = [
+        &|note| fs::create_dir(note).unwrap(),
+        &|note| {
+            fs::create_dir(note).unwrap();
+            fs::write(note.join("file"), "theirs").unwrap();
+        },
+        &|note| symlink("/etc/passwd", note).unwrap(),
+    ];
+    for put in place {
+        let lab = half();
+        let name = lab.reports().remove(0).file_name().unwrap().to_owned();
+        let note = lab
+            .root
+            .join("agent_outputs/reports/.unfinished")
+            .join(name);
+        fs::remove_file(&note).unwrap();
+        put(&note);
+        let each = Arc::new(Faults::parse("each-barrier"));
+        assert_eq!(recovered(&lab, &each), Ok(1));
+        assert_eq!(lab.read("a.txt"), "one\n");
+        assert_eq!(settled(&lab), Settled::default());
+    }
+}
+
+#[test]
+fn a_recovery_tells_what_others_wrote_to_the_old_file() {
+    let lab = (1..200)
+        .find_map(|at| {
+            let lab = Lab::new(&[("a.txt", "one\n")]);
+            let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+            lab.run_with(
+                plan(json!([replace("a001", "a.txt", "one", "two")])),
+                &faults,
+            );
+            let report = lab.reports().pop()?;
+            let journal = fs::read(report.join("journal")).unwrap_or_default();
+            let done = String::from_utf8_lossy(&journal).contains("\"done\"");
+            (done && report.join("staged/0").exists()).then_some(lab)
+        })
+        .unwrap();
+    let slot = lab.reports().remove(0).join("staged/0");
+    let mut old = fs::OpenOptions::new().append(true).open(&slot).unwrap();
+    old.write_all(b"late\n").unwrap();
+    let told = settled(&lab);
+    assert!(told.told[0].contains("staged/0"), "{told:?}");
+    assert_eq!(fs::read_to_string(slot).unwrap(), "one\nlate\n");
+}
+
+#[test]
+fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_have() {
+    for exchanged in [false, true] {
+        let lab = Lab::new(&[("a.txt", "one\n")]);
+        let path = lab.root.join("a.txt");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let before = fs::metadata(&path).unwrap();
+        let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+        assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+        let report = lab.reports().remove(0);
+        let backup = report.join("backups/a.txt.bak");
+        if exchanged {
+            fs::remove_file(&backup).unwrap();
+            fs::write(&backup, "one\n").unwrap();
+            // Only root can do that.
+            let _ = std::os::unix::fs::chown(&backup, Some(65534), Some(65534));
+        }
+        fs::set_permissions(&backup, fs::Permissions::from_mode(0o4777)).unwrap();
+        let order = RollbackOrder {
+            plan: PlanName::Path(report.to_string()),
+            checkpoints: Vec::new(),
+            belief: Belief::WrittenHere,
+        };
+        let undone = rollback(&order, desk(&lab, &Course::default()));
+        assert_eq!(undone.failure, None, "{undone:#?}");
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!(
+            (now.mode() & 0o7777, now.uid(), now.gid()),
+            (0o640, before.uid(), before.gid())
+        );
+        assert_eq!(lab.read("a.txt"), "one\n");
+    }
+}
