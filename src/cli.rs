@@ -147,15 +147,13 @@ pub fn main() -> ExitCode {
 /// Runs the verb. A signal cancels a verb that works on files or servers, and ends the process of any other verb.
 fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let heeds = match &verb {
-        Verb::Replay(args) => args.executes(),
-        verb => matches!(
-            verb,
-            Verb::Run(_)
-                | Verb::Rollback(_)
-                | Verb::Recover(_)
-                | Verb::Doctor(_)
-                | Verb::Selftest(_)
-        ),
+        Verb::Replay(args) => args.execute,
+        Verb::Run(_)
+        | Verb::Rollback(_)
+        | Verb::Recover(_)
+        | Verb::Doctor(_)
+        | Verb::Selftest(_) => true,
+        _ => false,
     };
     if !heeds {
         interrupts.stand_down();

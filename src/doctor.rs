@@ -8,6 +8,8 @@ mod finding;
 mod server;
 mod tool;
 
+use serde_json::Value;
+
 use crate::{
     assets::{Staging, Store, health},
     catalog::{self, Catalog, Checked, check},
@@ -18,7 +20,6 @@ use crate::{
 
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
-pub(crate) use server::ServerFacts;
 
 /// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;
@@ -26,7 +27,6 @@ const NEARLY_FULL: u64 = 256 * 1024 * 1024;
 /// The mode of the state directory: only its owner has access, because tools may write anything there.
 const PRIVATE: u32 = 0o700;
 
-/// What is examined.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) project: Project,
@@ -34,20 +34,18 @@ pub(crate) struct Setup {
     pub(crate) capabilities: Vec<String>,
 }
 
-/// The result of an examination.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
-    /// The capabilities that were examined.
-    capabilities: Vec<Capability>,
-    /// The servers that were started.
-    pub(crate) servers: Vec<ServerFacts>,
+    pub(crate) capabilities: Vec<Capability>,
+    /// The servers that were started, described by `schemas/doctor.schema.json`.
+    pub(crate) servers: Vec<Value>,
     /// The signal that ended the examination early.
     pub(crate) interrupted: Option<Interrupt>,
 }
 
 #[derive(Debug)]
-struct Capability {
+pub(crate) struct Capability {
     id: String,
     /// None if the entry is unusable, or the capability needs no server.
     server: Option<String>,
@@ -119,19 +117,18 @@ impl Doctor<'_> {
             self.note(Finding::good(&about, Kind::CatalogGood, what));
         }
         for problem in &checked.problems {
-            let subject = match &problem.about {
-                catalog::About::File => about.clone(),
-                catalog::About::Server(name) => Subject::named(About::Server, name),
-                catalog::About::Capability(id) | catalog::About::Nothing(id) => {
-                    Subject::named(About::Capability, id)
+            let (unusable, unknown) = (Kind::EntryUnusable, Kind::CapabilityUnknown);
+            let (subject, kind, remedy) = match &problem.about {
+                catalog::About::File => (about.clone(), unusable, CORRECT),
+                catalog::About::Server(name) => {
+                    (Subject::named(About::Server, name), unusable, CORRECT)
                 }
-            };
-            let (kind, remedy) = match &problem.about {
-                catalog::About::Nothing(_) => (
-                    Kind::CapabilityUnknown,
-                    "correct the id on the command line, or add the capability to the catalog",
-                ),
-                _ => (Kind::EntryUnusable, CORRECT),
+                catalog::About::Capability(id) => {
+                    (Subject::named(About::Capability, id), unusable, CORRECT)
+                }
+                catalog::About::Nothing(id) => {
+                    (Subject::named(About::Capability, id), unknown, NO_SUCH_ID)
+                }
             };
             self.note(Finding::problem(&subject, kind, &problem.text, remedy));
         }
@@ -195,8 +192,9 @@ impl Doctor<'_> {
         let dir = &self.setup.project.state_dir;
         let about = Subject::of(About::Scratch);
         let left_over = Staging::left_over(dir);
+        let operation = OperationId::new(self.host.timestamp(), self.host.random_bytes());
         let opened = left_over.and_then(|dirs| {
-            let scratch = Staging::open(dir, self.operation().as_str())?;
+            let scratch = Staging::open(dir, operation.as_str())?;
             Ok((dirs, scratch, health::mode(dir)?))
         });
         let (dirs, scratch, mode) = match opened {
@@ -252,43 +250,29 @@ impl Doctor<'_> {
             }
         }
     }
-
-    fn operation(&self) -> OperationId {
-        OperationId::new(self.host.timestamp(), self.host.random_bytes())
-    }
 }
 
 /// All capabilities, those with a broken entry last.
 fn named(checked: &Checked) -> Vec<Capability> {
-    let good = checked.capabilities.iter().map(|entry| Capability {
-        id: entry.id.clone(),
-        server: Some(entry.server.clone()),
-    });
-    let plans = checked.plans.iter().map(|plan| Capability {
-        id: plan.id.clone(),
-        server: None,
-    });
+    let capability = |id: &String, server: Option<&String>| Capability {
+        id: id.clone(),
+        server: server.cloned(),
+    };
+    let good = checked.capabilities.iter();
+    let good = good.map(|entry| capability(&entry.id, Some(&entry.server)));
+    let plans = checked.plans.iter().map(|plan| capability(&plan.id, None));
     let mut all: Vec<Capability> = good.chain(plans).collect();
     for problem in &checked.problems {
-        let (catalog::About::Capability(id) | catalog::About::Nothing(id)) = &problem.about else {
-            continue;
-        };
-        if !all.iter().any(|known| known.id == *id) {
-            all.push(Capability {
-                id: id.clone(),
-                server: None,
-            });
+        if let catalog::About::Capability(id) | catalog::About::Nothing(id) = &problem.about
+            && !all.iter().any(|known| known.id == *id)
+        {
+            all.push(capability(id, None));
         }
     }
     all
 }
 
 impl Diagnosis {
-    /// The number of capabilities that were examined.
-    pub(crate) fn capabilities(&self) -> usize {
-        self.capabilities.len()
-    }
-
     /// The ids of the capabilities whose tasks cannot succeed.
     pub(crate) fn not_ready(&self) -> Vec<&str> {
         let problems = self.findings.iter();
@@ -305,7 +289,6 @@ impl Diagnosis {
         hit.map(|capability| capability.id.as_str()).collect()
     }
 
-    /// How many findings are of this level.
     pub(crate) fn count(&self, level: Level) -> usize {
         let same = self.findings.iter();
         same.filter(|finding| finding.level == level).count()
@@ -314,6 +297,7 @@ impl Diagnosis {
 
 /// The remedy for an unusable entry.
 const CORRECT: &str = "correct the entry; tasks that do not use it can still be performed";
+const NO_SUCH_ID: &str = "correct the id on the command line, or add the capability to the catalog";
 
 fn bytes(number: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

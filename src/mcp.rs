@@ -126,7 +126,7 @@ pub(crate) fn call_among(
             result: Err(error),
             effect: Effect::None,
             course: Course::new(Phase::Spawn),
-            closing: Closing::nothing(),
+            closing: Closing::default(),
         },
     }
 }
@@ -148,10 +148,9 @@ fn called(
     let mut course = Course::new(Phase::Negotiate);
     let result = runtime.block_on(converse(&mut session, &mut course, asked, progress));
     // An answer that asks for input, or that cannot be read, does not say what the tool did.
-    let told = match &result {
-        Ok(_) => true,
-        Err(error) => error.is_an_answer(),
-    };
+    let told = result
+        .as_ref()
+        .map_or_else(CallError::is_an_answer, |_| true);
     let effect = match session.link.wire.call {
         CallLine::Answered if told => Effect::Done,
         CallLine::Answered | CallLine::Delivered => Effect::Unknown,
@@ -160,13 +159,8 @@ fn called(
     let mut closing = Closing::new(runtime, session);
     match &result {
         Ok(_) if after == After::Stay => {}
+        Err(error) if !error.leaves_server_sound() => closing.end(),
         Ok(_) | Err(_) => closing.tell(),
-    }
-    if result
-        .as_ref()
-        .is_err_and(|error| !error.leaves_server_sound())
-    {
-        closing.end();
     }
     CallEnd {
         result,
@@ -282,10 +276,8 @@ async fn attempt(
     let startup = session.spec.startup_timeout;
     session.limits = Limits {
         idle: call.idle_timeout,
-        ..Limits::within(call.total_timeout)
+        ..Limits::within(call.total_timeout).ending(end)
     };
-    let until = session.limits.until;
-    session.limits.until = end.map_or(until, |end| end.min(until));
     if session.standing != Standing::Agreed {
         // Without a handshake, only the first answer shows that the server is ready.
         session.limits.idle = call.idle_timeout.map(|idle| idle.max(startup));

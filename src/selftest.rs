@@ -27,7 +27,7 @@ pub(crate) struct Verdict {
 }
 
 /// One kind of fault, injected at many points.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Sweep {
     pub(crate) name: &'static str,
     pub(crate) points: u64,
@@ -119,9 +119,7 @@ impl<'a> Trial<'a> {
     ) -> Result<Sweep, Unfinished> {
         let mut sweep = Sweep {
             name,
-            points: 0,
-            old: 0,
-            new: 0,
+            ..Sweep::default()
         };
         for at in (1..).step_by(stride) {
             if let Some(interrupt) = self.host.interrupts().caught() {

@@ -19,7 +19,6 @@ use super::{
     terminal::{coloured, in_colour},
 };
 
-/// What to examine, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     /// Check only these capabilities and what they need [default: the whole catalog]
@@ -127,7 +126,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     if diagnosis.interrupted.is_some() || not_ready.is_empty() {
         return format!("\n{words}\n");
     }
-    let all = diagnosis.capabilities();
+    let all = diagnosis.capabilities.len();
     let ready = format!(
         "Ready: {} of {all} capabilities. Not ready: {}. Tasks that name one of these capabilities fail until \
          it is set up; all other tasks can be performed.",

@@ -15,7 +15,6 @@ use super::{
     tame::{fit, hanging, padded, width, wrapped},
 };
 
-/// Which steps.
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
     /// Show the newest N steps; 0 shows all

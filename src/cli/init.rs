@@ -13,7 +13,6 @@ use crate::{host, task::visible};
 
 use super::{Stop, owner, printed, settings, stop};
 
-/// Where to begin.
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
     /// The directory for the catalog; created if it does not exist [default: `$ONEACT_ROOT`, or the working

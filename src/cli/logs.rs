@@ -24,7 +24,7 @@ use tracing_subscriber::{
 };
 
 use super::streams::Stderr;
-use crate::task::{Failure, cut_links, redact_presigned, visible};
+use crate::task::{Failure, cut_links, each_text, redact_presigned, visible};
 
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -128,25 +128,16 @@ struct JsonLines;
 impl Write for JsonLines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut value: Value = serde_json::from_slice(line)?;
-        make_visible(&mut value);
+        each_text(&mut value, &mut |text| {
+            cut_links(text);
+            *text = visible(text).into_owned();
+        });
         Stderr.write_all(format!("{value}\n").as_bytes())?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Stderr.flush()
-    }
-}
-
-fn make_visible(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            cut_links(text);
-            *text = visible(text).into_owned();
-        }
-        Value::Array(items) => items.iter_mut().for_each(make_visible),
-        Value::Object(members) => members.values_mut().for_each(make_visible),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -8,7 +8,6 @@ use clap_mangen::Man;
 
 use super::{Stop, printed, stop};
 
-/// Which schema to print.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// The schema to print [default: a list of the schemas]
@@ -45,7 +44,6 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Prints a schema, or the list of them.
 pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
     let lines: Vec<String> = match &args.name {
         Some(wanted) => SCHEMAS
@@ -61,7 +59,6 @@ pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
     printed(lines.join("\n") + "\n", 0)
 }
 
-/// For which shell.
 #[derive(Debug, Args)]
 pub(super) struct CompletionArgs {
     /// The shell. Load the script as the manual of the shell says, e.g. for bash: source <(oneact completions
@@ -76,7 +73,6 @@ pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
     printed(script, 0)
 }
 
-/// Which page.
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
     /// The verb whose page is printed [default: the page of oneact itself]

@@ -38,14 +38,9 @@ pub(super) struct Desk {
     pub(super) project: Project,
     pub(super) reading: Reading,
     pub(super) host: Host,
-    zone: Zone,
+    /// None is the local zone.
+    zone: Option<TimeZone>,
     session: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Zone {
-    Local,
-    Utc,
 }
 
 impl Desk {
@@ -55,7 +50,7 @@ impl Desk {
             reading: project.reading()?,
             project,
             host: Host::new(None, None, interrupts),
-            zone: if args.utc { Zone::Utc } else { Zone::Local },
+            zone: args.utc.then_some(TimeZone::UTC),
             session: args.session.clone(),
         })
     }
@@ -75,9 +70,9 @@ impl Desk {
     /// A recorded time in the requested zone; `None` if the text is no time.
     pub(super) fn moment(&self, instant: &str) -> Option<Zoned> {
         let at: Timestamp = instant.parse().ok()?;
-        Some(match self.zone {
-            Zone::Local => self.host.local(at),
-            Zone::Utc => at.to_zoned(TimeZone::UTC),
+        Some(match &self.zone {
+            None => self.host.local(at),
+            Some(zone) => at.to_zoned(zone.clone()),
         })
     }
 

@@ -17,7 +17,6 @@ use crate::{
 
 use super::{Stop, printed, rollback::below, settings::PlaceArgs};
 
-/// Where, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
     /// Settle the plan of this report directory, even if its journal was not written at its present place. The

@@ -28,7 +28,6 @@ use super::{
     tame::{fit, hanging},
 };
 
-/// What is replayed.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
     /// The answer to print, byte for byte: the number of a step, or a prefix of an id [default: the whole
@@ -37,7 +36,7 @@ pub(super) struct ReplayArgs {
     id: Option<String>,
     /// Perform the step again in a new session, and compare. Only for steps that are read-only or idempotent
     #[arg(long, requires = "id")]
-    execute: bool,
+    pub(super) execute: bool,
     /// Write the session to FILE as one self-contained page; /dev/stdout prints it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "execute"])]
     html: Option<Utf8PathBuf>,
@@ -51,13 +50,6 @@ Exit codes:
   1    nothing to print; with --execute: the results differ
   2    with --execute: refused, or there is no such step; nothing ran
   128 + n   with --execute: cancelled by signal n; nothing was compared";
-
-impl ReplayArgs {
-    /// Whether tools may be called: then a signal cancels the verb.
-    pub(super) fn executes(&self) -> bool {
-        self.execute
-    }
-}
 
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.read, interrupts);

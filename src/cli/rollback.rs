@@ -14,7 +14,6 @@ use crate::{
 
 use super::{Stop, printed, settings::PlaceArgs};
 
-/// Which plan, and how much of it.
 #[derive(Debug, Args)]
 pub(super) struct RollbackArgs {
     /// The plan's report directory, or the manifest in it
@@ -78,17 +77,14 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
 
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
-    let mut lines = Vec::new();
-    match (&outcome.failure, outcome.state) {
-        (None, _) => lines.push("Undone.".to_owned()),
-        (Some(failure), State::Rejected) => {
-            lines.push(format!(
-                "The plan was not undone, and nothing was changed. {}",
-                failure.message
-            ));
-        }
-        (Some(failure), _) => lines.push(format!("The plan was not undone. {}", failure.message)),
-    }
+    let nothing = match outcome.state {
+        State::Rejected => ", and nothing was changed",
+        _ => "",
+    };
+    let mut lines = vec![match &outcome.failure {
+        None => "Undone.".to_owned(),
+        Some(failure) => format!("The plan was not undone{nothing}. {}", failure.message),
+    }];
     lines.extend(outcome.reasoning.iter().chain(&outcome.notes).cloned());
     if let Some(reports) = &outcome.reports {
         lines.push(format!("Reports: {}", reports.directory));

@@ -12,7 +12,6 @@ use crate::{
 
 use super::{Stop, print, printed, printing::json::line};
 
-/// Where, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
     /// A directory on the file system to test; the files of the test are removed

@@ -8,7 +8,6 @@ use jiff::Zoned;
 use super::{Stop, settings::moment};
 use crate::{host::Clock, servers};
 
-/// Which server to be.
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// The name of the server

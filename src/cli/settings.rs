@@ -26,7 +26,6 @@ pub(super) struct PlaceArgs {
     pub(super) catalog: Option<Utf8PathBuf>,
 }
 
-/// What is behind `run`.
 #[derive(Debug, Default, Args)]
 pub(super) struct TaskArgs {
     /// The file with the task [default: stdin, as with `-`]

@@ -18,7 +18,6 @@ use super::{
     tame::{fit, hanging, padded, width},
 };
 
-/// Which answer.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
     /// The number of a step, or the beginning of an operation's or a row's id
@@ -51,12 +50,14 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
     let opened = desk.reading.opened(&row.session_id)?;
     let profile = opened.as_ref().map(|session| session.profile.as_str());
     let again: Vec<String> = whole.again.iter().map(|step| format!("#{step}")).collect();
+    let again = (!again.is_empty()).then(|| format!("returned as {}", again.join(", ")));
     let session = format!("{} #{}", words::line(&row.session_id), row.step_index);
     let failed = match &answer {
         Some(answer) => failed(answer),
         None => row.fault.iter().map(|fault| words::line(fault)).collect(),
     };
     let pruned = "the request and the answer were removed; their hashes remain";
+    let pruned = words::pruned(row).then(|| pruned.to_owned());
     let facts = [
         ("asked", vec![asked(row, profile, desk)]),
         ("session", vec![session]),
@@ -66,17 +67,8 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("checks", answer.iter().map(checks).collect()),
         ("failed", failed),
         ("ledger", ledger(whole)),
-        (
-            "pruned",
-            Vec::from_iter(words::pruned(row).then(|| pruned.to_owned())),
-        ),
-        (
-            "again",
-            match again.as_slice() {
-                [] => Vec::new(),
-                again => vec![format!("returned as {}", again.join(", "))],
-            },
-        ),
+        ("pruned", Vec::from_iter(pruned)),
+        ("again", Vec::from_iter(again)),
     ];
     let columns = columns();
     let mut text = hanging(&title(row, answer.as_ref()), columns, 2) + "\n";

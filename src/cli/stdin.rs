@@ -3,14 +3,13 @@
 
 use std::{
     io::{self, IsTerminal, Read as _},
-    os::{fd::AsFd, unix::net::UnixStream},
     time::Duration,
 };
 
 use camino::Utf8Path;
 use rustix::{
     buffer::spare_capacity,
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{PollFd, PollFlags},
     io::Errno,
 };
 
@@ -19,6 +18,8 @@ use crate::{
     host::{self, Host, Moment},
     task::{Failure, Fault},
 };
+
+use super::streams::ready;
 
 /// The initial capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
@@ -47,9 +48,14 @@ pub(super) fn read(
             format!("cannot read the task from stdin: {error}"),
         )
     };
+    let left = || budget.map(|budget| budget.saturating_sub(begun.passed()));
     let mut bytes = Vec::with_capacity(BLOCK);
     loop {
-        if wait(wake, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
+        let mut files = [
+            PollFd::new(&stdin, PollFlags::IN),
+            PollFd::new(wake, PollFlags::IN),
+        ];
+        if !ready(&mut files, left).map_err(failed)? {
             let message = "the task was not complete within the time of --timeout; close stdin after the task";
             return Err(Failure::new(Fault::ToolTimeout, message));
         }
@@ -70,36 +76,6 @@ pub(super) fn read(
         if read == 0 || bytes.len() > MAX_BYTES {
             // The JSON reader refuses more than MAX_BYTES.
             return Ok(bytes);
-        }
-    }
-}
-
-/// The rest of the budget; `None` means no limit.
-fn left(begun: Moment, budget: Option<Duration>) -> Option<Duration> {
-    budget.map(|budget| budget.saturating_sub(begun.passed()))
-}
-
-/// How a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    /// There is something to read, or a signal came.
-    Enough,
-    InVain,
-}
-
-/// Waits until stdin can be read, a signal comes, or the time is over.
-fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Result<Waited> {
-    let mut ready = [
-        PollFd::new(&stdin, PollFlags::IN),
-        PollFd::new(wake, PollFlags::IN),
-    ];
-    let left = left.and_then(|left| Timespec::try_from(left).ok());
-    loop {
-        match poll(&mut ready, left.as_ref()) {
-            Ok(0) => return Ok(Waited::InVain),
-            Ok(_) => return Ok(Waited::Enough),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::Duration,
 };
 
 use rustix::{
@@ -45,16 +46,24 @@ pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) 
     Ok(())
 }
 
+/// Waits until one of the files is ready, or until the time that is `left` is over. `None` means no limit. Whether one
+/// is ready.
+pub(super) fn ready(
+    files: &mut [PollFd<'_>],
+    left: impl Fn() -> Option<Duration>,
+) -> io::Result<bool> {
+    loop {
+        let most = left().and_then(|left| Timespec::try_from(left).ok());
+        match poll(files, most.as_ref()) {
+            Err(Errno::INTR) => {}
+            count => return Ok(count? > 0),
+        }
+    }
+}
+
 /// How long a write to a full stderr waits for a reader. While it stays full, later writes do
 /// not wait.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 1,
-    tv_nsec: 0,
-};
-const NONE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether the last write found stderr full.
 static UNREAD: AtomicBool = AtomicBool::new(false);
@@ -89,20 +98,14 @@ pub(super) fn tell(error: &clap::Error) {
 
 fn has_room() -> bool {
     let stderr = io::stderr();
-    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
     let patience = if UNREAD.load(Ordering::Relaxed) {
-        NONE
+        Duration::ZERO
     } else {
         PATIENCE
     };
-    let room = loop {
-        match poll(&mut ready, Some(&patience)) {
-            Err(Errno::INTR) => {}
-            // If waiting is impossible, try to write.
-            Err(_) => break true,
-            Ok(count) => break count > 0,
-        }
-    };
+    // If waiting is impossible, try to write.
+    let file = PollFd::new(&stderr, PollFlags::OUT);
+    let room = ready(&mut [file], || Some(patience)).unwrap_or(true);
     UNREAD.store(!room, Ordering::Relaxed);
     room
 }

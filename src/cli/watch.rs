@@ -12,10 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
+use rustix::event::{PollFd, PollFlags};
 
 use crate::{
     host::Host,
@@ -23,7 +20,7 @@ use crate::{
     task::{Course, Reach},
 };
 
-use super::{logs, print};
+use super::{logs, print, streams::ready};
 
 /// How long a run may take to end by itself after a signal or a timeout. In this time servers end, also on a busy
 /// machine, and an unfinished plan is undone.
@@ -135,16 +132,9 @@ impl Watched {
                 },
             }
         };
-        let mut ready = [PollFd::new(wake, PollFlags::IN)];
-        loop {
-            let most = left().and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut ready, most.as_ref()) {
-                Err(Errno::INTR) => {}
-                Ok(0) => return,
-                // After a signal, or if polling fails, only the time counts.
-                Ok(_) | Err(_) => break,
-            }
+        // After a signal, or if polling fails, only the time counts.
+        if ready(&mut [PollFd::new(wake, PollFlags::IN)], left).unwrap_or(true) {
+            thread::sleep(left().map_or(GRACE, |left| left.min(GRACE)));
         }
-        thread::sleep(left().map_or(GRACE, |left| left.min(GRACE)));
     }
 }

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::task::Secrets;
 
-/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) level: Level,
@@ -21,7 +20,6 @@ pub(crate) struct Finding {
     pub(crate) detail: Vec<String>,
 }
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
@@ -119,14 +117,8 @@ impl Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            About::Catalog => "catalog",
-            About::Ledger => "ledger",
-            About::Storage => "storage",
-            About::Scratch => "scratch",
-            About::Server => "server",
-            About::Capability => "capability",
-        })?;
+        // The name of the variant, as in JSON.
+        self.kind.serialize(&mut *f)?;
         match &self.name {
             Some(name) => write!(f, " {name}"),
             None => Ok(()),

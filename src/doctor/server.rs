@@ -1,8 +1,7 @@
 //! Checks a server: first its entry and its command, then by a start.
 
 use camino::Utf8Path;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
 use crate::{
     catalog::{Entry, Server},
@@ -12,37 +11,6 @@ use crate::{
 };
 
 use super::{About, CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
-
-/// The facts of a server that was started: its argv, and what it reports about itself. Signatures and credentials
-/// in links are cut.
-#[derive(Debug, Serialize)]
-pub(crate) struct ServerFacts {
-    name: String,
-    command: Vec<String>,
-    /// The file that `command` names.
-    program: String,
-    /// None if the server never became ready.
-    ready_after_ms: Option<u128>,
-    /// The negotiated version of MCP, such as `2025-11-25`.
-    protocol: Option<String>,
-    /// `legacy` (with `initialize`) or `modern`; none before the handshake.
-    era: Option<&'static str>,
-    server_name: Option<String>,
-    server_version: Option<String>,
-    tools: Vec<ToolFacts>,
-    /// The exit status, such as `exit code 0`.
-    ended: Option<String>,
-    stderr_bytes: u64,
-    noise_lines: u64,
-}
-
-/// A tool, as its server lists it.
-#[derive(Debug, Serialize)]
-struct ToolFacts {
-    name: String,
-    /// The complete JSON Schema, without secrets.
-    input_schema: Option<Value>,
-}
 
 /// The era of a version of MCP. Versions are ISO dates, so their texts compare as dates.
 fn era(version: &str) -> &'static str {
@@ -252,6 +220,7 @@ impl Doctor<'_> {
         }
     }
 
+    /// Adds the facts of the server as JSON. Secrets, and signatures and credentials in links, are cut.
     fn remember(&mut self, spec: &ServerSpec, program: &str, seen: &Inspection) {
         let report = &seen.report;
         let shown = |text: &str| redact_presigned(text).into_owned();
@@ -259,26 +228,24 @@ impl Doctor<'_> {
             let schema = tool.input_schema.as_ref();
             let mut input_schema = schema.map(|schema| spec.secrets.cut_value(schema.clone()));
             input_schema.iter_mut().for_each(redact_value);
-            ToolFacts {
-                name: shown(&spec.secrets.shown(&tool.name)),
-                input_schema,
-            }
+            let name = shown(&spec.secrets.shown(&tool.name));
+            json!({"name": name, "input_schema": input_schema})
         });
         let info = report.server_info.as_ref();
-        self.diagnosis.servers.push(ServerFacts {
-            name: spec.name.clone(),
-            command: spec.program.argv.iter().map(|word| shown(word)).collect(),
-            program: program.to_owned(),
-            ready_after_ms: seen.ready_after.map(|time| time.as_millis()),
-            protocol: report.protocol.as_deref().map(shown),
-            era: report.protocol.as_deref().map(era),
-            server_name: info.map(|(name, _)| shown(name)),
-            server_version: info.map(|(_, version)| shown(version)),
-            tools: tools.collect(),
-            ended: report.exit_status.map(|status| shown(&status.to_string())),
-            stderr_bytes: report.stderr_bytes,
-            noise_lines: report.stdout_noise.lines,
-        });
+        self.diagnosis.servers.push(json!({
+            "name": spec.name,
+            "command": spec.program.argv.iter().map(|word| shown(word)).collect::<Vec<_>>(),
+            "program": program,
+            "ready_after_ms": seen.ready_after.map(|time| time.as_millis()),
+            "protocol": report.protocol.as_deref().map(shown),
+            "era": report.protocol.as_deref().map(era),
+            "server_name": info.map(|(name, _)| shown(name)),
+            "server_version": info.map(|(_, version)| shown(version)),
+            "tools": tools.collect::<Vec<_>>(),
+            "ended": report.exit_status.map(|status| shown(&status.to_string())),
+            "stderr_bytes": report.stderr_bytes,
+            "noise_lines": report.stdout_noise.lines,
+        }));
     }
 }
 

@@ -13,7 +13,6 @@ use crate::{
 
 use super::{About, Doctor, Finding, Kind, Level, Subject, command};
 
-/// An entry that is compared with a tool.
 struct Pair<'a> {
     entry: &'a Entry,
     about: Subject,
@@ -99,33 +98,29 @@ impl Pair<'_> {
 
     /// Compares the entry's parameters with the tool's input schema.
     fn parameters(&self, schema: Option<&Value>) -> Vec<Finding> {
-        let unusable = match schema.map(jsonschema::validator_for) {
-            None => Some("the tool has no schema".to_owned()),
-            Some(Err(error)) => Some(error.to_string()),
-            Some(Ok(_)) => None,
+        let reason = match schema.map(|schema| (schema, jsonschema::validator_for(schema))) {
+            Some((schema, Ok(_))) => {
+                let mut findings = self.unknown(schema);
+                findings.extend(self.missing(schema));
+                return findings;
+            }
+            // If the entry has a schema, a run does not need the tool's.
+            _ if self.entry.schema.is_some() => return Vec::new(),
+            Some((_, Err(error))) => error.to_string(),
+            None => "the tool has no schema".to_owned(),
         };
-        if let Some(schema) = schema.filter(|_| unusable.is_none()) {
-            let mut findings = self.unknown(schema);
-            findings.extend(self.missing(schema));
-            return findings;
-        }
-        // If the entry has a schema, a run does not need the tool's.
-        let reason = unusable.filter(|_| self.entry.schema.is_none());
-        let finding = reason.map(|reason| {
-            Finding::problem(
-                &self.about,
-                Kind::ToolSchemaUnusable,
-                format!(
-                    "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
-                    self.entry.tool
-                ),
-                format!(
-                    "add a `parameter_schema_for_action` to {}, and report the error to the author of the server",
-                    self.at
-                ),
-            )
-        });
-        finding.into_iter().collect()
+        vec![Finding::problem(
+            &self.about,
+            Kind::ToolSchemaUnusable,
+            format!(
+                "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
+                self.entry.tool
+            ),
+            format!(
+                "add a `parameter_schema_for_action` to {}, and report the error to the author of the server",
+                self.at
+            ),
+        )]
     }
 
     /// Finds parameters that the entry can send and the tool's schema does not list.

@@ -10,13 +10,11 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     bounds,
-    error::{CallError, Declared, Hint},
-    message::{
-        Answer, CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, is_not_understood, present,
-    },
+    error::{CallError, Declared},
+    message::{Answer, CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, present},
     questions,
     raw::Raw,
-    session::{Session, Standing},
+    session::Session,
     spec::Caller,
 };
 
@@ -175,7 +173,6 @@ fn part<T>(
     }
 }
 
-/// The result of an answer.
 pub(super) fn result(
     session: &Session,
     method: &'static str,
@@ -205,10 +202,7 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
                 Caller::Answers => Declared::NotInThisEra,
             },
         },
-        code if session.standing == Standing::Declared && is_not_understood(code) => {
-            session.rpc(method, error, Hint::MayBeLegacy)
-        }
-        _ => session.rpc(method, error, Hint::None),
+        _ => session.rpc(method, error),
     }
 }
 
@@ -221,23 +215,15 @@ fn required(data: &Value) -> Vec<String> {
 /// The members of a block or of its resource.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Block<'a> {
-    #[serde(borrow)]
-    r#type: Option<&'a RawValue>,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(borrow)]
-    blob: Option<&'a RawValue>,
-    #[serde(borrow)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    mime_type: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resource: Option<&'a RawValue>,
+struct Block<T> {
+    r#type: Option<T>,
+    text: Option<T>,
+    data: Option<T>,
+    blob: Option<T>,
+    uri: Option<T>,
+    name: Option<T>,
+    mime_type: Option<T>,
+    resource: Option<T>,
 }
 
 fn content(block: &str) -> Result<Content, serde_json::Error> {
@@ -289,7 +275,7 @@ fn embedded(resource: &str) -> Result<Option<Content>, serde_json::Error> {
 }
 
 /// None if it is no object. serde also reads a struct from an array.
-fn members(json: &str) -> Option<Block<'_>> {
+fn members(json: &str) -> Option<Block<&RawValue>> {
     let object = json.starts_with('{');
     object.then(|| serde_json::from_str(json).ok()).flatten()
 }

@@ -134,7 +134,7 @@ pub(super) async fn output(
         return OutputCheck::Unusable(reason);
     };
     let work = misfits(answered);
-    match session.unless_stopped(limits, work).await {
+    match session.alarm.unless_stopped(limits, work).await {
         // The caller sees the signal as well.
         Err(_) => OutputCheck::None,
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
@@ -166,7 +166,7 @@ async fn judged(
     let begun = Instant::now();
     let answered = begin(schema, value).map_err(failed(&session.spec, "start a thread"))?;
     let work = misfits(answered);
-    match session.unless_stopped(session.limits, work).await {
+    match session.alarm.unless_stopped(session.limits, work).await {
         Ok(judged) => judged.map_err(unusable),
         Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
             "a check against it takes more than {total:?}, the time limit of the call"

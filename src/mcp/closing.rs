@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use super::{report::ServerReport, session::Session, spec::ServerSpec};
 
 /// A server after its call. Dropping this ends the server, as [`Closing::finish`] does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "the server's end is waited for by `finish`"]
 pub(crate) struct Closing {
     /// The session is dropped before the runtime that drives its handles.
@@ -16,13 +16,6 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    pub(super) fn nothing() -> Self {
-        Self {
-            live: None,
-            report: ServerReport::default(),
-        }
-    }
-
     pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
             live: Some((session, runtime)),

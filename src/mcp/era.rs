@@ -18,6 +18,7 @@ use crate::{
 };
 
 use super::{
+    child::Started,
     error::CallError,
     greeting::{assume, discover, initialize},
     memory::Memory,
@@ -70,14 +71,13 @@ pub(super) struct Setting<'a> {
 impl<'a> Setting<'a> {
     /// `end` is the end of the run's time.
     pub(super) fn new(spec: &'a ServerSpec, host: &'a Host, end: Option<Instant>) -> Self {
-        let mut limits = Limits::within(spec.startup_timeout);
-        limits.until = end.map_or(limits.until, |end| end.min(limits.until));
+        let limits = Limits::within(spec.startup_timeout).ending(end);
         Self { spec, host, limits }
     }
 
-    /// A new process.
     fn fresh(&self) -> Result<Session, CallError> {
-        let mut fresh = Session::open(self.spec, self.host)?;
+        let started = Started::new(self.spec, self.host)?;
+        let mut fresh = Session::with(started, self.spec, self.host)?;
         fresh.limits = self.limits;
         Ok(fresh)
     }

@@ -22,26 +22,6 @@ pub(crate) enum Limit {
     Total,
 }
 
-/// A possible cause of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hint {
-    None,
-    /// The catalog declares the modern era, and the server has not answered in it yet.
-    MayBeLegacy,
-}
-
-impl Hint {
-    fn text(self, server: &str) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::MayBeLegacy => format!(
-                "; if it does not speak 2026-07-28, {}",
-                other_protocol(server, Protocol::Modern)
-            ),
-        }
-    }
-}
-
 /// The remedy if a server does not speak the era of the catalog.
 fn other_protocol(server: &str, declared: Protocol) -> String {
     let other = match declared {
@@ -188,7 +168,7 @@ pub(crate) enum CallError {
         stderr_tail: String,
     },
 
-    #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), hint.text(server))]
+    #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), doubt(server, *declared))]
     Rpc {
         server: String,
         method: &'static str,
@@ -198,7 +178,8 @@ pub(crate) enum CallError {
         /// The whole message and the `data` as JSON; none if the error was too long to be read whole.
         words: Option<String>,
         asked: Option<String>,
-        hint: Hint,
+        /// The modern era, if the catalog declares it and the server has not answered in it yet.
+        declared: Option<Protocol>,
     },
 
     #[error(
@@ -278,6 +259,13 @@ impl CallError {
                 | Self::NotResumable { .. }
         )
     }
+}
+
+fn doubt(server: &str, declared: Option<Protocol>) -> String {
+    declared.map_or_else(String::new, |declared| {
+        let remedy = other_protocol(server, declared);
+        format!("; if it does not speak 2026-07-28, {remedy}")
+    })
 }
 
 fn seconds(duration: Duration) -> String {

@@ -4,7 +4,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
-    error::{CallError, Hint},
+    error::CallError,
     message::{
         Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION,
         client, members,
@@ -86,7 +86,7 @@ fn accepted<T: DeserializeOwned>(
         Answer::Error(error) => {
             return Err(match error.supported() {
                 Some(versions) if method == DISCOVER => supports(session, &versions),
-                _ => session.rpc(method, error, Hint::None),
+                _ => session.rpc(method, error),
             });
         }
     };
@@ -108,5 +108,5 @@ fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
         data: None,
         extent: Extent::Whole,
     };
-    session.rpc(DISCOVER, error, Hint::None)
+    session.rpc(DISCOVER, error)
 }

@@ -153,26 +153,23 @@ impl RpcError {
 }
 
 #[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Head<'a, T> {
+    jsonrpc: Option<T>,
+    id: Option<T>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
+    params: Option<T>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<T>,
+    error: Option<T>,
 }
 
 /// Tells `null` from absent.
-pub(super) fn present<'de, D: Deserializer<'de>>(
+pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// The noise at the beginning of a line, and the message after it. A message after noise must be JSON, because a log
@@ -201,7 +198,9 @@ fn parse(line: &[u8]) -> Inbound<'_> {
         return Inbound::Noise;
     }
     let head = match std::str::from_utf8(line) {
-        Ok(text) => serde_json::from_str::<Head<'_>>(text).map_err(|error| error.to_string()),
+        Ok(text) => {
+            serde_json::from_str::<Head<'_, &RawValue>>(text).map_err(|error| error.to_string())
+        }
         Err(error) => Err(format!("it is not UTF-8: {error}")),
     };
     match head {
@@ -217,7 +216,7 @@ fn parse(line: &[u8]) -> Inbound<'_> {
     }
 }
 
-fn classify(head: Head<'_>) -> Inbound<'_> {
+fn classify<'a>(head: Head<'a, &'a RawValue>) -> Inbound<'a> {
     match (head.method, head.id) {
         (Some(method), Some(id)) => Inbound::Request(Request {
             id,

@@ -13,10 +13,11 @@ use tokio::{
 use super::{
     bounds,
     child::{Started, failed},
-    error::{CallError, Hint, Limit},
+    error::{CallError, Limit},
     link::{Link, Over},
     message::{
-        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, members, sender,
+        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
+        is_not_understood, members, sender,
     },
     raw::Raw,
     report::ServerReport,
@@ -58,7 +59,7 @@ pub(super) struct Session {
     pub(super) next_id: i64,
     pub(super) timings: Timings,
     pub(super) started: Moment,
-    alarm: Alarm,
+    pub(super) alarm: Alarm,
 }
 
 /// What is known of a server that was greeted.
@@ -76,10 +77,6 @@ pub(super) struct Implementation {
 }
 
 impl Session {
-    pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        Self::with(Started::new(spec, host)?, spec, host)
-    }
-
     /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;
@@ -101,20 +98,6 @@ impl Session {
         })
     }
 
-    /// Waits for `work`, a limit or a signal.
-    pub(super) async fn unless_stopped<T>(
-        &self,
-        limits: Limits,
-        work: impl Future<Output = T>,
-    ) -> Result<T, Halt> {
-        select! {
-            biased;
-            signal = self.alarm.rung() => Err(Halt::Signal(signal)),
-            done = work => Ok(done),
-            () = sleep_until(limits.until) => Err(Halt::Late(Limit::Total, limits.total)),
-        }
-    }
-
     /// Sends a request that may be repeated, and waits for its answer. If the server refuses the version of the request
     /// but lists it as supported, the request is sent once more (2026-07-28, Versioning).
     pub(super) async fn exchange(
@@ -124,20 +107,22 @@ impl Session {
         on_progress: &mut dyn FnMut(Progress),
     ) -> Result<Answer<Raw>, Halt> {
         let answer = self.ask(method, params.clone(), on_progress).await?;
-        let version = if method == DISCOVER {
-            Some(MODERN)
-        } else {
-            self.version()
-        };
-        match (&answer, version) {
+        match (&answer, self.modern_version(method)) {
             (Answer::Error(error), Some(version))
-                if is_modern(version)
-                    && error.supported().is_some_and(|all| all.contains(&version)) =>
+                if error.supported().is_some_and(|all| all.contains(&version)) =>
             {
                 self.ask(method, params, on_progress).await
             }
             _ => Ok(answer),
         }
+    }
+
+    /// The version that a request states in its `_meta`. Before 2026-07-28, it states none.
+    fn modern_version(&self, method: &str) -> Option<&str> {
+        let first = (method == DISCOVER).then_some(MODERN);
+        self.version()
+            .or(first)
+            .filter(|version| is_modern(version))
     }
 
     /// Sends a request and waits for its answer.
@@ -202,15 +187,9 @@ impl Session {
 
     /// Sends a notification, and waits until it is written.
     pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
-        let limits = self.limits;
         self.link.wire.write(None, method, Map::new());
-        let sent = select! {
-            biased;
-            signal = self.alarm.rung() => return Err(Halt::Signal(signal)),
-            sent = self.link.written() => sent,
-            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
-        };
-        match sent {
+        let written = self.link.written();
+        match self.alarm.unless_stopped(self.limits, written).await? {
             Ok(()) => Ok(()),
             Err(Over) => Err(Halt::End(self.link.end().await)),
         }
@@ -223,11 +202,9 @@ impl Session {
         id: i64,
         mut params: Map<String, Value>,
     ) -> Map<String, Value> {
-        let mut meta = match self.version() {
-            Some(version) if is_modern(version) => sender(version, self.spec.caller),
-            None if method == DISCOVER => sender(MODERN, self.spec.caller),
-            _ => Map::new(),
-        };
+        let version = self.modern_version(method);
+        let sender = version.map(|version| sender(version, self.spec.caller));
+        let mut meta = sender.unwrap_or_default();
         if !is_greeting(method) {
             meta.insert("progressToken".to_owned(), id.into());
         }
@@ -292,7 +269,8 @@ impl Session {
         }
     }
 
-    pub(super) fn rpc(&self, method: &'static str, error: RpcError, hint: Hint) -> CallError {
+    pub(super) fn rpc(&self, method: &'static str, error: RpcError) -> CallError {
+        let doubtful = self.standing == Standing::Declared && is_not_understood(error.code);
         let secrets = &self.spec.secrets;
         let message = secrets.cut(&error.message);
         let data = error.data.map(|data| secrets.cut_value(data).to_string());
@@ -307,7 +285,7 @@ impl Session {
             message: bounds::message(&message),
             words,
             asked: self.question(),
-            hint,
+            declared: doubtful.then_some(self.spec.protocol),
         }
     }
 

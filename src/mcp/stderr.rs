@@ -109,13 +109,10 @@ pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
     let last = lines.iter().rev().find(|line| said(line))?;
     // npm prints the error first and much more text after it.
     let npm = |line: &str| line.starts_with("npm error") || line.starts_with("npm ERR!");
-    let of_npm = lines.iter().find(|line| {
+    let of_npm = lines.iter().position(|line| {
         npm(line) && !line.contains(" code ") && line.split_whitespace().nth(2).is_some()
     });
-    let at = of_npm
-        .and_then(|line| lines.iter().position(|other| other == line))
-        .or_else(|| lines.iter().rposition(|line| tells(line)));
-    let Some(at) = at else {
+    let Some(at) = of_npm.or_else(|| lines.iter().rposition(|line| tells(line))) else {
         return Some(Cow::Borrowed(last.trim()));
     };
     let line = lines.get(at).copied().unwrap_or(last).trim();

@@ -144,10 +144,8 @@ impl<'a> Pages<'a> {
             return Ok(None);
         };
         if self.count == MAX_PAGES {
-            return Err(self.session.malformed(
-                LIST,
-                &format!("its list of tools has more than {MAX_PAGES} pages"),
-            ));
+            let problem = format!("its list of tools has more than {MAX_PAGES} pages");
+            return Err(self.malformed(&problem));
         }
         self.count += 1;
         let answer = self.session.exchange(LIST, params, &mut |_| ()).await;
@@ -156,7 +154,7 @@ impl<'a> Pages<'a> {
         self.bytes += raw.get().len();
         if self.bytes > LIST_BYTES {
             let problem = bounds::too_long("its list of tools", self.bytes, LIST_BYTES);
-            return Err(self.session.malformed(LIST, &problem));
+            return Err(self.malformed(&problem));
         }
         let page: Page<'_> = self.parsed(&raw)?;
         let tools = page.tools.into_iter().map(|tool| raw.part(tool)).collect();
@@ -171,16 +169,17 @@ impl<'a> Pages<'a> {
         if bytes > TOOL_BYTES {
             let named: Named = self.parsed(tool)?;
             let what = format!("what it says of its tool `{}`", bounds::name(&named.name));
-            return Err(self
-                .session
-                .malformed(LIST, &bounds::too_long(&what, bytes, TOOL_BYTES)));
+            return Err(self.malformed(&bounds::too_long(&what, bytes, TOOL_BYTES)));
         }
         self.parsed(tool)
     }
 
     fn parsed<'t, T: Deserialize<'t>>(&self, raw: &'t Raw) -> Result<T, CallError> {
-        serde_json::from_str(raw.get())
-            .map_err(|error| self.session.malformed(LIST, &error.to_string()))
+        serde_json::from_str(raw.get()).map_err(|error| self.malformed(&error.to_string()))
+    }
+
+    fn malformed(&self, reason: &str) -> CallError {
+        self.session.malformed(LIST, reason)
     }
 }
 

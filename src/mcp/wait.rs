@@ -6,7 +6,7 @@ use tokio::{
     net::UnixStream,
     select,
     task::yield_now,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 
 use super::{error::Limit, wire::End};
@@ -33,6 +33,14 @@ impl Limits {
             idle: None,
             total,
             until: Instant::now() + total,
+        }
+    }
+
+    /// The same, but not later than `end`, the end of the run's time.
+    pub(super) fn ending(self, end: Option<Instant>) -> Self {
+        Self {
+            until: end.map_or(self.until, |end| end.min(self.until)),
+            ..self
         }
     }
 }
@@ -64,6 +72,20 @@ impl Alarm {
             }
         }
     }
+
+    /// Waits for `work`, a limit or a signal.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        limits: Limits,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Halt> {
+        select! {
+            biased;
+            signal = self.rung() => Err(Halt::Signal(signal)),
+            done = work => Ok(done),
+            () = sleep_until(limits.until) => Err(Halt::Late(Limit::Total, limits.total)),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -84,13 +106,8 @@ pub(super) async fn race<A, B, E>(
     yields: impl Fn(&E) -> bool,
 ) -> Raced<A, B, E> {
     let (mut first, mut second) = (pin!(first), pin!(second));
-    let early = select! {
-        biased;
-        done = &mut first => Some(done),
-        () = sleep_until(then) => None,
-    };
     let mut why_not_second = None;
-    let first_done = if let Some(done) = early {
+    let first_done = if let Ok(done) = timeout_at(then, &mut first).await {
         done
     } else {
         select! {
@@ -105,16 +122,15 @@ pub(super) async fn race<A, B, E>(
             },
         }
     };
-    let failed = match first_done {
-        Ok(good) => return Raced::First(good),
-        Err(failed) => failed,
-    };
-    if why_not_second.is_some() || !yields(&failed) {
-        return Raced::Neither(failed, why_not_second);
-    }
-    match second.await {
-        Ok(good) => Raced::Second(good),
-        Err(why_not) => Raced::Neither(failed, Some(why_not)),
+    match first_done {
+        Ok(good) => Raced::First(good),
+        Err(failed) if why_not_second.is_some() || !yields(&failed) => {
+            Raced::Neither(failed, why_not_second)
+        }
+        Err(failed) => match second.await {
+            Ok(good) => Raced::Second(good),
+            Err(why_not) => Raced::Neither(failed, Some(why_not)),
+        },
     }
 }
 

@@ -30,54 +30,57 @@ pub(super) fn of<'a>(
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> Option<Ask<'a>> {
-    let what = match work {
-        Work::Tools(ready) => tools(ready, received, hidden),
-        Work::Files(files) => plan(files)?,
+    // A change of files, which is performed whenever it is requested. The catalog's limits for plans are checked each
+    // time before a change.
+    let base = Ask {
+        request: String::new(),
+        who,
+        asked: Asked {
+            steps: Vec::new(),
+            outputs: Vec::new(),
+            salt: None,
+        },
+        target: None,
+        confidence: confidence(received),
+        entry_digest: String::new(),
+        tool_pin: None,
+        adjusted: None,
+        effects: Effects::Once,
+        on_duplicate: OnDuplicate::Repeat,
+        change: Change::State,
+        reuse,
+        home: None,
+        patience: PATIENCE,
+        timeout: PATIENCE,
+    };
+    let (ask, args) = match work {
+        Work::Tools(ready) => tools(ready, base, received, hidden),
+        Work::Files(files) => {
+            let (ask, args) = plan(files, base)?;
+            let home = home(context.state_dir, context.root);
+            (Ask { home, ..ask }, args)
+        }
     };
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .limits
         .budget
-        .map_or(what.timeout, |budget| budget.mul_f64(0.9))
+        .map_or(ask.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
     Some(Ask {
-        request: request(&what, received, hidden),
-        who,
-        asked: what.asked,
-        target: what.target,
-        confidence: confidence(received),
-        entry_digest: what.digest,
-        tool_pin: what.pin,
-        adjusted: what.adjusted,
-        effects: what.effects,
-        on_duplicate: what.on_duplicate,
-        change: what.change,
-        reuse,
-        home: match work {
-            Work::Tools(_) => None,
-            Work::Files(_) => home(context.state_dir, context.root),
-        },
+        request: request(&ask.asked, &args, received, hidden),
         patience,
-        timeout: what.timeout,
+        ..ask
     })
 }
 
-/// What calls and plans have in common.
-struct What {
-    asked: Asked,
-    /// The parameters as the ledger may show them.
-    args: Value,
-    target: Option<Target>,
-    digest: String,
-    pin: Option<String>,
-    adjusted: Option<String>,
-    effects: Effects,
-    on_duplicate: OnDuplicate,
-    change: Change,
-    timeout: Duration,
-}
-
-fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
+/// The calls of a job, and their arguments as the ledger may show them.
+fn tools<'a>(
+    ready: &mut Ready,
+    base: Ask<'a>,
+    received: &Received,
+    hidden: &Hidden,
+) -> (Ask<'a>, Value) {
     let asked = ready.job.steps.iter_mut();
     let asked = asked.map(|step| asked_of(step, hidden)).collect();
     let steps = &ready.job.steps;
@@ -99,16 +102,15 @@ fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
         .iter()
         .filter_map(|step| Some(step.entry.pinned.as_ref()?.pin.to_string()))
         .collect();
-    What {
+    let ask = Ask {
         asked: Asked {
             steps: asked,
             outputs,
             salt: task.and_then(|task| task.salt.clone()),
         },
-        args: args(steps, hidden),
         target: target.map(|id| Target { kind: "ref", id }),
-        digest: digest(steps),
-        pin: (!pins.is_empty()).then(|| pins.join(" ")),
+        entry_digest: digest(steps),
+        tool_pin: (!pins.is_empty()).then(|| pins.join(" ")),
         adjusted: adjusted(steps, hidden),
         effects: worst(
             steps
@@ -122,7 +124,9 @@ fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
             Change::Nothing
         },
         timeout: steps.iter().map(|step| step.timeout_max).sum(),
-    }
+        ..base
+    };
+    (ask, args(steps, hidden))
 }
 
 fn asked_of(step: &mut Step, hidden: &Hidden) -> AskedStep {
@@ -144,9 +148,8 @@ fn answers(input: &Input) -> Option<Value> {
     let Input::Given(given) = input else {
         return None;
     };
-    let responses = given.responses.iter().flatten();
+    let responses = given.responses.as_ref()?.iter();
     let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
-    given.responses.as_ref()?;
     Some(Value::Object(each.collect()))
 }
 
@@ -248,69 +251,48 @@ fn duplicate(step: &Step) -> OnDuplicate {
     }
 }
 
-/// None for a status query or a cancellation.
-fn plan(files: &FileWork) -> Option<What> {
-    Some(match &files.order {
+/// A change of files, and its parameters as the ledger may show them. None for a status query or a cancellation.
+fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
+    let mut version = None;
+    let (entry, plan, parameters) = match &files.order {
         FileOrder::Plan { plan, entry, .. } => {
+            ask.on_duplicate = entry.on_duplicate;
+            ask.timeout = entry.bounds.longest;
+            ask.asked.salt.clone_from(&plan.salt);
+            version = entry.version;
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
             let config = plan.system_config.clone().unwrap_or_default();
             let parameters = json!({"task_plan": plan.plan, "system_config": config});
-            let what = change(&entry.id, parameters, id.unwrap_or("unknown").to_owned());
-            let mut asked = what.asked;
-            asked.salt.clone_from(&plan.salt);
-            for step in &mut asked.steps {
-                step.version = entry.version;
-            }
-            What {
-                asked,
-                on_duplicate: entry.on_duplicate,
-                timeout: entry.bounds.longest,
-                ..what
-            }
+            (
+                entry.id.as_str(),
+                id.unwrap_or("unknown").to_owned(),
+                parameters,
+            )
         }
         FileOrder::Rollback(order) => {
             let plan = name(&order.plan);
             let parameters = json!({"plan": plan, "checkpoints": order.checkpoints});
-            change("rollback", parameters, plan)
+            ("rollback", plan, parameters)
         }
         FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
-    })
-}
-
-/// A change of files, which is performed whenever it is requested.
-fn change(entry: &str, parameters: Value, plan: String) -> What {
+    };
     let mut args = kept_plan(&parameters);
-    let shown = (args != parameters).then(|| object(args.clone()));
+    ask.asked.steps.push(AskedStep {
+        entry: entry.to_owned(),
+        version,
+        shown: (args != parameters).then(|| object(args.clone())),
+        parameters: object(parameters),
+        volatile: Vec::new(),
+        // A plan that writes a link with another signature writes another file.
+        signatures: Signatures::Counted,
+        answers: None,
+    });
+    ask.target = Some(Target {
+        kind: "plan",
+        id: plan,
+    });
     abridge(&mut args);
-    What {
-        asked: Asked {
-            steps: vec![AskedStep {
-                entry: entry.to_owned(),
-                version: None,
-                parameters: object(parameters),
-                shown,
-                volatile: Vec::new(),
-                // A plan that writes a link with another signature writes another file.
-                signatures: Signatures::Counted,
-                answers: None,
-            }],
-            outputs: Vec::new(),
-            salt: None,
-        },
-        args,
-        target: Some(Target {
-            kind: "plan",
-            id: plan,
-        }),
-        // The catalog's limits for plans are checked each time before a change.
-        digest: String::new(),
-        pin: None,
-        adjusted: None,
-        effects: Effects::Once,
-        on_duplicate: OnDuplicate::Repeat,
-        change: Change::State,
-        timeout: PATIENCE,
-    }
+    Some((ask, args))
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -331,7 +313,7 @@ fn name(plan: &PlanName) -> String {
 }
 
 /// The `MCPRequest` (004 §Contract): the request and its context.
-fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
+fn request(asked: &Asked, args: &Value, received: &Received, hidden: &Hidden) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
@@ -342,20 +324,16 @@ fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
         }
         _ => (Vec::new(), Value::Null),
     };
-    let entries: Vec<&str> = what
-        .asked
-        .steps
-        .iter()
-        .map(|step| step.entry.as_str())
-        .collect();
+    let entries = asked.steps.iter().map(|step| step.entry.as_str());
+    let entries: Vec<&str> = entries.collect();
     let around = json!({
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
-        "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
+        "action": action, "inputs": inputs, "outputs": asked.outputs, "salt": asked.salt,
     });
     let mut around = hidden.value(around);
     abridge(&mut around);
     json!({
-        "actionId": entries.join("+"), "args": what.args,
+        "actionId": entries.join("+"), "args": args,
         "sessionId": received.identity.session_id, "context": around,
     })
     .to_string()

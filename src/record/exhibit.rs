@@ -109,7 +109,7 @@ fn shown(mut file: File, room: &mut Room) -> Shown {
         return Shown::Nothing;
     }
     let Some(media_type) = media_type(&bytes) else {
-        return words(bytes);
+        return words(&bytes);
     };
     if length > room.each || length > room.left {
         return Shown::TooLarge;
@@ -125,31 +125,20 @@ fn shown(mut file: File, room: &mut Room) -> Shown {
 fn media_type(begin: &[u8]) -> Option<&'static str> {
     let found = infer::get(begin)?.mime_type();
     let kinds = ["audio/", "image/", "video/"];
-    kinds
-        .iter()
-        .any(|kind| found.starts_with(kind))
-        .then_some(found)
-        .filter(|found| !found.contains("svg"))
+    let is_shown = kinds.iter().any(|kind| found.starts_with(kind));
+    (is_shown && !found.contains("svg")).then_some(found)
 }
 
 /// A text from UTF-8 bytes, whose last character may be incomplete.
-fn words(bytes: Vec<u8>) -> Shown {
+fn words(bytes: &[u8]) -> Shown {
+    let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let cut = bytes.len() == WORDS;
-    let (text, whole) = match String::from_utf8(bytes) {
-        Ok(text) => (text, true),
-        Err(error) => {
-            let good = error.utf8_error().valid_up_to();
-            let mut bytes = error.into_bytes();
-            let near = cut && bytes.len() - good < 4;
-            bytes.truncate(good);
-            (String::from_utf8(bytes).unwrap_or_default(), near)
-        }
-    };
+    let rest = bytes.len() - text.len();
     let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    if !whole || text.is_empty() || !text.chars().all(plain) {
+    if text.is_empty() || rest > 3 || (rest > 0 && !cut) || !text.chars().all(plain) {
         return Shown::Nothing;
     }
-    Shown::Words(if cut { text + "\n…" } else { text })
+    Shown::Words(format!("{text}{}", if cut { "\n…" } else { "" }))
 }
 
 #[cfg(test)]

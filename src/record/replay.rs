@@ -13,7 +13,7 @@ use crate::{
     ledger::{Effects, Row, SCRATCH, same_json},
     task::{
         BLOB, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
-        redact_value,
+        each_text, redact_value,
     },
 };
 
@@ -224,21 +224,13 @@ struct Names<'a> {
 impl Names<'_> {
     /// A value of the new run, with the ids of the old one.
     fn of_old(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => {
-                let mut text = text.clone();
-                for (new, old) in self.new.iter().zip(self.old) {
-                    text = text.replace(new, old);
-                }
-                Value::String(text)
+        let mut value = value.clone();
+        each_text(&mut value, &mut |text| {
+            for (new, old) in self.new.iter().zip(self.old) {
+                *text = text.replace(new, old);
             }
-            Value::Array(items) => items.iter().map(|item| self.of_old(item)).collect(),
-            Value::Object(object) => {
-                let each = |(key, value): (&String, &Value)| (key.clone(), self.of_old(value));
-                Value::Object(object.iter().map(each).collect())
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        }
+        });
+        value
     }
 }
 
@@ -287,11 +279,7 @@ impl Comparison {
         if then == now {
             self.same.push(format!("{what}: {now}"));
         } else {
-            self.differs.push(Differing {
-                what: what.to_owned(),
-                then: then.to_owned(),
-                now: now.to_owned(),
-            });
+            self.differ(what, then.to_owned(), now.to_owned());
         }
     }
 
@@ -319,13 +307,13 @@ impl Comparison {
         if same_json(then, now) {
             self.same.push(what.to_owned());
         } else {
-            let text = |value: &Value| value.to_string();
-            self.differs.push(Differing {
-                what: what.to_owned(),
-                then: text(then),
-                now: text(now),
-            });
+            self.differ(what, then.to_string(), now.to_string());
         }
+    }
+
+    fn differ(&mut self, what: &str, then: String, now: String) {
+        let what = what.to_owned();
+        self.differs.push(Differing { what, then, now });
     }
 }
 

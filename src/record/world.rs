@@ -1,7 +1,7 @@
 //! The ledger's view of the world: whether files have changed, and the time.
 
 use camino::Utf8Path;
-use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::{
     assets::print::{GoOn, still},
@@ -28,18 +28,16 @@ impl World for Here<'_> {
 
     /// Presigned S3 URLs state when they were signed, and for how long.
     fn expires(&self, uri: &str) -> Option<Timestamp> {
-        let query = uri.split_once('?')?.1;
+        let pairs = uri.split_once('?')?.1.split('&');
+        let pairs = pairs.filter_map(|pair| pair.split_once('='));
         let value = |name: &str| {
-            query
-                .split('&')
-                .filter_map(|pair| pair.split_once('='))
-                .find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value))
+            let mut pairs = pairs.clone();
+            Some(pairs.find(|(key, _)| key.eq_ignore_ascii_case(name))?.1)
         };
         let signed = DateTime::strptime("%Y%m%dT%H%M%SZ", value("X-Amz-Date")?).ok()?;
-        let seconds: i64 = value("X-Amz-Expires")?.parse().ok()?;
-        let signed = signed.to_zoned(TimeZone::UTC).ok()?.timestamp();
-        let span = Span::new().try_seconds(seconds).ok()?;
-        signed.checked_add(span).ok()
+        let seconds = value("X-Amz-Expires")?.parse().ok()?;
+        let signed = TimeZone::UTC.to_timestamp(signed).ok()?;
+        signed.checked_add(SignedDuration::from_secs(seconds)).ok()
     }
 
     fn now(&self) -> Timestamp {

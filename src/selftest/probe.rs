@@ -5,10 +5,7 @@ use std::{
     io,
 };
 
-use rustix::{
-    fs::{CWD, RenameFlags, renameat_with, syncfs},
-    io::Errno,
-};
+use rustix::fs::{CWD, RenameFlags, renameat_with, syncfs};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,13 +36,8 @@ pub(crate) struct Guarantees {
     pub(crate) landlock: Can,
 }
 
-impl From<Result<(), Errno>> for Can {
-    fn from(tried: Result<(), Errno>) -> Self {
-        match tried {
-            Ok(()) => Self::Yes,
-            Err(_) => Self::No,
-        }
-    }
+fn can<T, E>(tried: Result<T, E>) -> Can {
+    tried.map_or(Can::No, |_| Can::Yes)
 }
 
 impl Guarantees {
@@ -55,12 +47,11 @@ impl Guarantees {
         let (one, two) = (one.as_std_path(), two.as_std_path());
         let exchange = renameat_with(CWD, one, CWD, two, RenameFlags::EXCHANGE);
         let linked = fs::hard_link(one, scratch.root.join("second"));
-        let linked = linked.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOTSUP));
         let dir = File::open(&scratch.root).map_err(failed("open", &scratch.root))?;
         Ok(Self {
-            exchange: exchange.into(),
-            hard_links: linked.into(),
-            sync: syncfs(&dir).into(),
+            exchange: can(exchange),
+            hard_links: can(linked),
+            sync: can(syncfs(&dir)),
             landlock: landlock(scratch)?,
         })
     }
@@ -92,20 +83,6 @@ fn landlock(scratch: &Scratch) -> Result<Can, Unfinished> {
     let report: Value = serde_json::from_slice(&text)
         .map_err(io::Error::other)
         .map_err(failed("read", &report))?;
-    Ok(if holds(&report, "enforced") {
-        Can::Yes
-    } else {
-        Can::No
-    })
-}
-
-/// Whether the document has a `jail` with this value.
-fn holds(value: &Value, jail: &str) -> bool {
-    match value {
-        Value::Object(fields) => {
-            fields.get("jail").is_some_and(|found| found == jail)
-                || fields.values().any(|value| holds(value, jail))
-        }
-        _ => false,
-    }
+    let jail = report.pointer("/guarantees/jail");
+    Ok(can(jail.filter(|jail| *jail == "enforced").ok_or(())))
 }

@@ -53,16 +53,11 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new(place: &Utf8Path) -> Result<Self, Unfinished> {
-        let failed = |source| Unfinished::File {
-            operation: "make a directory in",
-            path: place.to_owned(),
-            source,
-        };
-        let dir = TempDir::with_prefix_in("oneact-selftest-", place).map_err(failed)?;
-        let root = dir.path().canonicalize().map_err(failed)?;
-        let root = Utf8PathBuf::try_from(root)
-            .map_err(|error| failed(io::Error::other(error)))?
-            .join("root");
+        let made = TempDir::with_prefix_in("oneact-selftest-", place).and_then(|dir| {
+            let root = Utf8PathBuf::try_from(dir.path().canonicalize()?);
+            Ok((root.map_err(io::Error::other)?.join("root"), dir))
+        });
+        let (root, dir) = made.map_err(failed("make a directory in", place))?;
         Ok(Self { _dir: dir, root })
     }
 

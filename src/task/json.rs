@@ -15,6 +15,18 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
+/// Changes every text of a value, except the names of members.
+pub(crate) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|item| each_text(item, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// The canonical text of a value (RFC 8785), for hashing. An error if a number is too large for a double.
 /// A record is hashed six times, so speed matters here. The tests compare the text with that of a library.
 pub fn canonical(value: &Value) -> Result<String> {
