@@ -12,21 +12,22 @@ use crate::{
 pub(super) const HEAD: usize = 8192;
 
 /// Media formats that `infer` recognises, but whose structure cannot be checked.
-const UNCHECKED: [&str; 6] = ["avi", "flv", "wmv", "mpg", "aac", "aiff"];
+const UNCHECKED: &[&str] = &["avi", "flv", "wmv", "mpg", "aac", "aiff"];
 
 /// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
 pub(super) fn formats() -> impl Iterator<Item = &'static str> {
-    Format::media_endings().chain(UNCHECKED)
+    let checked = Format::media().flat_map(Format::endings);
+    checked.chain(UNCHECKED).copied()
 }
 
 /// Further endings of media files.
-const MEDIA_ENDINGS: [&str; 14] = [
+const MEDIA_ENDINGS: &[&str] = &[
     "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
     "wma",
 ];
 
 /// Media types of video and audio outside `video/*` and `audio/*`.
-const MEDIA_TYPES: [&str; 8] = [
+const MEDIA_TYPES: &[&str] = &[
     "application/dash+xml",
     "application/mp4",
     "application/mxf",
@@ -38,7 +39,7 @@ const MEDIA_TYPES: [&str; 8] = [
 ];
 
 /// Media types that say nothing about the content.
-const OPAQUE_TYPES: [&str; 4] = [
+const OPAQUE_TYPES: &[&str] = &[
     "",
     "application/octet-stream",
     "binary/octet-stream",
@@ -135,7 +136,7 @@ pub(super) fn is_media_type(content_type: &str, file_name: Option<&str>) -> bool
     if OPAQUE_TYPES.contains(&essence.as_str()) {
         let ending = file_name.and_then(|name| name.rsplit_once('.'));
         let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-        let mut known = formats().chain(MEDIA_ENDINGS);
+        let mut known = formats().chain(MEDIA_ENDINGS.iter().copied());
         return ending.is_some_and(|ending| known.any(|each| each == ending));
     }
     essence.starts_with("video/")

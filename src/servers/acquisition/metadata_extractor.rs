@@ -46,9 +46,12 @@ pub(super) fn metadata_extractor() -> Tool {
     Tool {
         name: "metadata_extractor",
         title: "Read a file's metadata",
-        description: "Read what a file of this machine says of itself: container, duration, tracks and tags of \
-            MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. Of other \
-            files the size, the time and the MIME type; `container` is null then.",
+        description: concat!(
+            "Read what a file of this machine says of itself: container, duration, tracks and tags of ",
+            media::readable!(),
+            "; width and height of PNG, JPEG, GIF and WebP. Of other files the size, the time and the MIME type; \
+             `container` is null then."
+        ),
         input: object(
             &[ARGUMENT],
             json!({"file_uri": tool::text("a path or file:// URI")}),
