@@ -121,7 +121,7 @@ fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
         } else {
             Change::Nothing
         },
-        timeout: steps.iter().map(|step| step.timeout_max).sum(),
+        timeout: steps.iter().map(|step| step.entry.timeout_max).sum(),
     }
 }
 
