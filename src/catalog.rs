@@ -26,7 +26,7 @@ mod tests;
 pub(crate) use check::{About, Checked, check};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
-pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanSource};
+pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource};
 pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
 pub(crate) use resolve::{Nature, STORAGE, nature, plan_entry, resolve, storage};

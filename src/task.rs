@@ -17,7 +17,7 @@ mod visible;
 
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
-pub use ids::{MessageId, OperationId, RefId, numbered};
+pub use ids::{OperationId, RefId, message_id, numbered};
 pub(crate) use json::each_text;
 pub use json::{BLOB, RESERVED, abridge, abridged, canonical, has_reserved_key, hexadecimal};
 pub use outcome::{

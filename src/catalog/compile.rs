@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::task::{Format, OnDrift, Pin, Pinned, Repeatable};
 
 use super::{
-    bind::Source,
+    bind::{Bound, Source},
     document::{CatalogError, Named, Tables},
     entry::{
         AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry, Take,
@@ -32,14 +32,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Reads and compiles one entry; `None` if the catalog has no such id.
 pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
-    let Some((at, raw)) = tables.entry::<RawCapability>("capability", id)? else {
+    let Some((named, raw)) = tables.entry::<RawCapability>("capability", id)? else {
         return Ok(None);
-    };
-    let named = Named {
-        tables,
-        group: "capability",
-        name: id,
-        at,
     };
     if let Some(plan) = &raw.file_plan {
         let plan = file_plan::compile(named, &raw, plan)?;
@@ -82,7 +76,7 @@ impl Compiler<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         let tells_output = bind
             .iter()
-            .any(|(_, source)| matches!(source, Source::Output(_)));
+            .any(|bound| matches!(bound.source, Source::Output(_)));
         let told = raw.success.iter().flat_map(|rule| rule.message.iter());
         let pointers = raw.success.iter().map(|rule| &rule.pointer).chain(told);
         raw.secret
@@ -159,11 +153,7 @@ impl Compiler<'_> {
         )))
     }
 
-    fn bind(
-        &self,
-        parameter: &str,
-        source: &toml::Value,
-    ) -> Result<(String, Source), CatalogError> {
+    fn bind(&self, parameter: &str, source: &toml::Value) -> Result<Bound, CatalogError> {
         let text = source.as_str().ok_or_else(|| {
             self.0.wrong(&format!(
                 "binds `{parameter}` to something that is not a string; write a source in quotes, e.g. \"input.uri\""
@@ -173,7 +163,11 @@ impl Compiler<'_> {
             self.0
                 .wrong(&format!("binds `{parameter}` to {text:?}: {why}"))
         })?;
-        Ok((parameter.to_owned(), source))
+        Ok(Bound {
+            parameter: parameter.to_owned(),
+            source,
+            text: text.to_owned(),
+        })
     }
 
     /// `max` is the entry's `timeout_max`.

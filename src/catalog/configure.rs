@@ -16,7 +16,6 @@ pub(super) struct Configured {
     /// The parameters before the changes of a retry.
     pub(super) asked: Map<String, Value>,
     pub(super) timeout: Duration,
-    pub(super) timeout_max: Duration,
     pub(super) reasoning: Vec<String>,
 }
 
@@ -27,14 +26,11 @@ pub(super) fn configure(
     said: &Map<String, Value>,
     last: Option<Fault>,
 ) -> Result<Configured, Failure> {
-    if let Some((bound, _)) = entry
-        .bind
-        .iter()
-        .find(|(parameter, _)| said.contains_key(parameter))
-    {
+    let mut bound = entry.bind.iter();
+    if let Some(bound) = bound.find(|bound| said.contains_key(&bound.parameter)) {
         let message = format!(
-            "the parameter `{bound}` of {} cannot be set, because oneact fills it from the refs of the task",
-            entry.id
+            "the parameter `{}` of {} cannot be set, because oneact fills it from the refs of the task",
+            bound.parameter, entry.id
         );
         return Err(Failure::new(Fault::ParamsInvalid, message));
     }
@@ -54,7 +50,6 @@ pub(super) fn configure(
         asked: parameters.clone(),
         parameters,
         timeout: entry.timeout,
-        timeout_max: entry.timeout_max,
         reasoning,
     };
     if task.attempt > 1 {
@@ -149,8 +144,8 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option
             let before = configured.timeout;
             let longer = before.as_secs_f64() * factor.powi(retries);
             configured.timeout = Duration::try_from_secs_f64(longer)
-                .unwrap_or(configured.timeout_max)
-                .min(configured.timeout_max);
+                .unwrap_or(entry.timeout_max)
+                .min(entry.timeout_max);
             if configured.timeout != before {
                 configured.reasoning.push(decided(format!(
                     "Raised the timeout from {before:?} to {:?} for attempt {attempt}.",

@@ -12,7 +12,7 @@ use toml::{
 use crate::task::{Failure, Fault, duration};
 
 /// The top-level tables of format 1. Those in `LATER` are not built in yet.
-const TOP: [&str; 8] = [
+const TOP: &[&str] = &[
     "catalog",
     "application",
     "defaults",
@@ -22,7 +22,7 @@ const TOP: [&str; 8] = [
     "profile",
     "capability",
 ];
-const LATER: [&str; 3] = ["catalog_dir", "pipeline", "workflow"];
+const LATER: &[&str] = &["catalog_dir", "pipeline", "workflow"];
 
 const LARGEST: u64 = 8 << 20;
 
@@ -73,7 +73,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Copy)]
 pub(super) struct Named<'a> {
     pub(super) tables: &'a Tables<'a>,
-    pub(super) group: &'static str,
+    pub(super) group: &'a str,
     pub(super) name: &'a str,
     pub(super) at: usize,
 }
@@ -167,7 +167,7 @@ impl Catalog {
                 ));
             }
             if !TOP.contains(&name) {
-                return Err(self.invalid(key.span().start, unknown_key(name, TOP)));
+                return Err(self.invalid(key.span().start, unknown_key(name, TOP.iter().copied())));
             }
         }
         match tables.get::<i64>("catalog")? {
@@ -217,11 +217,11 @@ impl<'a> Tables<'a> {
     }
 
     /// The table `[group.name]` with its place in the file, read strictly.
-    pub(crate) fn entry<T: DeserializeOwned>(
-        &self,
-        group: &str,
-        name: &str,
-    ) -> Result<Option<(usize, T)>, CatalogError> {
+    pub(super) fn entry<'t, T: DeserializeOwned>(
+        &'t self,
+        group: &'t str,
+        name: &'t str,
+    ) -> Result<Option<(Named<'t>, T)>, CatalogError> {
         let Some(value) = self.group(group)?.and_then(|table| table.get(name)) else {
             return Ok(None);
         };
@@ -234,7 +234,13 @@ impl<'a> Tables<'a> {
             };
             self.catalog.invalid(at, problem)
         })?;
-        Ok(Some((value.span().start, entry)))
+        let named = Named {
+            tables: self,
+            group,
+            name,
+            at: value.span().start,
+        };
+        Ok(Some((named, entry)))
     }
 
     /// The names in a group, in the order of the file.

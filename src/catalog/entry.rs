@@ -12,7 +12,7 @@ use crate::task::{
 };
 
 use super::{
-    bind::Source,
+    bind::Bound,
     document::{Place, unknown_key},
     schema::Schema,
 };
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     /// The longest time of a call with progress.
     pub(crate) timeout_max: Duration,
     pub(crate) defaults: Map<String, Value>,
-    pub(crate) bind: Vec<(String, Source)>,
+    pub(crate) bind: Vec<Bound>,
     pub(crate) schema: Option<Schema>,
     pub(crate) extract: Vec<Regex>,
     pub(crate) retry: Vec<Retry>,

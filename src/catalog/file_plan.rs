@@ -8,8 +8,7 @@ use toml::Spanned;
 
 use crate::task::{
     ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
-    OnDuplicate, OutputSchema, PlanOrder, Protection, ProtectionRules, RefStatus, Unless,
-    Validation, decided,
+    OnDuplicate, OutputSchema, Protection, ProtectionRules, RefStatus, Unless, Validation, decided,
 };
 
 use super::{
@@ -276,23 +275,21 @@ fn bytes(text: &str) -> Option<u64> {
 pub(crate) struct PlanJob {
     pub(crate) entry: FilePlan,
     pub(crate) plan: PlanSource,
+    pub(crate) system_config: Option<Value>,
+    pub(crate) validation: Validation,
+    pub(crate) salt: Option<String>,
     pub(crate) reasoning: Vec<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum PlanSource {
-    Inline(PlanOrder),
-    /// In the file that this reference names, with what the task says about the plan.
-    Ref {
-        input: InputRef,
-        system_config: Option<Value>,
-        validation: Validation,
-        salt: Option<String>,
-    },
+    Inline(Value),
+    /// In the file that this reference names.
+    Ref(InputRef),
 }
 
 /// The keys that `parameters` may have in a task that performs a plan.
-const PARAMETERS: [&str; 4] = ["task_plan", "plan", "system_config", "protocol_validation"];
+const PARAMETERS: &[&str] = &["task_plan", "plan", "system_config", "protocol_validation"];
 
 pub(super) fn job(
     task: &CapabilityTask,
@@ -335,18 +332,8 @@ pub(super) fn job(
         None => (None, None, Validation::Unsaid),
     };
     let plan = match (plan, task.inputs.as_slice()) {
-        (Some(plan), _) => PlanSource::Inline(PlanOrder {
-            plan,
-            system_config,
-            validation,
-            salt: task.salt.clone(),
-        }),
-        (None, [input]) => PlanSource::Ref {
-            input: there(input)?,
-            system_config,
-            validation,
-            salt: task.salt.clone(),
-        },
+        (Some(plan), _) => PlanSource::Inline(plan),
+        (None, [input]) => PlanSource::Ref(there(input)?),
         (None, inputs) => {
             let found = match inputs.len() {
                 0 => "the task contains none".to_owned(),
@@ -363,6 +350,9 @@ pub(super) fn job(
     Ok(PlanJob {
         entry,
         plan,
+        system_config,
+        validation,
+        salt: task.salt.clone(),
         reasoning,
     })
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri};
 
 use super::{
-    bind::{Form, Source},
+    bind::{Bound, Form, Source},
     entry::Entry,
     job::{Places, StepOutput},
     schema::Schema,
@@ -28,35 +28,32 @@ impl Sources<'_> {
         entry: &Entry,
         mut parameters: Map<String, Value>,
     ) -> Result<Map<String, Value>, Failure> {
-        for (name, source) in &entry.bind {
-            match self.value(source) {
+        for Bound {
+            parameter,
+            source,
+            text,
+        } in &entry.bind
+        {
+            let id = &entry.id;
+            let schema = entry.schema.as_ref();
+            let why = match self.value(source) {
                 Ok(Some(value)) => {
-                    tracing::info!("{} gets {name} from {source}.", entry.id);
-                    parameters.insert(name.clone(), Value::String(value));
+                    tracing::info!("{id} gets {parameter} from {text}.");
+                    parameters.insert(parameter.clone(), Value::String(value));
+                    continue;
                 }
-                Ok(None)
-                    if entry
-                        .schema
-                        .as_ref()
-                        .is_some_and(|schema| !schema.requires(name)) =>
-                {
+                Ok(None) if schema.is_some_and(|schema| !schema.requires(parameter)) => {
                     tracing::info!(
-                        "{} is called without {name}, because there is no {source}.",
-                        entry.id
+                        "{id} is called without {parameter}, because there is no {text}."
                     );
+                    continue;
                 }
-                Ok(None) => {
-                    let message = format!(
-                        "unresolved input reference: {} needs `{name}`, but no input provides it",
-                        entry.id
-                    );
-                    return Err(Failure::new(Fault::InputUnresolved, message));
-                }
-                Err(why) => {
-                    let message = format!("{} cannot get `{name}`: {why}", entry.id);
-                    return Err(Failure::new(Fault::InputUnresolved, message));
-                }
-            }
+                Ok(None) => format!(
+                    "unresolved input reference: {id} needs `{parameter}`, but no input provides it"
+                ),
+                Err(why) => format!("{id} cannot get `{parameter}`: {why}"),
+            };
+            return Err(Failure::new(Fault::InputUnresolved, why));
         }
         let order = entry.schema.iter().flat_map(Schema::properties);
         let mut ordered: Map<String, Value> = order
@@ -72,7 +69,10 @@ impl Sources<'_> {
         entry: &Entry,
         mut parameters: Map<String, Value>,
     ) -> Map<String, Value> {
-        for (name, source) in &entry.bind {
+        for Bound {
+            parameter, source, ..
+        } in &entry.bind
+        {
             let value = match source {
                 // The place where the tool writes differs between runs, and the caller is not part of the request.
                 Source::Output(_) | Source::Session | Source::TaskId => continue,
@@ -86,7 +86,7 @@ impl Sources<'_> {
                 Source::OutputRef | Source::Action => self.value(source).ok().flatten(),
             };
             if let Some(value) = value {
-                parameters.insert(name.clone(), Value::String(value));
+                parameters.insert(parameter.clone(), Value::String(value));
             }
         }
         parameters

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Keys of an entry that do not change what a call does.
-const WITHOUT_EFFECT: [&str; 11] = [
+const WITHOUT_EFFECT: &[&str] = &[
     "name",
     "description",
     "version",

@@ -36,7 +36,6 @@ pub(crate) struct Step {
     pub(crate) asked: Map<String, Value>,
     pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
-    pub(crate) timeout_max: Duration,
     pub(crate) output: Option<StepOutput>,
     /// Whether the tool may ask questions, or the answers to its questions.
     pub(crate) input: Input,
@@ -46,8 +45,8 @@ impl Step {
     /// Whether the step gets an asset: its content then decides whether an old answer is still valid.
     pub(crate) fn is_given_asset(&self) -> bool {
         let bound = self.entry.bind.iter();
-        let mut assets = bound.filter(|(_, source)| source.is_asset());
-        assets.any(|(name, _)| self.parameters.contains_key(name))
+        let mut assets = bound.filter(|bound| bound.source.is_asset());
+        assets.any(|bound| self.parameters.contains_key(&bound.parameter))
     }
 }
 

@@ -85,7 +85,6 @@ pub(crate) fn resolve(
             asked,
             adjusted,
             timeout: configured.timeout,
-            timeout_max: configured.timeout_max,
             output,
             input: input.clone(),
         });
@@ -141,7 +140,11 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
         Capability::Tool(entry) => Nature {
             effects: entry.effects,
             repeatable: entry.repeatable,
-            bound: entry.bind.into_iter().map(|(name, _)| name).collect(),
+            bound: entry
+                .bind
+                .into_iter()
+                .map(|bound| bound.parameter)
+                .collect(),
         },
     })
 }

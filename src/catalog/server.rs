@@ -65,17 +65,8 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
-    let group = "server";
-    let Some((at, raw)) = tables.entry::<RawServer>(group, name)? else {
-        return Ok(None);
-    };
-    let named = Named {
-        tables,
-        group,
-        name,
-        at,
-    };
-    check(named, raw).map(Some)
+    let server = tables.entry::<RawServer>("server", name)?;
+    server.map(|(named, raw)| check(named, raw)).transpose()
 }
 
 /// Reads the server of this capability; there must be one (R-000-100).

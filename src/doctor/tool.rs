@@ -176,7 +176,7 @@ impl Pair<'_> {
         let required = required.into_iter().flatten().filter_map(Value::as_str);
         let seen_to = |name: &str| {
             entry.defaults.contains_key(name)
-                || entry.bind.iter().any(|(bound, _)| bound == name)
+                || entry.bind.iter().any(|bound| bound.parameter == name)
                 || own.requires(name)
         };
         let closed = own.value.get("additionalProperties") == Some(&Value::Bool(false));
@@ -271,7 +271,7 @@ fn sendable(entry: &Entry) -> BTreeSet<String> {
         rule.set.keys().chain(scaled)
     });
     let names = entry.defaults.keys().chain(declared).chain(retried);
-    let names = names.chain(entry.bind.iter().map(|(name, _)| name));
+    let names = names.chain(entry.bind.iter().map(|bound| &bound.parameter));
     let mut names: BTreeSet<String> = names.cloned().collect();
     names.extend(captured.map(str::to_owned));
     names

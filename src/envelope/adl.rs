@@ -3,8 +3,6 @@
 //!
 //! Field order is output order. Only `output.content.oneact` contains fields that are not in the specification.
 
-use std::borrow::Cow;
-
 use jiff::{Zoned, tz::TimeZone};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,14 +10,14 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use crate::task::{
-    Checks, Effect, Invocation, LedgerRef, MessageId, OperationId, Outcome, Phase, Plan, Preview,
-    Produced, RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting,
+    Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview, Produced,
+    RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting, message_id,
 };
 
 use super::{prose, read::Received};
 
 /// The files that an answer lists as consulted (R-000-135).
-const GOVERNANCE: [&str; 4] = [
+const GOVERNANCE: &[&str] = &[
     "context/application.md",
     "context/governance/message_format.md",
     "context/governance/audit.md",
@@ -79,7 +77,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     let record = outcome.record.as_ref();
     let failure = outcome.failure.as_ref();
     Envelope {
-        message_id: MessageId::new(&at, operation).as_str().to_owned(),
+        message_id: message_id(&at, operation),
         // The IANA name belongs to the offset of `executed_at` (R-000-16).
         timestamp: json!({
             "executed_at": timestamp(&at),
@@ -191,17 +189,8 @@ fn output_ref(produced: &Produced) -> Value {
 
 /// The inherited resources with the produced ones added. A produced ref replaces a pending entry of the same ref
 /// (R-000-33, C-02).
-fn resources<'a>(
-    inherited: &'a Resources,
-    produced: &[Produced],
-    sequence: u64,
-) -> ResourceLists<'a> {
-    let lists = |list: &'a [Value]| list.iter().map(Cow::Borrowed).collect();
-    let mut block = ResourceLists {
-        source_refs: lists(&inherited.source_refs),
-        storage_refs: lists(&inherited.storage_refs),
-        derived_refs: lists(&inherited.derived_refs),
-    };
+fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> Resources {
+    let mut block = inherited.clone();
     for each in produced {
         let parent = each.parent_ref_id.as_ref().map(RefId::as_str);
         let ref_id = each.ref_id.as_str();
@@ -218,13 +207,13 @@ fn resources<'a>(
             });
             (&mut block.derived_refs, entry)
         };
-        let pending = |old: &&mut Cow<'_, Value>| {
+        let pending = |old: &&mut Value| {
             old.get("ref_id").and_then(Value::as_str) == Some(ref_id)
                 && old.get("status").and_then(Value::as_str) == Some("pending")
         };
         match list.iter_mut().find(pending) {
-            Some(old) => *old = Cow::Owned(entry),
-            None => list.push(Cow::Owned(entry)),
+            Some(old) => *old = entry,
+            None => list.push(entry),
         }
     }
     block
@@ -241,7 +230,7 @@ struct Envelope<'a> {
     status: Value,
     error: Value,
     metadata: Value,
-    resources: ResourceLists<'a>,
+    resources: Resources,
     audit: Value,
 }
 
@@ -302,12 +291,4 @@ struct Extras<'a> {
     preview: Option<&'a Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reports: Option<&'a ReportFiles>,
-}
-
-#[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "the wire's own names")]
-struct ResourceLists<'a> {
-    source_refs: Vec<Cow<'a, Value>>,
-    storage_refs: Vec<Cow<'a, Value>>,
-    derived_refs: Vec<Cow<'a, Value>>,
 }

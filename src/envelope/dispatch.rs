@@ -239,8 +239,8 @@ pub(super) fn read_request(
     task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));
     task.insert("parameters".to_owned(), Value::Object(args));
     for key in OF_REQUEST_AND_DISPATCH {
-        if let Some(value) = object.get(key) {
-            task.insert(key.to_owned(), value.clone());
+        if let Some(value) = object.get(*key) {
+            task.insert((*key).to_owned(), value.clone());
         }
     }
     if object

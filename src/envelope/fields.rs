@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::task::{Failure, Fault};
 
 /// The fields of a dispatch, without those about questions and plans.
-pub(super) const OF_DISPATCH: [&str; 14] = [
+pub(super) const OF_DISPATCH: &[&str] = &[
     "task_id",
     "action",
     "capability_ids",
@@ -24,7 +24,7 @@ pub(super) const OF_DISPATCH: [&str; 14] = [
 ];
 
 /// The fields about questions.
-pub(super) const OF_QUESTIONS: [&str; 4] = [
+pub(super) const OF_QUESTIONS: &[&str] = &[
     "accepts_input",
     "input_responses",
     "request_state",
@@ -32,10 +32,10 @@ pub(super) const OF_QUESTIONS: [&str; 4] = [
 ];
 
 /// The fields about plans; a task of capabilities may have each of them.
-pub(super) const OF_PLANS: [&str; 3] = ["task_plan", "system_config", "protocol_validation"];
+pub(super) const OF_PLANS: &[&str] = &["task_plan", "system_config", "protocol_validation"];
 
 /// The fields that may be beside a plan and are not part of it.
-pub(super) const BESIDE_A_PLAN: [&str; 9] = [
+pub(super) const BESIDE_A_PLAN: &[&str] = &[
     "system_config",
     "protocol_validation",
     "task_id",
@@ -48,7 +48,7 @@ pub(super) const BESIDE_A_PLAN: [&str; 9] = [
 ];
 
 /// The fields that a request and a dispatch have under the same name.
-pub(super) const OF_REQUEST_AND_DISPATCH: [&str; 7] = [
+pub(super) const OF_REQUEST_AND_DISPATCH: &[&str] = &[
     "input_refs_resolved",
     "output_refs_expected",
     "attempt",

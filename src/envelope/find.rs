@@ -131,7 +131,7 @@ fn named(shape: Shape, path: &str) -> String {
 }
 
 /// The keys that contain several tasks.
-const LISTS: [&str; 3] = ["tasks", "task_decomposition", "execution_groups"];
+const LISTS: &[&str] = &["tasks", "task_decomposition", "execution_groups"];
 
 /// Refuses fields of the message inside the task: they are read only around it, so the session would be lost.
 fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure> {

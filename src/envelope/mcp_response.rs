@@ -1,7 +1,7 @@
 //! The `MCPResponse`: what every action returns, what the ledger stores, and what `--reply mcp` prints
 //! (004, "`MCPResponse` Format", R-004-08 … R-004-16).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::task::{
@@ -17,12 +17,11 @@ use super::{
 #[derive(Serialize)]
 struct McpResponse<'a> {
     success: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Data<'a>>,
+    data: Data<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
     #[serde(rename = "actionsTaken")]
-    actions_taken: Vec<ActionStep<'a>>,
+    actions_taken: Vec<Value>,
     #[serde(rename = "nextActions")]
     next_actions: Vec<Value>,
     /// The effective parameters, without secrets.
@@ -38,14 +37,6 @@ struct Data<'a> {
     task_result: TaskResult<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution_report: Option<&'a Value>,
-}
-
-#[derive(Serialize)]
-struct ActionStep<'a> {
-    tool: &'a str,
-    reason: &'a str,
-    result: &'static str,
-    inputs: &'a Map<String, Value>,
 }
 
 /// The response to that task, as one line of JSON. An earlier answer is returned as it was stored (R-004-39).
@@ -65,10 +56,10 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
 fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a> {
     McpResponse {
         success: succeeded(outcome),
-        data: Some(Data {
+        data: Data {
             task_result: task_result(&received.task_id, outcome),
             execution_report: outcome.execution_report.as_ref(),
-        }),
+        },
         error: outcome.failure.as_ref().map(|failure| {
             let details = json!({
                 "error_code": failure.fault.code(),
@@ -81,14 +72,12 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
             .invocations
             .iter()
             .zip(&outcome.executed)
-            .map(|(call, capability)| ActionStep {
-                tool: &call.tool_name,
-                reason: capability,
-                result: match call.status {
+            .map(|(call, capability)| {
+                let result = match call.status {
                     InvocationStatus::Success => "success",
                     InvocationStatus::Error { .. } => "failure",
-                },
-                inputs: &call.parameters,
+                };
+                json!({"tool": call.tool_name, "reason": capability, "result": result, "inputs": call.parameters})
             })
             .collect(),
         next_actions: next(outcome),
@@ -144,27 +133,37 @@ pub struct OldAnswer {
     pub execution_report: Option<Value>,
 }
 
+#[derive(Deserialize)]
+struct Stored {
+    data: StoredData,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct StoredData {
+    task_result: StoredResult,
+    execution_report: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct StoredResult {
+    capability_ids_executed: Vec<String>,
+    tool_invocations: Vec<Invocation>,
+    result_data: Option<Value>,
+    quality_checks: Checks,
+}
+
 /// Reads a response that oneact wrote; `None` for any other text.
 pub fn read_response(text: &str) -> Option<OldAnswer> {
-    let response: Value = serde_json::from_str(text).ok()?;
-    let result = response.pointer("/data/task_result")?;
-    let list = |key: &str| result.get(key).and_then(Value::as_array);
+    let Stored { data, error } = serde_json::from_str(text).ok()?;
+    let result = data.task_result;
     Some(OldAnswer {
-        failure: response.get("error").map(failure),
-        executed: list("capability_ids_executed")?
-            .iter()
-            .filter_map(|id| id.as_str().map(str::to_owned))
-            .collect(),
-        invocations: list("tool_invocations")?
-            .iter()
-            .filter_map(invocation)
-            .collect(),
-        result_data: result
-            .get("result_data")
-            .filter(|data| !data.is_null())
-            .cloned(),
-        checks: serde_json::from_value(result.get("quality_checks")?.clone()).ok()?,
-        execution_report: response.pointer("/data/execution_report").cloned(),
+        failure: error.as_ref().map(failure),
+        executed: result.capability_ids_executed,
+        invocations: result.tool_invocations,
+        result_data: result.result_data,
+        checks: result.quality_checks,
+        execution_report: data.execution_report,
     })
 }
 
@@ -179,20 +178,4 @@ fn failure(error: &Value) -> Failure {
             .and_then(Value::as_bool)
             .unwrap_or_default(),
     }
-}
-
-fn invocation(call: &Value) -> Option<Invocation> {
-    let text = |key: &str| call.get(key).and_then(Value::as_str).map(str::to_owned);
-    Some(Invocation {
-        tool_name: text("tool_name")?,
-        mcp_server: text("mcp_server")?,
-        parameters: call.get("parameters")?.as_object()?.clone(),
-        execution_time_ms: call.get("execution_time_ms")?.as_u64()?,
-        status: match text("status")?.as_str() {
-            "success" => InvocationStatus::Success,
-            _ => InvocationStatus::Error {
-                detail: text("error_detail").unwrap_or_default(),
-            },
-        },
-    })
 }

@@ -17,7 +17,7 @@ use super::{
 
 const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CANCEL";
 
-const VALIDATORS: [&str; 2] = ["agent_protocol", "manual"];
+const VALIDATORS: &[&str] = &["agent_protocol", "manual"];
 
 /// Reads what the message orders. `found` is its payload.
 pub(super) fn read(

@@ -172,7 +172,7 @@ const BETWEEN: Keys = Keys {
 };
 
 /// Keys that only make sense in a task.
-const OF_A_TASK: [&str; 8] = [
+const OF_A_TASK: &[&str] = &[
     "parameters",
     "params",
     "args",
@@ -237,7 +237,7 @@ pub(super) fn beside_plan(
 
 /// Refuses keys of a task that are beside the task: they would be ignored.
 fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
-    let own = OF_A_TASK.iter().chain(&fields::OF_QUESTIONS);
+    let own = OF_A_TASK.iter().chain(fields::OF_QUESTIONS);
     let mut lost = own.filter(|key| around.get(**key).is_some_and(|value| !value.is_null()));
     match lost.next() {
         None => Ok(()),
@@ -326,7 +326,7 @@ impl Keys {
 }
 
 /// A key with such an ending (`tool_params`, `callArgs`) stands for the parameters.
-const ENDINGS: [&str; 4] = ["params", "args", "arguments", "parameters"];
+const ENDINGS: &[&str] = &["params", "args", "arguments", "parameters"];
 
 /// The longest key, in characters, that is compared with known ones or shown in full.
 const LONGEST: usize = 40;

@@ -199,7 +199,8 @@ fn call(
         .limits
         .budget
         .map(|budget| budget.saturating_sub(context.begun.passed()));
-    let total = left.map_or(step.timeout_max, |left| left.min(step.timeout_max));
+    let longest = step.entry.timeout_max;
+    let total = left.map_or(longest, |left| left.min(longest));
     let call = ToolCall {
         tool: step.entry.tool.clone(),
         arguments: step.parameters.clone(),

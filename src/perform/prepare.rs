@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanSource, PrivateNetwork,
-        ToolJob, plan_entry, resolve,
+        Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanJob, PlanSource,
+        PrivateNetwork, ToolJob, plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
@@ -91,10 +91,7 @@ fn capabilities<'h>(
             let places = (scratch, ledger.own_files());
             tools(job, task, settings, host, places)?
         }
-        Job::Plan(job) => {
-            let order = order(job.plan, root).map_err(Rejection::at(Phase::Inputs))?;
-            plan(order, job.entry, job.reasoning, settings)
-        }
+        Job::Plan(job) => planned(*job, root, settings).map_err(Rejection::at(Phase::Inputs))?,
     };
     Ok((work, ledger))
 }
@@ -174,16 +171,24 @@ fn plan_alone<'h>(
     Ok((plan(order, entry, Vec::new(), settings), ledger))
 }
 
-/// The plan, from the task or from the file that the task refers to.
-fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
-    match source {
-        PlanSource::Inline(order) => Ok(order),
-        PlanSource::Ref {
-            input,
+/// The work of a plan, which is in the task or in the file that the task refers to.
+fn planned(job: PlanJob, root: &Utf8Path, settings: &Settings) -> Result<Work, Failure> {
+    let PlanJob {
+        entry,
+        plan: source,
+        system_config,
+        validation,
+        salt,
+        reasoning,
+    } = job;
+    let order = match source {
+        PlanSource::Inline(plan) => PlanOrder {
+            plan,
             system_config,
             validation,
             salt,
-        } => {
+        },
+        PlanSource::Ref(input) => {
             let order = read_plan(&inputs::plan(&input, root, MAX_BYTES)?)?;
             if order.system_config.is_some() && system_config.is_some() {
                 let message = format!(
@@ -192,14 +197,15 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
                 );
                 return Err(Failure::new(Fault::InvalidShape, message));
             }
-            Ok(PlanOrder {
+            PlanOrder {
                 system_config: order.system_config.or(system_config),
                 validation: order.validation.and(validation),
                 salt: salt.or(order.salt),
                 plan: order.plan,
-            })
+            }
         }
-    }
+    };
+    Ok(plan(order, entry, reasoning, settings))
 }
 
 fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {

@@ -123,7 +123,7 @@ fn tools<'a>(
         } else {
             Change::Nothing
         },
-        timeout: steps.iter().map(|step| step.timeout_max).sum(),
+        timeout: steps.iter().map(|step| step.entry.timeout_max).sum(),
         ..base
     };
     (ask, args(steps, hidden))

@@ -2,105 +2,107 @@
 
 use std::fmt;
 
-/// A format of an asset, as catalogs name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    Wav,
-    Flac,
-    Mp3,
-    Ogg,
-    Mp4,
-    Mov,
-    Mkv,
-    WebM,
-    Json,
-    JsonLines,
-    Text,
-    Jpeg,
-    Png,
-    Zip,
-    /// Any regular file.
-    Any,
+struct Row {
+    name: &'static str,
+    title: &'static str,
+    kind: Kind,
+    endings: &'static [&'static str],
 }
 
-/// A format with its name in the catalog, its name for people, and the file name endings of its content. The first
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Audio or video that the built-in media tools read.
+    Media,
+    Other,
+}
+
+/// Makes a format of each row: `FORMAT = NAME IN THE CATALOG, NAME FOR PEOPLE, KIND, FILE NAME ENDINGS;`. The first
 /// ending is the usual one.
-type Row = (Format, &'static str, &'static str, &'static [&'static str]);
+macro_rules! table {
+    ($($(#[$doc:meta])* $format:ident = $name:literal, $title:literal, $kind:ident, $endings:expr;)*) => {
+        /// A format of an asset, as catalogs name it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Format {
+            $($(#[$doc])* $format,)*
+        }
 
-/// The formats of audio and video.
-const MEDIA: [Row; 8] = [
-    (Format::Wav, "wav", "WAV (RIFF/WAVE)", &["wav"]),
-    (Format::Flac, "flac", "FLAC", &["flac"]),
-    (Format::Mp3, "mp3", "MP3 (MPEG audio layer III)", &["mp3"]),
-    (Format::Ogg, "ogg", "Ogg", &["ogg", "opus"]),
-    (
-        Format::Mp4,
-        "mp4",
-        "MP4 (ISO base media)",
-        &["mp4", "m4v", "m4a"],
-    ),
-    (Format::Mov, "mov", "QuickTime movie", &["mov"]),
-    (Format::Mkv, "mkv", "Matroska", &["mkv"]),
-    (Format::WebM, "webm", "WebM", &["webm"]),
-];
+        impl Format {
+            /// Every format, in the order in which messages list them.
+            pub const ALL: &[Self] = &[$(Self::$format,)*];
 
-const OTHERS: [Row; 7] = [
-    (Format::Json, "json", "JSON", &["json"]),
-    (Format::JsonLines, "jsonl", "JSON Lines", &["jsonl"]),
-    (Format::Text, "text", "UTF-8 text", &["txt"]),
-    (Format::Jpeg, "jpg", "JPEG", &["jpg"]),
-    (Format::Png, "png", "PNG", &["png"]),
-    (
-        Format::Zip,
-        "zip",
-        "ZIP",
-        &["zip", "docx", "epub", "odp", "ods", "odt", "pptx", "xlsx"],
-    ),
-    (Format::Any, "any", "any file", &["bin"]),
-];
+            const fn row(self) -> Row {
+                match self {
+                    $(Self::$format => Row {
+                        name: $name,
+                        title: $title,
+                        kind: Kind::$kind,
+                        endings: &$endings,
+                    },)*
+                }
+            }
+        }
+    };
+}
 
-fn rows() -> impl Iterator<Item = &'static Row> {
-    MEDIA.iter().chain(&OTHERS)
+table! {
+    Wav = "wav", "WAV (RIFF/WAVE)", Media, ["wav"];
+    Flac = "flac", "FLAC", Media, ["flac"];
+    Mp3 = "mp3", "MP3 (MPEG audio layer III)", Media, ["mp3"];
+    Ogg = "ogg", "Ogg", Media, ["ogg", "opus"];
+    Mp4 = "mp4", "MP4 (ISO base media)", Media, ["mp4", "m4v", "m4a"];
+    Mov = "mov", "QuickTime movie", Media, ["mov"];
+    Mkv = "mkv", "Matroska", Media, ["mkv"];
+    WebM = "webm", "WebM", Media, ["webm"];
+    Json = "json", "JSON", Other, ["json"];
+    JsonLines = "jsonl", "JSON Lines", Other, ["jsonl"];
+    Text = "text", "UTF-8 text", Other, ["txt"];
+    Jpeg = "jpg", "JPEG", Other, ["jpg"];
+    Png = "png", "PNG", Other, ["png"];
+    Zip = "zip", "ZIP", Other, ["zip", "docx", "epub", "odp", "ods", "odt", "pptx", "xlsx"];
+    /// Any regular file.
+    Any = "any", "any file", Other, ["bin"];
 }
 
 impl Format {
+    fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied()
+    }
+
     pub fn named(name: &str) -> Option<Self> {
-        rows().find(|row| row.1 == name).map(|row| row.0)
+        Self::all().find(|format| format.name() == name)
     }
 
     /// The format of content whose file names usually end like this.
     pub fn of_ending(ending: &str) -> Option<Self> {
-        rows().find(|row| row.3.contains(&ending)).map(|row| row.0)
+        Self::all().find(|format| format.row().endings.contains(&ending))
     }
 
-    pub fn name(self) -> &'static str {
-        self.row().map_or("any", |row| row.1)
+    pub const fn name(self) -> &'static str {
+        self.row().name
     }
 
-    /// All names, in the order in which messages list them.
     pub fn names() -> Vec<&'static str> {
-        rows().map(|row| row.1).collect()
+        Self::all().map(Self::name).collect()
     }
 
-    /// All file name endings of audio and video.
-    pub fn media_endings() -> impl Iterator<Item = &'static str> {
-        MEDIA.iter().flat_map(|row| row.3).copied()
+    /// The formats of audio and video.
+    pub fn media() -> impl Iterator<Item = Self> {
+        Self::all().filter(|format| format.row().kind == Kind::Media)
+    }
+
+    pub fn endings(self) -> &'static [&'static str] {
+        self.row().endings
     }
 
     /// The usual file name ending, without a dot.
     pub fn extension(self) -> &'static str {
-        let endings = self.row().map_or(&[][..], |row| row.3);
-        endings.first().unwrap_or(&"bin")
-    }
-
-    fn row(self) -> Option<&'static Row> {
-        rows().find(|row| row.0 == self)
+        self.endings().first().unwrap_or(&"bin")
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row().map_or("any file", |row| row.2))
+        f.write_str(self.row().title)
     }
 }
 
@@ -110,8 +112,8 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name() {
-        for (format, name, ..) in rows() {
-            assert_eq!((Format::named(name), format.name()), (Some(*format), *name));
+        for format in Format::all() {
+            assert_eq!(Format::named(format.name()), Some(format));
         }
         assert_eq!(Format::named("WAV"), None);
         assert_eq!(Format::Text.extension(), "txt");

@@ -31,12 +31,6 @@ impl OperationId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The last six characters, in lower case. They are random and distinguish messages of one second.
-    fn suffix(&self) -> String {
-        let from = self.0.len().saturating_sub(6);
-        self.0.get(from..).unwrap_or_default().to_lowercase()
-    }
 }
 
 impl fmt::Display for OperationId {
@@ -45,23 +39,12 @@ impl fmt::Display for OperationId {
     }
 }
 
-/// The id of an answer: `msg-act-YYYYMMDD-HHMMSS-xxxxxx` (R-000-15, R-000-38, C-01).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageId(String);
-
-impl MessageId {
-    /// The id of the answer of that run; its date and time are those of `executed_at` (C-12).
-    pub fn new(executed_at: &Zoned, operation: &OperationId) -> Self {
-        Self(format!(
-            "msg-act-{}-{}",
-            executed_at.strftime("%Y%m%d-%H%M%S"),
-            operation.suffix()
-        ))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+/// The id of the answer of that run: `msg-act-YYYYMMDD-HHMMSS-xxxxxx` (R-000-15, R-000-38, C-01). Its date and time
+/// are those of `executed_at` (C-12). The last six characters are random and distinguish messages of one second.
+pub fn message_id(executed_at: &Zoned, OperationId(operation): &OperationId) -> String {
+    let suffix = operation.get(operation.len().saturating_sub(6)..);
+    let suffix = suffix.unwrap_or_default().to_lowercase();
+    format!("msg-act-{}-{suffix}", executed_at.strftime("%Y%m%d-%H%M%S"))
 }
 
 /// The name of a resource in a session: `src_1`, `store_1`, `derived_3`.
@@ -100,6 +83,14 @@ impl fmt::Display for RefId {
 
 /// The names in their order, made unique: the second `NAME` becomes `NAME#2`.
 pub fn numbered<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    unique(names, |name, number| format!("{name}#{number}"))
+}
+
+/// The names in their order, made unique: `form` makes the second and later names that are equal.
+pub(super) fn unique<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    form: impl Fn(&str, usize) -> String,
+) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     // The last number given to each name.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -108,7 +99,7 @@ pub fn numbered<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let mut own = name.to_owned();
         while !taken.insert(own.clone()) {
             *number += 1;
-            own = format!("{name}#{number}");
+            own = form(name, *number);
         }
         own
     };
@@ -126,8 +117,8 @@ mod tests {
     #[test]
     fn a_message_id_carries_the_second_and_six_characters_c_01() {
         let at = zoned("2026-02-24T10:00:00+08:00[Asia/Singapore]");
-        let id = MessageId::new(&at, &OperationId::new(at.timestamp(), [255; 16]));
-        assert_eq!(id.as_str(), "msg-act-20260224-100000-zzzzzz");
+        let id = message_id(&at, &OperationId::new(at.timestamp(), [255; 16]));
+        assert_eq!(id, "msg-act-20260224-100000-zzzzzz");
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub enum Phase {
 }
 
 /// One tool call, as the envelope lists it (R-000-23).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
     pub tool_name: String,
     pub mcp_server: String,
@@ -195,7 +195,7 @@ pub struct Invocation {
 }
 
 /// How the call ended (R-000-24, R-000-87).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum InvocationStatus {
     Success,

@@ -99,7 +99,7 @@ impl RefStatus {
 }
 
 /// The resources that the session has so far. The answer only adds to them (R-000-33, C-02).
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Resources {
     pub source_refs: Vec<Value>,
     pub storage_refs: Vec<Value>,

@@ -17,9 +17,11 @@ pub(crate) use credentials::{Hiding, hidden};
 pub use links::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub(crate) use values::Secrets;
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::ids::unique;
 
 /// The text that replaces each cut part.
 pub(crate) const CUT: &str = "***";
@@ -40,16 +42,9 @@ fn without(text: &[u8], cuts: impl IntoIterator<Item = Range<usize>>) -> String 
 
 /// An object with these members. The second and later members of the same name get a number, so that none is lost.
 fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
-    let mut object = Map::new();
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    for (name, item) in members {
-        let mut free = name.clone();
-        while object.contains_key(&free) {
-            let number = numbers.entry(name.clone()).or_insert(1);
-            *number += 1;
-            free = format!("{name} ({number})");
-        }
-        object.insert(free, item);
-    }
-    Value::Object(object)
+    let (names, items): (Vec<String>, Vec<Value>) = members.into_iter().unzip();
+    let names = unique(names.iter().map(String::as_str), |name, number| {
+        format!("{name} ({number})")
+    });
+    names.into_iter().zip(items).collect()
 }

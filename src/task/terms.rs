@@ -5,26 +5,39 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-/// The kind of caller (specification 003). The launch fixes it, never a payload (C-32).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum CallContext {
-    AgentConversation,
-    AgentAutonomous,
-    FsmInternal,
-    ActionProposal,
-    UserInvocation,
+/// Makes an enum from a table of its variants and their names, which serde uses too.
+macro_rules! named {
+    (
+        $(#[$of_enum:meta])*
+        pub enum $enum:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)* }
+    ) => {
+        $(#[$of_enum])*
+        pub enum $enum {
+            $($(#[$of_variant])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $enum {
+            /// In the order of the table.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl CallContext {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AgentConversation => "AGENT_CONVERSATION",
-            Self::AgentAutonomous => "AGENT_AUTONOMOUS",
-            Self::FsmInternal => "FSM_INTERNAL",
-            Self::ActionProposal => "ACTION_PROPOSAL",
-            Self::UserInvocation => "USER_INVOCATION",
-        }
+named! {
+    /// The kind of caller (specification 003). The launch fixes it, never a payload (C-32).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    pub enum CallContext {
+        AgentConversation = "AGENT_CONVERSATION",
+        AgentAutonomous = "AGENT_AUTONOMOUS",
+        FsmInternal = "FSM_INTERNAL",
+        ActionProposal = "ACTION_PROPOSAL",
+        UserInvocation = "USER_INVOCATION",
     }
 }
 
@@ -55,26 +68,17 @@ pub const INCOMING: &str = ".incoming";
 /// The variable that is set for a server whose entry says `allow_private = true`.
 pub const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
 
-/// The era of MCP that a server speaks (MCP, Versioning).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// The era is determined when the server starts.
-    #[default]
-    Auto,
-    /// 2026-07-28: no handshake. Each request carries everything that it needs in its `_meta`.
-    Modern,
-    /// `initialize`, up to 2025-11-25.
-    Legacy,
-}
-
-impl Protocol {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Modern => "modern",
-            Self::Legacy => "legacy",
-        }
+named! {
+    /// The era of MCP that a server speaks (MCP, Versioning).
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+    pub enum Protocol {
+        /// The era is determined when the server starts.
+        #[default]
+        Auto = "auto",
+        /// 2026-07-28: no handshake. Each request carries everything that it needs in its `_meta`.
+        Modern = "modern",
+        /// `initialize`, up to 2025-11-25.
+        Legacy = "legacy",
     }
 }
 
@@ -171,41 +175,17 @@ pub fn duration_or_seconds(text: &str) -> Result<Duration, String> {
 
 const MIB: u64 = 1 << 20;
 
-/// What an action does (001 §2.2, R-001-23).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ActionType {
-    FileCreate,
-    FileModify,
-    FileDelete,
-    FileRename,
-    SchemaUpdate,
-    SqlExecute,
-    PipelineRun,
-}
-
-impl ActionType {
-    /// In the order of 001 §2.2.
-    pub const ALL: [Self; 7] = [
-        Self::FileCreate,
-        Self::FileModify,
-        Self::FileDelete,
-        Self::FileRename,
-        Self::SchemaUpdate,
-        Self::SqlExecute,
-        Self::PipelineRun,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FileCreate => "FILE_CREATE",
-            Self::FileModify => "FILE_MODIFY",
-            Self::FileDelete => "FILE_DELETE",
-            Self::FileRename => "FILE_RENAME",
-            Self::SchemaUpdate => "SCHEMA_UPDATE",
-            Self::SqlExecute => "SQL_EXECUTE",
-            Self::PipelineRun => "PIPELINE_RUN",
-        }
+named! {
+    /// What an action does, in the order of 001 §2.2 (R-001-23).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum ActionType {
+        FileCreate = "FILE_CREATE",
+        FileModify = "FILE_MODIFY",
+        FileDelete = "FILE_DELETE",
+        FileRename = "FILE_RENAME",
+        SchemaUpdate = "SCHEMA_UPDATE",
+        SqlExecute = "SQL_EXECUTE",
+        PipelineRun = "PIPELINE_RUN",
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::{Catalog, FilePlan, Job, PlanSource, check, plan_entry},
+    catalog::{Catalog, FilePlan, Job, PlanJob, PlanSource, check, plan_entry},
     task::{
         ActionType, CapabilityTask, Carried, CarriedIn, Failure, Fault, OnDuplicate, Protection,
         RefStatus, Unless, Validation, ValidationRule,
@@ -30,12 +30,12 @@ fn wrong(more: &str) -> String {
     entry(&catalog(more)).unwrap_err().message
 }
 
-fn planned(more: impl FnOnce(&mut CapabilityTask)) -> Result<PlanSource, Failure> {
+fn planned(more: impl FnOnce(&mut CapabilityTask)) -> Result<PlanJob, Failure> {
     let mut task = task(&["apply_file_plan"]);
     task.inputs.clear();
     more(&mut task);
     match job(&catalog(""), &task)? {
-        Job::Plan(job) => Ok(job.plan),
+        Job::Plan(job) => Ok(*job),
         Job::Tools(job) => panic!("{job:?}"),
     }
 }
@@ -200,19 +200,17 @@ fn a_tool_under_the_executors_name_takes_no_bare_plans() {
 #[test]
 fn the_plan_of_a_task_is_beside_it_in_its_parameters_or_in_a_file() {
     for place in [CarriedIn::Task, CarriedIn::Parameters] {
-        let source = planned(|task| task.carried = Some(carried(Some(json!({})), place))).unwrap();
-        assert!(matches!(source, PlanSource::Inline(order) if order.plan == json!({})));
+        let job = planned(|task| task.carried = Some(carried(Some(json!({})), place))).unwrap();
+        assert!(matches!(job.plan, PlanSource::Inline(plan) if plan == json!({})));
     }
     let stored = input("store_1", "plans/p.json", RefStatus::Stored);
-    let source = planned(|task| {
+    let job = planned(|task| {
         task.inputs = vec![stored.clone()];
         task.carried = Some(carried(None, CarriedIn::Task));
     })
     .unwrap();
-    assert!(matches!(
-        source,
-        PlanSource::Ref { input, validation: Validation::Approved, .. } if input == stored
-    ));
+    assert_eq!(job.validation, Validation::Approved);
+    assert!(matches!(job.plan, PlanSource::Ref(input) if input == stored));
 }
 
 #[test]

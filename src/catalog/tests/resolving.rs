@@ -92,7 +92,7 @@ fn a_retry_lengthens_the_time_up_to_timeout_max_r_000_64() {
             Duration::from_secs(seconds),
             "attempt {attempt}"
         );
-        assert_eq!(job.steps[0].timeout_max, Duration::from_secs(35));
+        assert_eq!(job.steps[0].entry.timeout_max, Duration::from_secs(35));
     }
 }
 

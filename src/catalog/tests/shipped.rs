@@ -108,7 +108,7 @@ fn every_parameter_it_speaks_of_is_in_the_schema() {
     for entry in entries() {
         let schema = entry.schema.as_ref().unwrap();
         let mut spoken: Vec<&str> = entry.defaults.keys().map(String::as_str).collect();
-        spoken.extend(entry.bind.iter().map(|(name, _)| name.as_str()));
+        spoken.extend(entry.bind.iter().map(|bound| bound.parameter.as_str()));
         spoken.extend(
             entry
                 .extract

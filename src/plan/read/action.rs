@@ -18,7 +18,7 @@ use crate::{
 use super::{
     fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
     findings::Subject,
-    instructions::{RISKS, seconds},
+    instructions::{self, seconds},
     rules::{self, Files},
 };
 
@@ -58,7 +58,7 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
             "`{place}.reversible` is false; a checkpoint is made anyway, and the action can be undone"
         ));
     }
-    let risk = fields.optional("risk_level", |found| found.word(&RISKS));
+    let risk = fields.optional("risk_level", instructions::risk);
     let said = fields.optional("timeout_seconds", Found::whole);
     let stays_at = match &operation {
         Some(Operation::Rename { to }) => Some(to),
@@ -226,7 +226,7 @@ enum Documents {
     Schema,
 }
 
-const EDITS: [(&str, Documents, ReadEdit); 7] = [
+const EDITS: &[(&str, Documents, ReadEdit)] = &[
     ("text_replace", Documents::Any, text_replace),
     ("line_insert", Documents::Any, line_insert),
     ("line_delete", Documents::Any, line_delete),

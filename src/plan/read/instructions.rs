@@ -19,13 +19,12 @@ use super::{
     rules::{self, Files},
 };
 
-/// 001 §3.3's risk levels.
-pub(super) const RISKS: [(&str, Risk); 4] = [
-    ("LOW", Risk::Low),
-    ("MEDIUM", Risk::Medium),
-    ("HIGH", Risk::High),
-    ("CRITICAL", Risk::Critical),
-];
+/// One of 001 §3.3's risk levels.
+pub(super) fn risk(found: &Found<'_>) -> Option<Risk> {
+    let words = Risk::ALL.map(|risk| risk.name().to_ascii_uppercase());
+    let risks: Vec<_> = words.iter().map(String::as_str).zip(Risk::ALL).collect();
+    found.word(&risks)
+}
 
 /// The instructions of the plan itself, with the defaults of 001 §7.2, and its time limit in seconds, if it has
 /// one.
@@ -227,7 +226,7 @@ fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
 
 fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
     no_approval(&mut fields, "requires_approval");
-    fields.optional("approval_threshold", |found| found.word(&RISKS));
+    fields.optional("approval_threshold", risk);
     let modes = [("sequential", ()), ("parallel", ()), ("mixed", ())];
     fields.optional("execution_mode", |found| found.word(&modes));
     if let Some(mut retries) = fields.optional("retry_policy", Found::fields) {

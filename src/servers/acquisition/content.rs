@@ -11,23 +11,28 @@ use crate::{
 /// The number of first bytes by which a format is recognised.
 pub(super) const HEAD: usize = 8192;
 
-/// Media formats that `infer` recognises and that have no row in the table of formats.
-const UNCHECKED: [&str; 6] = ["avi", "flv", "wmv", "mpg", "aac", "aiff"];
+/// Media formats that `infer` recognises, but whose structure cannot be checked.
+const UNCHECKED: &[&str] = &["avi", "flv", "wmv", "mpg", "aac", "aiff"];
 
 /// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
 pub(super) fn formats() -> impl Iterator<Item = &'static str> {
-    let unchecked = UNCHECKED.into_iter();
-    Format::media_endings().chain(unchecked.filter(|ending| Format::of_ending(ending).is_none()))
+    let unchecked = UNCHECKED
+        .iter()
+        .filter(|ending| Format::of_ending(ending).is_none());
+    Format::media()
+        .flat_map(Format::endings)
+        .chain(unchecked)
+        .copied()
 }
 
 /// Further endings of media files.
-const MEDIA_ENDINGS: [&str; 14] = [
+const MEDIA_ENDINGS: &[&str] = &[
     "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
     "wma",
 ];
 
 /// Media types of video and audio outside `video/*` and `audio/*`.
-const MEDIA_TYPES: [&str; 8] = [
+const MEDIA_TYPES: &[&str] = &[
     "application/dash+xml",
     "application/mp4",
     "application/mxf",
@@ -39,7 +44,7 @@ const MEDIA_TYPES: [&str; 8] = [
 ];
 
 /// Media types that say nothing about the content.
-const OPAQUE_TYPES: [&str; 4] = [
+const OPAQUE_TYPES: &[&str] = &[
     "",
     "application/octet-stream",
     "binary/octet-stream",
@@ -136,7 +141,7 @@ pub(super) fn is_media_type(content_type: &str, file_name: Option<&str>) -> bool
     if OPAQUE_TYPES.contains(&essence.as_str()) {
         let ending = file_name.and_then(|name| name.rsplit_once('.'));
         let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-        let mut known = formats().chain(MEDIA_ENDINGS);
+        let mut known = formats().chain(MEDIA_ENDINGS.iter().copied());
         return ending.is_some_and(|ending| known.any(|each| each == ending));
     }
     essence.starts_with("video/")

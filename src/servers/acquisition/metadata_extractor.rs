@@ -46,9 +46,12 @@ pub(super) fn metadata_extractor() -> Tool {
     Tool {
         name: "metadata_extractor",
         title: "Read a file's metadata",
-        description: "Read the metadata of a file of this machine: container, duration, tracks and tags of MP4, \
-            MOV, MKV, WebM, MP3, FLAC, OGG and WAV; width and height of PNG, JPEG, GIF and WebP. For other files, \
-            the answer contains the size, the time and the MIME type, and `container` is null.",
+        description: concat!(
+            "Read the metadata of a file of this machine: container, duration, tracks and tags of ",
+            media::readable!(),
+            "; width and height of PNG, JPEG, GIF and WebP. For other files, the answer contains the size, the time \
+             and the MIME type, and `container` is null."
+        ),
         input: object(
             &[ARGUMENT],
             json!({"file_uri": tool::text("a path or file:// URI")}),

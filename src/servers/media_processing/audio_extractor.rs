@@ -14,7 +14,10 @@ use super::{
     request::{input_uri, output_path, output_uri, places},
     source::Source,
 };
-use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
+use crate::servers::{
+    media::readable,
+    tool::{self, Effect, Run, Tool, ToolError, World, object, record},
+};
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
@@ -39,8 +42,11 @@ pub(super) fn audio_extractor() -> Tool {
     Tool {
         name: "audio_extractor",
         title: "Extract audio",
-        description: "Extracts the audio of a local media file (MP4, MOV, MKV, WebM, MP3, FLAC, OGG, WAV) into a \
-                      new 16-bit WAV or FLAC file. An existing file is never overwritten.",
+        description: concat!(
+            "Extracts the audio of a local media file (",
+            readable!(),
+            ") into a new 16-bit WAV or FLAC file. An existing file is never overwritten."
+        ),
         input: object(
             &["input_uri"],
             json!({

@@ -22,8 +22,10 @@ use super::{
 use crate::servers::{media, tool::ToolError};
 
 /// The readable formats, for messages.
-pub(super) const READABLE: &str = "MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, \
-                        PCM or Vorbis audio";
+pub(super) const READABLE: &str = concat!(
+    media::readable!(),
+    " with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, PCM or Vorbis audio"
+);
 
 /// The rate at which Opus is decoded and its pre-skip is counted (RFC 7845, 5.1).
 const OPUS_RATE: u32 = 48_000;

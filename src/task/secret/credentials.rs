@@ -13,89 +13,81 @@ const LONGEST: usize = 4096;
 
 const KEY_BEGINS: &str = "PRIVATE KEY";
 
-/// What credentials look like, and what replaces them.
-const RULES: [(&str, &str); 5] = [
+/// What a credential looks like, and what replaces it.
+struct Rule {
+    /// A text can match only if it contains one of these, in either case. Most texts contain none, and this saves
+    /// compiling the patterns, which takes as long as checking a hundred files.
+    signs: &'static [&'static str],
+    pattern: &'static str,
+    stays: &'static str,
+}
+
+const RULES: &[Rule] = &[
     // Name and value: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
-    (
-        r#"(?i:((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credentials?|authorization)["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#,
-        "${1}***",
-    ),
+    Rule {
+        signs: &[
+            "pass",
+            "pwd",
+            "secret",
+            "token",
+            "apikey",
+            "api_key",
+            "api-key",
+            "accesskey",
+            "access_key",
+            "access-key",
+            "privatekey",
+            "private_key",
+            "private-key",
+            "accountkey",
+            "account_key",
+            "account-key",
+            "credential",
+            "authorization",
+        ],
+        pattern: r#"(?i:((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credentials?|authorization)["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#,
+        stays: "${1}***",
+    },
     // An HTTP authentication scheme without a name before it.
-    (
-        r"(?i:\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{16,})",
-        "${1} ***",
-    ),
+    Rule {
+        signs: &["bearer", "basic"],
+        pattern: r"(?i:\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{16,})",
+        stays: "${1} ***",
+    },
     // AWS key ids.
-    (r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}", "***"),
+    Rule {
+        signs: &["akia", "asia", "agpa", "aida", "aroa"],
+        pattern: r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
+        stays: "***",
+    },
     // Tokens with the prefix of their issuer: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm,
     // PyPI, Hugging Face.
-    (
-        r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)[0-9A-Za-z_-]{16,}",
-        "***",
-    ),
+    Rule {
+        signs: &[
+            "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "xox", "sk-", "k_live_",
+            "k_test_", "aiza", "npm_", "pypi-", "hf_",
+        ],
+        pattern: r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)[0-9A-Za-z_-]{16,}",
+        stays: "***",
+    },
     // JSON Web Tokens.
-    (
-        r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
-        "***",
-    ),
+    Rule {
+        signs: &["eyj"],
+        pattern: r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
+        stays: "***",
+    },
 ];
 
-/// A text can match a rule only if it contains one of these, in either case. Most texts contain none. This saves
-/// building the rules, which takes as long as checking a hundred files.
-const SIGNS: [&str; 43] = [
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "privatekey",
-    "private_key",
-    "private-key",
-    "accountkey",
-    "account_key",
-    "account-key",
-    "credential",
-    "authorization",
-    "bearer",
-    "basic",
-    "akia",
-    "asia",
-    "agpa",
-    "aida",
-    "aroa",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "sk-",
-    "k_live_",
-    "k_test_",
-    "aiza",
-    "npm_",
-    "pypi-",
-    "hf_",
-    "eyj",
-    // The rules match them as an s and a k, because they ignore case.
-    "\u{17f}",
-    "\u{212a}",
-];
+/// The rules match these as an s and a k, because they ignore case.
+const LETTERS: &[&str] = &["\u{17f}", "\u{212a}"];
 
-/// The search for [`SIGNS`]. If it cannot be built, the rules check every text.
+/// The search for the signs. If it cannot be built, the rules check every text.
 static LOOK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .kind(Some(AhoCorasickKind::NoncontiguousNFA))
         .prefilter(false)
-        .build(SIGNS)
+        .build(RULES.iter().flat_map(|rule| rule.signs).chain(LETTERS))
         .ok()
 });
 
@@ -110,8 +102,8 @@ fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
 
 /// The compiled rules, built when a text first needs them. A test checks that every rule compiles.
 static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
-    let built = |(rule, stays): (&str, &'static str)| Some((Regex::new(rule).ok()?, stays));
-    RULES.into_iter().filter_map(built).collect()
+    let built = |rule: &Rule| Some((Regex::new(rule.pattern).ok()?, rule.stays));
+    RULES.iter().filter_map(built).collect()
 });
 
 /// How strictly lines are checked.

@@ -226,85 +226,66 @@ fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
     Some((Meant::Letter(letter), 2 + digits_from + count + closed))
 }
 
-/// The named HTML references for ASCII characters.
-const NAMED: [(&str, u8); 45] = [
-    ("Tab", b'\t'),
-    ("NewLine", b'\n'),
-    ("excl", b'!'),
-    ("quot", b'"'),
-    ("QUOT", b'"'),
-    ("num", b'#'),
-    ("dollar", b'$'),
-    ("percnt", b'%'),
-    ("amp", b'&'),
-    ("AMP", b'&'),
-    ("apos", b'\''),
-    ("lpar", b'('),
-    ("rpar", b')'),
-    ("ast", b'*'),
-    ("midast", b'*'),
-    ("plus", b'+'),
-    ("comma", b','),
-    ("period", b'.'),
-    ("sol", b'/'),
-    ("colon", b':'),
-    ("semi", b';'),
-    ("lt", b'<'),
-    ("LT", b'<'),
-    ("equals", b'='),
-    ("gt", b'>'),
-    ("GT", b'>'),
-    ("quest", b'?'),
-    ("commat", b'@'),
-    ("lsqb", b'['),
-    ("lbrack", b'['),
-    ("bsol", b'\\'),
-    ("rsqb", b']'),
-    ("rbrack", b']'),
-    ("Hat", b'^'),
-    ("lowbar", b'_'),
-    ("UnderBar", b'_'),
-    ("grave", b'`'),
-    ("DiacriticalGrave", b'`'),
-    ("lcub", b'{'),
-    ("lbrace", b'{'),
-    ("verbar", b'|'),
-    ("vert", b'|'),
-    ("VerticalLine", b'|'),
-    ("rcub", b'}'),
-    ("rbrace", b'}'),
+/// The named HTML references, for ASCII and Latin-1: a character, and the names of it and of those that follow it. A
+/// character without a name has the name "".
+const NAMED: &[(u8, &[&str])] = &[
+    (b'\t', &["Tab", "NewLine"]),
+    (
+        b'!',
+        &[
+            "excl", "quot", "num", "dollar", "percnt", "amp", "apos", "lpar", "rpar", "ast",
+            "plus", "comma", "", "period", "sol",
+        ],
+    ),
+    (
+        b':',
+        &["colon", "semi", "lt", "equals", "gt", "quest", "commat"],
+    ),
+    (b'[', &["lsqb", "bsol", "rsqb", "Hat", "lowbar", "grave"]),
+    (b'{', &["lcub", "verbar", "rcub"]),
+    (
+        0xa0,
+        &[
+            "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy",
+            "ordf", "laquo", "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute",
+            "micro", "para", "middot", "cedil", "sup1", "ordm", "raquo", "frac14", "frac12",
+            "frac34", "iquest", "Agrave", "Aacute", "Acirc", "Atilde", "Auml", "Aring", "AElig",
+            "Ccedil", "Egrave", "Eacute", "Ecirc", "Euml", "Igrave", "Iacute", "Icirc", "Iuml",
+            "ETH", "Ntilde", "Ograve", "Oacute", "Ocirc", "Otilde", "Ouml", "times", "Oslash",
+            "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute", "THORN", "szlig", "agrave", "aacute",
+            "acirc", "atilde", "auml", "aring", "aelig", "ccedil", "egrave", "eacute", "ecirc",
+            "euml", "igrave", "iacute", "icirc", "iuml", "eth", "ntilde", "ograve", "oacute",
+            "ocirc", "otilde", "ouml", "divide", "oslash", "ugrave", "uacute", "ucirc", "uuml",
+            "yacute", "thorn", "yuml",
+        ],
+    ),
+    // Other names of the same characters.
+    (b'"', &["QUOT"]),
+    (b'&', &["AMP"]),
+    (b'*', &["midast"]),
+    (b'<', &["LT"]),
+    (b'>', &["GT"]),
+    (b'[', &["lbrack"]),
+    (b']', &["rbrack"]),
+    (b'_', &["UnderBar"]),
+    (b'`', &["DiacriticalGrave"]),
+    (b'{', &["lbrace", "vert", "rbrace"]),
+    (b'|', &["VerticalLine"]),
 ];
 
-/// The named HTML references for Latin-1 from U+00A0 on, in order.
-const LATIN: [&str; 96] = [
-    "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf",
-    "laquo", "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro",
-    "para", "middot", "cedil", "sup1", "ordm", "raquo", "frac14", "frac12", "frac34", "iquest",
-    "Agrave", "Aacute", "Acirc", "Atilde", "Auml", "Aring", "AElig", "Ccedil", "Egrave", "Eacute",
-    "Ecirc", "Euml", "Igrave", "Iacute", "Icirc", "Iuml", "ETH", "Ntilde", "Ograve", "Oacute",
-    "Ocirc", "Otilde", "Ouml", "times", "Oslash", "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute",
-    "THORN", "szlig", "agrave", "aacute", "acirc", "atilde", "auml", "aring", "aelig", "ccedil",
-    "egrave", "eacute", "ecirc", "euml", "igrave", "iacute", "icirc", "iuml", "eth", "ntilde",
-    "ograve", "oacute", "ocirc", "otilde", "ouml", "divide", "oslash", "ugrave", "uacute", "ucirc",
-    "uuml", "yacute", "thorn", "yuml",
-];
-
-/// The length of the longest name in these lists.
+/// The length of the longest of these names.
 const LONGEST_NAME: usize = 16;
 
 /// A named HTML reference after its `&`.
 fn named(text: &[u8]) -> Option<(Meant, usize)> {
     let mut within = text.iter().take(LONGEST_NAME + 1);
     let end = within.position(|byte| *byte == b';')?;
-    let name = text.get(..end)?;
-    let ascii = NAMED.iter().find(|(known, _)| known.as_bytes() == name);
-    let meant = if let Some((_, byte)) = ascii {
-        Meant::Byte(*byte)
-    } else {
-        let place = LATIN.iter().position(|known| known.as_bytes() == name)?;
-        Meant::Letter(char::from(u8::try_from(place).ok()?.checked_add(0xa0)?))
-    };
-    Some((meant, end + 2))
+    let name = text.get(..end).filter(|name| !name.is_empty())?;
+    let letter = NAMED.iter().find_map(|(first, names)| {
+        let place = names.iter().position(|known| known.as_bytes() == name)?;
+        first.checked_add(u8::try_from(place).ok()?)
+    })?;
+    Some((Meant::Letter(char::from(letter)), end + 2))
 }
 
 #[cfg(test)]

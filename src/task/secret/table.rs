@@ -13,7 +13,7 @@ pub(super) struct Scheme {
     terms: &'static [&'static str],
 }
 
-const SCHEMES: [Scheme; 9] = [
+const SCHEMES: &[Scheme] = &[
     // AWS, signature 4.
     Scheme {
         marks: &["x-amz-signature"],
@@ -113,7 +113,7 @@ const SCHEMES: [Scheme; 9] = [
 ];
 
 /// Names that grant access by themselves. In this list and those below, `-` and `_` are left out.
-const CREDENTIALS: [&str; 42] = [
+const CREDENTIALS: &[&str] = &[
     "accesskeyid",
     "appsecretproof",
     "auth",
@@ -159,7 +159,7 @@ const CREDENTIALS: [&str; 42] = [
 ];
 
 /// Names with these endings grant access.
-const ENDINGS: [&str; 20] = [
+const ENDINGS: &[&str] = &[
     "accesskey",
     "accountkey",
     "apikey",
@@ -186,7 +186,7 @@ const ENDINGS: [&str; 20] = [
 const TOKEN: &str = "token";
 
 /// Endings of names that count tokens or name a page.
-const NO_TOKENS: [&str; 6] = [
+const NO_TOKENS: &[&str] = &[
     "continuationtoken",
     "cursortoken",
     "maxtoken",
@@ -196,7 +196,7 @@ const NO_TOKENS: [&str; 6] = [
 ];
 
 /// Names with these beginnings belong to a signature.
-const FAMILIES: [&str; 6] = ["xamz", "xcos", "xgoog", "xobs", "xoss", "xtos"];
+const FAMILIES: &[&str] = &["xamz", "xcos", "xgoog", "xobs", "xoss", "xtos"];
 
 /// The parameters that form the signature of a link with these parameter names, in lower case.
 pub(super) fn signature(names: &[String]) -> Vec<&'static str> {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn whatever_signs_a_link_is_never_shown() {
-        for scheme in &SCHEMES {
+        for scheme in SCHEMES {
             for known in scheme.access {
                 assert!(grants_access(known), "{known}");
             }
