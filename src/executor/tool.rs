@@ -171,7 +171,7 @@ fn verdict(
     // If a service behind the server gave no answer, what it did is unknown. A failure rule may say otherwise. An error
     // that was not read whole may also tell of that.
     if *effect == Effect::Done
-        && entry.repeatable == Repeatable::Once
+        && entry.effects.repeatable() == Repeatable::Once
         && told.is_none_or(|told| judge::tells_of_time_out(entry, &told))
     {
         *effect = Effect::Unknown;
@@ -204,7 +204,7 @@ fn call(
         },
         pinned: step.entry.pinned.clone(),
         output_schema: step.entry.output_schema,
-        if_lost: step.entry.repeatable,
+        if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
     };
     tracing::info!(
@@ -325,7 +325,10 @@ fn failed_call(
 
 /// The failure of a once-only call with an unknown effect is not recoverable.
 fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
-    if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
+    if effect == Effect::Unknown
+        && entry.effects.repeatable() == Repeatable::Once
+        && failure.recoverable
+    {
         tracing::info!(
             "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
             entry.id
