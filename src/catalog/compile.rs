@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Format, OnDrift, Pin, Pinned, Repeatable};
+use crate::task::{Format, OnDrift, Pin, Pinned};
 
 use super::{
     bind::{Bound, Source},
@@ -86,7 +86,6 @@ impl Compiler<'_> {
         let schema = raw
             .parameter_schema_for_action
             .map(|schema| self.schema(schema));
-        let idempotent = effects.idempotent == Some(true) || effects.read_only == Some(true);
         Ok(Entry {
             id: named.name.to_owned(),
             place: named.place(named.at),
@@ -116,11 +115,6 @@ impl Compiler<'_> {
             failure: raw.failure,
             success: raw.success,
             on_failure: raw.on_failure.or(defaults.on_failure).unwrap_or_default(),
-            repeatable: if idempotent {
-                Repeatable::Yes
-            } else {
-                Repeatable::Once
-            },
             effects,
             identity,
         })

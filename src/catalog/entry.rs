@@ -43,8 +43,6 @@ pub(crate) struct Entry {
     pub(crate) failure: Vec<FailureRule>,
     pub(crate) success: Vec<SuccessRule>,
     pub(crate) on_failure: OnFailure,
-    /// Whether a call that may have happened may be repeated.
-    pub(crate) repeatable: Repeatable,
     pub(crate) effects: Effects,
     pub(crate) identity: Identity,
 }
@@ -88,7 +86,7 @@ impl Entry {
     }
 
     pub(crate) fn once(&self) -> Once {
-        match (self.repeatable, self.effects.idempotent) {
+        match (self.effects.repeatable(), self.effects.idempotent) {
             (Repeatable::Yes, _) => Once::No,
             (Repeatable::Once, Some(_)) => Once::Said,
             (Repeatable::Once, None) => Once::Assumed,

@@ -322,16 +322,8 @@ pub(super) fn job(
         );
         return refused(Fault::ParamsInvalid, &problem);
     }
-    let (plan, system_config, validation) = match task.carried.clone() {
-        Some(Carried {
-            plan,
-            system_config,
-            validation,
-            ..
-        }) => (plan, system_config, validation),
-        None => (None, None, Validation::Unsaid),
-    };
-    let plan = match (plan, task.inputs.as_slice()) {
+    let carried = task.carried.clone().unwrap_or_default();
+    let plan = match (carried.plan, task.inputs.as_slice()) {
         (Some(plan), _) => PlanSource::Inline(plan),
         (None, [input]) => PlanSource::Ref(there(input)?),
         (None, inputs) => {
@@ -350,8 +342,8 @@ pub(super) fn job(
     Ok(PlanJob {
         entry,
         plan,
-        system_config,
-        validation,
+        system_config: carried.system_config,
+        validation: carried.validation,
         salt: task.salt.clone(),
         reasoning,
     })

@@ -6,16 +6,6 @@ use crate::task::{CallContext, Failure, Fault, Reuse};
 
 use super::document::{CatalogError, Tables};
 
-/// `[ledger]`: the place of the ledger, and how it is used.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawLedger {
-    uri: Option<String>,
-    reuse: Option<bool>,
-    required: Option<bool>,
-    sign_key: Option<String>,
-}
-
 /// `[profile.NAME]`: a calling context.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,18 +13,22 @@ struct RawProfile {
     context: CallContext,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// `[ledger]`: the place of the ledger, and how it is used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct LedgerRule {
     /// `sqlite:PATH` or `postgres://…`; `None` means a file in the state directory.
     pub(crate) uri: Option<String>,
     pub(crate) reuse: Reuse,
+    #[serde(rename = "required")]
     pub(crate) need: Need,
     /// An OpenSSH private key that signs the ledger's head; a relative path starts at the root.
     pub(crate) sign_key: Option<String>,
 }
 
 /// Whether a task is performed if it cannot be recorded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "bool")]
 pub(crate) enum Need {
     #[default]
     Required,
@@ -42,20 +36,18 @@ pub(crate) enum Need {
     NotForReading,
 }
 
+impl From<bool> for Need {
+    fn from(required: bool) -> Self {
+        if required {
+            Self::Required
+        } else {
+            Self::NotForReading
+        }
+    }
+}
+
 pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {
-    let raw: RawLedger = tables.get("ledger")?.unwrap_or_default();
-    Ok(LedgerRule {
-        uri: raw.uri,
-        reuse: match raw.reuse {
-            Some(false) => Reuse::Off,
-            Some(true) | None => Reuse::Allowed,
-        },
-        need: match raw.required {
-            Some(false) => Need::NotForReading,
-            Some(true) | None => Need::Required,
-        },
-        sign_key: raw.sign_key,
-    })
+    Ok(tables.get("ledger")?.unwrap_or_default())
 }
 
 pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Effects, Failure, Fault, Repeatable, decided};
+use crate::task::{CapabilityTask, Effects, Failure, Fault, decided};
 
 use super::{
     compile::{self, Capability},
@@ -126,7 +126,6 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Nature {
     pub(crate) effects: Effects,
-    pub(crate) repeatable: Repeatable,
     pub(crate) bound: Vec<String>,
 }
 
@@ -134,12 +133,10 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
         Capability::FilePlan(_) => Nature {
             effects: Effects::default(),
-            repeatable: Repeatable::Once,
             bound: Vec::new(),
         },
         Capability::Tool(entry) => Nature {
             effects: entry.effects,
-            repeatable: entry.repeatable,
             bound: entry
                 .bind
                 .into_iter()

@@ -157,15 +157,11 @@ fn named(at: &Zoned) -> Zoned {
     }
 }
 
-pub(super) fn succeeded(outcome: &Outcome) -> bool {
-    outcome.failure.is_none()
-}
-
 /// The seven keys of the specification, and no other (R-000-20).
 pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskResult<'a> {
     TaskResult {
         task_id,
-        status: if succeeded(outcome) {
+        status: if outcome.failure.is_none() {
             "complete"
         } else {
             "failed"

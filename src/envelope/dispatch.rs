@@ -133,21 +133,15 @@ fn once<'r>(key: &str, refs: impl Iterator<Item = &'r RefId>) -> Result<(), Fail
 }
 
 fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
-    let field = |key: &str| value.get(key).filter(|value| !value.is_null());
-    let text = |key: &str| match field(key) {
+    let wrong = |key: &str, why: &str| shape(format!("`input_refs_resolved[{place}].{key}` {why}"));
+    let text = |key: &str| match value.get(key) {
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(shape(format!(
-            "`input_refs_resolved[{place}].{key}` must be a string"
-        ))),
-        None => Ok(None),
+        Some(Value::Null) | None => Ok(None),
+        Some(_) => Err(wrong(key, "must be a string")),
     };
-    let ref_id = text("ref_id")?
-        .ok_or_else(|| shape(format!("`input_refs_resolved[{place}].ref_id` is missing")))?;
-    let ref_id = RefId::parse(&ref_id).map_err(|why| {
-        shape(format!(
-            "`input_refs_resolved[{place}].ref_id` {ref_id:?}: {why}"
-        ))
-    })?;
+    let ref_id = text("ref_id")?.ok_or_else(|| wrong("ref_id", "is missing"))?;
+    let ref_id =
+        RefId::parse(&ref_id).map_err(|why| wrong("ref_id", &format!("{ref_id:?}: {why}")))?;
     let unresolved = |why: String| {
         Failure::new(
             Fault::InputUnresolved,

@@ -75,11 +75,11 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let lists: &[&str] = if whole.contains_key("action_plan") {
         &["tasks", "execution_groups"]
     } else {
-        &LISTS
+        LISTS
     };
     no_several(whole, lists)?;
     if let Some(content) = at(document, "output/content").and_then(Value::as_object) {
-        no_several(content, &LISTS)?;
+        no_several(content, LISTS)?;
     }
     let has = |key: &str| whole.contains_key(key);
     let of_capabilities = has("capability_ids") || (has("task_id") && !is_plan(whole));
@@ -112,7 +112,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     }
     let found = Found::new(shape, task, path, &place)?;
     if shape == Shape::Dispatch && !std::ptr::eq(task, document) {
-        no_several(found.object, &LISTS)?;
+        no_several(found.object, LISTS)?;
         nothing_around(found.object, &place)?;
     }
     Ok(found)

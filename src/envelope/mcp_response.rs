@@ -9,7 +9,7 @@ use crate::task::{
 };
 
 use super::{
-    adl::{TaskResult, succeeded, task_result},
+    adl::{TaskResult, task_result},
     read::Received,
 };
 
@@ -55,7 +55,7 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
 
 fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a> {
     McpResponse {
-        success: succeeded(outcome),
+        success: outcome.failure.is_none(),
         data: Data {
             task_result: task_result(&received.task_id, outcome),
             execution_report: outcome.execution_report.as_ref(),

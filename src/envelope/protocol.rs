@@ -54,8 +54,7 @@ pub(super) fn read(
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),
                     salt: order.salt.or(optional_text(payload, "salt")?),
-                    plan: order.plan,
-                    system_config: order.system_config,
+                    ..order
                 }))
             }
             _ => Err(shape(

@@ -73,11 +73,7 @@ const SESSION: &[&str] = &["session", "session_id"];
 
 const TASK: Keys = Keys {
     of: "a task",
-    known: &[
-        &fields::OF_DISPATCH,
-        &fields::OF_QUESTIONS,
-        &fields::OF_PLANS,
-    ],
+    known: &[fields::OF_DISPATCH, fields::OF_QUESTIONS, fields::OF_PLANS],
     synonyms: &[
         ("parameters", PARAMETERS),
         ("capability_ids", CAPABILITY_IDS),
@@ -108,7 +104,7 @@ const REQUEST: Keys = Keys {
             "resources",
             "message_id",
         ],
-        &fields::OF_REQUEST_AND_DISPATCH,
+        fields::OF_REQUEST_AND_DISPATCH,
     ],
     synonyms: &[
         ("args", PARAMETERS),
@@ -127,7 +123,7 @@ const PLAN: Keys = Keys {
     of: "a plan's message",
     known: &[
         &["task_plan", "sessionId", "requestId"],
-        &fields::BESIDE_A_PLAN,
+        fields::BESIDE_A_PLAN,
     ],
     synonyms: &[
         ("system_config", &["config", "configuration"]),

@@ -120,7 +120,7 @@ impl Executed {
         let mut once = None;
         let mut data = None;
         for (at, (step, launch)) in steps.iter().zip(launches).enumerate() {
-            context.course.raise(match step.entry.repeatable {
+            context.course.raise(match step.entry.effects.repeatable() {
                 Repeatable::Yes => Reach::Begun,
                 Repeatable::Once => Reach::BegunOnce,
             });

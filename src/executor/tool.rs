@@ -151,7 +151,7 @@ fn failed(
     judged: judge::Judged,
     asked: Option<&str>,
 ) -> Failure {
-    let once = entry.repeatable == Repeatable::Once;
+    let once = entry.effects.repeatable() == Repeatable::Once;
     let mut why = "";
     if let (Effect::Done, true, judge::Open::Yes(reason)) = (outcome.effect, once, judged.open) {
         (outcome.effect, why) = (Effect::Unknown, reason);
@@ -213,7 +213,7 @@ fn call(
         },
         pinned: step.entry.pinned.clone(),
         output_schema: step.entry.output_schema,
-        if_lost: step.entry.repeatable,
+        if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
     };
     tracing::info!(

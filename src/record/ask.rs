@@ -112,11 +112,7 @@ fn tools<'a>(
         entry_digest: digest(steps),
         tool_pin: (!pins.is_empty()).then(|| pins.join(" ")),
         adjusted: adjusted(steps, hidden),
-        effects: worst(
-            steps
-                .iter()
-                .map(|step| (step.entry.effects, step.entry.repeatable)),
-        ),
+        effects: worst(steps.iter().map(|step| step.entry.effects)),
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
             Change::State
@@ -200,9 +196,9 @@ fn adjusted(steps: &[Step], hidden: &Hidden) -> Option<String> {
 }
 
 /// The strictest effects of several steps.
-pub(super) fn worst(each: impl Iterator<Item = (task::Effects, Repeatable)>) -> Effects {
-    each.fold(Effects::None, |worst, (effects, repeatable)| {
-        match (worst, effects.read_only, repeatable) {
+pub(super) fn worst(each: impl Iterator<Item = task::Effects>) -> Effects {
+    each.fold(Effects::None, |worst, effects| {
+        match (worst, effects.read_only, effects.repeatable()) {
             (Effects::Once, ..) | (_, Some(false) | None, Repeatable::Once) => Effects::Once,
             (Effects::Idempotent, ..) | (_, Some(false) | None, Repeatable::Yes) => {
                 Effects::Idempotent
@@ -351,13 +347,14 @@ mod tests {
 
     #[test]
     fn the_gravest_of_several_counts() {
-        let hints = |read_only| task::Effects {
+        let hints = |read_only, idempotent| task::Effects {
             read_only,
+            idempotent,
             ..task::Effects::default()
         };
-        let reads = (hints(Some(true)), Repeatable::Yes);
-        let again = (hints(None), Repeatable::Yes);
-        let once = (hints(Some(false)), Repeatable::Once);
+        let reads = hints(Some(true), None);
+        let again = hints(None, Some(true));
+        let once = hints(Some(false), None);
         assert_eq!(worst([reads].into_iter()), Effects::None);
         assert_eq!(worst([again, reads].into_iter()), Effects::Idempotent);
         assert_eq!(worst([once, reads, again].into_iter()), Effects::Once);

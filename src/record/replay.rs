@@ -127,7 +127,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
         ids => natures(ids, project)?,
     };
     let known = each.iter();
-    let effects = worst(known.map(|(_, nature)| (nature.effects, nature.repeatable)));
+    let effects = worst(known.map(|(_, nature)| nature.effects));
     if each.is_empty() || effects == Effects::Once {
         return Err(format!(
             "{action} has effects and is not idempotent, so replay never performs it again."
@@ -320,7 +320,7 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{self, Repeatable};
+    use crate::task;
 
     const NAMES: Names<'static> = Names {
         new: ["replay-2", "op_2"],
@@ -365,7 +365,6 @@ mod tests {
     fn what_oneact_fills_itself_is_not_sent_and_secrets_are_not_known() {
         let nature = Nature {
             effects: task::Effects::default(),
-            repeatable: Repeatable::Yes,
             bound: vec!["input_uri".to_owned()],
         };
         let args = json!({"input_uri": "file:///a", "rate": 8000});

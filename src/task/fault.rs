@@ -2,15 +2,6 @@
 
 use serde::Serialize;
 
-struct Row {
-    name: &'static str,
-    code: ErrorCode,
-    recoverable: Recoverable,
-    /// Specification 001's numeric code.
-    number: u16,
-}
-
-#[derive(Clone, Copy)]
 enum Recoverable {
     Yes,
     No,
@@ -29,14 +20,32 @@ macro_rules! table {
             /// Every fault, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$class,)*];
 
-            const fn row(self) -> Row {
+            /// The name of the class, as catalogs write it (`class = "oom"`).
+            pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$class => Row {
-                        name: $name,
-                        code: ErrorCode::$code,
-                        recoverable: Recoverable::$recoverable,
-                        number: $number,
-                    },)*
+                    $(Self::$class => $name,)*
+                }
+            }
+
+            /// The ADL error code (R-000-109 … R-000-114, C-10).
+            pub const fn code(self) -> ErrorCode {
+                match self {
+                    $(Self::$class => ErrorCode::$code,)*
+                }
+            }
+
+            /// Whether the same task may succeed if it is sent again (R-000-96 … R-000-102).
+            pub const fn recoverable(self) -> bool {
+                let recoverable = match self {
+                    $(Self::$class => Recoverable::$recoverable,)*
+                };
+                matches!(recoverable, Recoverable::Yes)
+            }
+
+            /// Specification 001's numeric code (R-001-140 … R-001-144).
+            pub const fn number(self) -> u16 {
+                match self {
+                    $(Self::$class => $number,)*
                 }
             }
         }
@@ -202,29 +211,9 @@ pub enum Category {
 }
 
 impl Fault {
-    /// The name of the class, as catalogs write it (`class = "oom"`).
-    pub const fn name(self) -> &'static str {
-        self.row().name
-    }
-
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|fault| fault.name() == name)
-    }
-
-    /// The ADL error code (R-000-109 … R-000-114, C-10).
-    pub const fn code(self) -> ErrorCode {
-        self.row().code
-    }
-
-    /// Whether the same task may succeed if it is sent again (R-000-96 … R-000-102).
-    pub const fn recoverable(self) -> bool {
-        matches!(self.row().recoverable, Recoverable::Yes)
-    }
-
-    /// Specification 001's numeric code (R-001-140 … R-001-144).
-    pub const fn number(self) -> u16 {
-        self.row().number
     }
 
     /// Specification 001's category, which follows from the number (R-001-140 … R-001-144).

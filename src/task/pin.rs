@@ -14,11 +14,7 @@ use super::{canonical, hexadecimal};
 
 /// A tool's name, input schema and output schema, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pin {
-    contract: String,
-    input: String,
-    output: String,
-}
+pub struct Pin(String);
 
 /// The part of a schema that is missing.
 const NONE: &str = "-";
@@ -36,11 +32,12 @@ impl Pin {
             let digits = schema.map(|schema| digest(schema).chars().take(PART).collect());
             digits.unwrap_or_else(|| NONE.to_owned())
         };
-        Self {
-            contract: digest(&contract.into()),
-            input: part(input),
-            output: part(output),
-        }
+        let contract = digest(&contract.into());
+        Self(format!(
+            "sha256:{contract}/{}/{}",
+            part(input),
+            part(output)
+        ))
     }
 
     /// How a pinned tool differs from its pin; `None` if it does not.
@@ -48,7 +45,8 @@ impl Pin {
         if *self == now {
             return None;
         }
-        let differs = match (self.input == now.input, self.output == now.output) {
+        let same = |part| self.0.split('/').nth(part) == now.0.split('/').nth(part);
+        let differs = match (same(1), same(2)) {
             (false, true) => Differs::Input,
             (true, false) => Differs::Output,
             (false, false) => Differs::Both,
@@ -79,7 +77,7 @@ fn digest(value: &Value) -> String {
 
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}/{}/{}", self.contract, self.input, self.output)
+        f.write_str(&self.0)
     }
 }
 
@@ -87,22 +85,16 @@ impl FromStr for Pin {
     type Err = NoPin;
 
     fn from_str(text: &str) -> Result<Self, NoPin> {
-        let hex = |part: &&str, digits| {
+        let hex = |part: &str, digits| {
             part.len() == digits && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let part = |part: &&str| hex(part, PART) || *part == NONE;
+        let part = |part: &str| hex(part, PART) || part == NONE;
         let mut parts = text.strip_prefix("sha256:").ok_or(NoPin)?.split('/');
-        let contract = parts.next().filter(|part| hex(part, 64)).ok_or(NoPin)?;
-        let input = parts.next().filter(part).ok_or(NoPin)?;
-        let output = parts.next().filter(part).ok_or(NoPin)?;
-        if parts.next().is_some() {
-            return Err(NoPin);
-        }
-        Ok(Self {
-            contract: contract.to_owned(),
-            input: input.to_owned(),
-            output: output.to_owned(),
-        })
+        let fits = parts.next().is_some_and(|contract| hex(contract, 64))
+            && parts.next().is_some_and(part)
+            && parts.next().is_some_and(part)
+            && parts.next().is_none();
+        fits.then(|| Self(text.to_owned())).ok_or(NoPin)
     }
 }
 

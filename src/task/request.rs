@@ -130,7 +130,7 @@ pub struct PlanOrder {
 
 /// What a task of capabilities says about a file plan. The catalog decides whether its capability performs plans;
 /// a tool may have a parameter called `plan` too.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Carried {
     /// The plan itself. If there is none, an input reference names its file.
     pub plan: Option<Value>,
@@ -139,19 +139,21 @@ pub struct Carried {
     pub place: CarriedIn,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CarriedIn {
     /// Beside `capability_ids`: addressed to oneact.
     Task,
     /// In `parameters`: addressed to the tool, unless the capability performs plans.
+    #[default]
     Parameters,
 }
 
 /// What the protocol layer says about the plan (R-001-28, R-001-30, C-17).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Validation {
     /// `true`, `"APPROVED"`, or a validation block whose checksum fits the payload.
     Approved,
+    #[default]
     Unsaid,
     /// The plan is marked as not approved, or the checksum does not fit. The text is the reason, for people.
     Refused(String),

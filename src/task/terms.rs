@@ -55,6 +55,13 @@ impl Effects {
     pub fn is_harmless(self) -> bool {
         self.idempotent == Some(true) && self.destructive != Some(true)
     }
+
+    pub fn repeatable(self) -> Repeatable {
+        match (self.read_only, self.idempotent) {
+            (Some(true), _) | (_, Some(true)) => Repeatable::Yes,
+            _ => Repeatable::Once,
+        }
+    }
 }
 
 /// The variable of a server that names the scratch directory of its run.
@@ -138,12 +145,19 @@ pub enum Unless {
 }
 
 /// Whether an old answer may be returned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "bool")]
 pub enum Reuse {
     #[default]
     Allowed,
     /// `--no-reuse`, or `[ledger] reuse = false`.
     Off,
+}
+
+impl From<bool> for Reuse {
+    fn from(reuse: bool) -> Self {
+        if reuse { Self::Allowed } else { Self::Off }
+    }
 }
 
 /// The longest duration in the catalog and on the command line.

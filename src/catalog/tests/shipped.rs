@@ -229,6 +229,17 @@ fn the_transcriber_takes_a_language_from_the_action_text_and_smaller_batches_on_
 }
 
 #[test]
+fn every_format_can_be_expected() {
+    let entries = entries();
+    let property = |entry: &'_ Entry| {
+        let property = entry.schema.as_ref()?.property("expected_format")?;
+        property.get("enum").cloned()
+    };
+    let listed: Vec<_> = entries.iter().filter_map(property).collect();
+    assert_eq!(listed, [json!(Format::names())]);
+}
+
+#[test]
 fn every_entry_says_what_its_asset_is() {
     for entry in entries() {
         match &entry.result.kind {
