@@ -534,8 +534,9 @@ fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_no
         let order = points["rollback_order"].as_array_mut().unwrap();
         order.retain(|id| kept.contains(id));
         for point in points["checkpoints"].as_array_mut().unwrap() {
-            let rests = point["depends_on"].as_array_mut();
-            rests.map(|rests| rests.retain(|id| kept.contains(id)));
+            if let Some(rests) = point["depends_on"].as_array_mut() {
+                rests.retain(|id| kept.contains(id));
+            }
         }
         if harm == "directory" {
             points["created_directories"] = json!([]);
