@@ -3,17 +3,17 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toml::Spanned;
 
 use crate::task::{
     ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
-    OnDuplicate, OutputSchema, Protection, ProtectionRules, RefStatus, Unless, Validation, decided,
+    OnDuplicate, Protection, ProtectionRules, RefStatus, Unless, Validation, decided,
 };
 
 use super::{
     document::{CatalogError, Named, Place},
-    identity,
+    identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
 };
 
@@ -57,7 +57,7 @@ pub(super) fn compile(
     plan: &RawFilePlan,
 ) -> Result<FilePlan, CatalogError> {
     let checker = Checker(named);
-    if let Some(key) = of_a_tool(entry) {
+    if let Some(key) = of_a_tool(named)? {
         return Err(named.wrong(&format!(
             "applies file plans, but `{key}` is a setting of a tool; remove one of the two"
         )));
@@ -119,32 +119,13 @@ const HAPPENS: Effects = Effects {
 };
 
 /// The first key in the entry that only a tool can have.
-fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
-    let keys = [
-        ("mcp", entry.mcp.is_some()),
-        ("fresh_process", entry.fresh_process.is_some()),
-        ("pin", entry.pin.is_some()),
-        ("on_drift", entry.on_drift.is_some()),
-        ("on_failure", entry.on_failure.is_some()),
-        ("secret", !entry.secret.is_empty()),
-        ("volatile", !entry.volatile.is_empty()),
-        (
-            "output_schema",
-            entry.output_schema != OutputSchema::default(),
-        ),
-        ("defaults", !entry.defaults.is_empty()),
-        ("bind", !entry.bind.is_empty()),
-        (
-            "parameter_schema_for_action",
-            entry.parameter_schema_for_action.is_some(),
-        ),
-        ("extract", !entry.extract.is_empty()),
-        ("retry", !entry.retry.is_empty()),
-        ("result", entry.result.is_some()),
-        ("failure", !entry.failure.is_empty()),
-        ("success", !entry.success.is_empty()),
-    ];
-    keys.into_iter().find_map(|(key, said)| said.then_some(key))
+fn of_a_tool(named: Named<'_>) -> Result<Option<String>, CatalogError> {
+    let entry = named
+        .tables
+        .entry::<Map<String, Value>>(named.group, named.name)?;
+    let mut keys = entry.into_iter().flat_map(|(_, table)| table);
+    let of_a_tool = |key: &str| key != "file_plan" && !WITHOUT_EFFECT.contains(&key);
+    Ok(keys.find_map(|(key, _)| of_a_tool(&key).then_some(key)))
 }
 
 struct Checker<'a>(Named<'a>);

@@ -14,8 +14,8 @@ use super::{
     raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
 };
 
-/// Keys of an entry that do not change what a call does.
-const WITHOUT_EFFECT: &[&str] = &[
+/// Keys of an entry that do not change what a call does. Entries of every kind can have them.
+pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "name",
     "description",
     "version",

@@ -1,14 +1,8 @@
-//! Which era of the protocol a server speaks: the catalog says it, oneact remembers it, or oneact determines it.
+//! Which era of the protocol a server speaks: the catalog says it, oneact remembers it, or oneact determines it
+//! (docs/catalog.md, `protocol = "auto"`).
 //!
-//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first. A wrong guess
-//! of legacy is cheap: a modern server answers `initialize` at once with an error. A wrong guess of modern costs a
-//! timeout or the process: some legacy servers end at an unknown first request, and some do not answer. A server that
-//! does not answer cannot be distinguished from one that is slow to start (`npx`). If `initialize` ends a server or
-//! gets no answer, a second process is asked `server/discover`. The first one continues, because it may only be slow.
-//!
-//! The result is remembered ([`Memory`]). A server that is remembered as modern needs no handshake: a list of tools, or
-//! a call that may be repeated, is sent at once, and its answer shows whether the era is right. A once-only call waits
-//! for `server/discover`, because a server that has changed its era may end at the first message.
+//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first: a modern
+//! server refuses `initialize` at once, but some legacy servers end at an unknown first request, or do not answer.
 
 use tokio::time::{Duration, Instant};
 

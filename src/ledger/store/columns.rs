@@ -101,10 +101,8 @@ pub(in crate::ledger) const fn unsealed<R>(
     field: Access<R>,
 ) -> Column<R> {
     Column {
-        name,
-        kind,
         sealed: Sealed::No,
-        field,
+        ..column(name, kind, field)
     }
 }
 

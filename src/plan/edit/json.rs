@@ -1,13 +1,8 @@
-//! The three JSON edits. One pass over the document's tokens finds where bytes are removed and inserted.
-//!
-//! Everything else stays as it is by construction: key order, indentation, number text, escapes,
-//! comments, byte order mark, line ends, final line end. What is added looks like its neighbours.
-//! Comments and trailing commas are let in any file that has them already (`tsconfig.json`); a file
-//! without them gets none. The document is never held as a tree: time and memory are at most in
-//! proportion to its size.
-//!
-//! `jsonc-parser` can edit its own tree (feature `cst`). It was tried: adding to `{"a":1}` breaks the line,
-//! and where keys are written `"a":1` the new one gets a blank after its colon.
+//! The three JSON edits. One pass over the tokens finds where bytes are removed and inserted, so everything else stays
+//! as it is. Added text looks like its neighbours. Comments and trailing commas are accepted in a file that has them
+//! already (`tsconfig.json`). The document is never held as a tree: time and memory are at most in proportion to its
+//! size. `jsonc-parser` can edit a tree (feature `cst`), but it breaks the line when it adds to `{"a":1}`, and writes a
+//! blank after the colon of the new key.
 
 mod outline;
 mod reading;

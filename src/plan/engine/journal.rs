@@ -1,12 +1,10 @@
 //! The journal of a plan: the intended changes, and how far the plan came. Recovery relies on it.
 //!
-//! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
-//! checksum fails ends it: a torn tail says nothing. The file is made together with the report directory, so
-//! the absence of a journal proves nothing: somebody may have removed it.
+//! It consists of lines of `crc32 SP json LF`, appended to a file whose space is allocated first. The first line with a
+//! wrong checksum ends it. The file is made together with the report directory, so a missing journal was removed.
 //!
-//! A checksum proves nothing about the author. The first line therefore names the inode and the birth time
-//! of the file that it stands in: a copy, a clone or an unpacked archive cannot have them. It names the inode
-//! of the root, too: a journal that was moved to another root is not its own.
+//! A checksum proves nothing about the author. The first line therefore names the inode and the birth time of its own
+//! file, which a copy, a clone or an unpacked archive cannot have, and the inode of the root.
 
 use std::fs::File;
 
