@@ -33,7 +33,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::{
-    host::{Host, Moment},
+    host::{Host, Moment, resolved},
     task::{
         Bounds, Checks, Course, Effect, Failure, Fault, Outcome, Phase, RelPath, ReportFiles, State,
     },
@@ -73,9 +73,10 @@ impl Desk<'_> {
         let below =
             |path: &Utf8Path| RelPath::parse(path.strip_prefix(self.root).ok()?.as_str()).ok();
         let each = |path: Utf8PathBuf| {
-            let beside = path.parent().and_then(|dir| dir.canonicalize_utf8().ok());
+            let real = |path: &Utf8Path| Utf8PathBuf::try_from(resolved(path.as_std_path())).ok();
+            let beside = path.parent().and_then(real);
             let beside = beside.and_then(|dir| Some(dir.join(path.file_name()?)));
-            let real = path.canonicalize_utf8().ok();
+            let real = real(&path);
             [Some(path), beside, real]
         };
         let mut own: Vec<RelPath> = (self.own)()

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _},
     os::{fd::AsFd, unix::fs::OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -72,6 +72,15 @@ pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// The path without symbolic links, as far as it exists.
+pub fn resolved(path: &Path) -> PathBuf {
+    let real = path.ancestors().find_map(|known| {
+        let rest = path.strip_prefix(known).ok()?;
+        Some(known.canonicalize().ok()?.join(rest))
+    });
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// Whether no file descriptor was left. A later attempt may succeed.

@@ -10,7 +10,7 @@ use super::{
     tool::ToolError,
 };
 use crate::{
-    host,
+    host::{self, resolved},
     task::{INCOMING, PROTECTED},
 };
 
@@ -100,15 +100,6 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
         }
     }
     None
-}
-
-/// The path without links, as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
-    let real = path.ancestors().find_map(|known| {
-        let rest = path.strip_prefix(known).ok()?;
-        Some(known.canonicalize().ok()?.join(rest))
-    });
-    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// Some file systems do not tell upper from lower case.

@@ -272,6 +272,23 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
     }
 }
 
+#[test]
+fn a_store_below_a_link_is_known_before_it_exists() {
+    let catalog = "catalog = 1\n[storage]\nuri = \"results/store\"\n";
+    let root = Root::with_catalog(catalog);
+    fs::create_dir(root.path.join("real")).unwrap();
+    symlink("real", root.path.join("results")).unwrap();
+    for target in ["real/store", "real/store/s9", "real/store/s9/d1.txt/x"] {
+        let answer = root.run(&plan(&create(target)));
+        assert_eq!(
+            answer.fault(),
+            &json!("protected_file"),
+            "{target}: {}",
+            answer.envelope
+        );
+    }
+}
+
 /// The tools of the built-in servers take any path here: no entry binds it.
 const WRITERS: &str = r#"
 catalog = 1

@@ -15,7 +15,7 @@ use super::journal::JOURNAL;
 use crate::{
     plan::{
         files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
-        report::{MANIFEST, Manifest, SCRIPT},
+        report::{EXECUTION_REPORT, MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
 };
@@ -181,9 +181,14 @@ impl<'a> Folder<'a> {
         alone && matches!(noted, Ok(None))
     }
 
-    /// Whether there are backups or a manifest.
+    /// Whether there is anything that a plan makes only after its journal names its changes.
     pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
-        Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
+        for name in [BACKUPS, MANIFEST, EXECUTION_REPORT] {
+            if self.dir.look(name)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The directory of the backups.

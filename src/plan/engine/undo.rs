@@ -222,7 +222,7 @@ impl Change<'_> {
             }
             Original::InBackup => {
                 let from = self.root.parent(&pre.backup)?;
-                from.link(pre.backup.name(), &dir, name)
+                from.move_to(pre.backup.name(), &dir, name)
             }
             Original::Gone => return self.differs(pre, NOTHING),
         };

@@ -299,5 +299,6 @@ fn a_renamed_file_that_somebody_wrote_to_stays_and_its_original_comes_back() {
     };
     assert!(undo(&place.root, &rename).unwrap().is_some());
     assert_eq!(fs::read_to_string(at("a")).unwrap(), "old");
+    assert_eq!(fs::metadata(at("a")).unwrap().nlink(), 1);
     assert_eq!(fs::read_to_string(at("c")).unwrap(), "bad");
 }
