@@ -37,7 +37,6 @@ pub(crate) use file_plan::{FileOrder, FileWork};
 pub(crate) use hidden::Hidden;
 pub(crate) use launch::launch;
 
-/// What can be performed.
 pub(crate) enum Work {
     Tools(Ready),
     Files(Box<FileWork>),
@@ -49,7 +48,6 @@ pub(crate) struct Ready {
     /// One per step.
     pub(crate) launches: Vec<ServerSpec>,
     pub(crate) store: Store,
-    /// The places of its inputs.
     pub(crate) inputs: Vec<Uri>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,

@@ -71,7 +71,6 @@ enum Random {
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     start: Instant,
-    /// Whether the clock is fixed.
     fixed: bool,
 }
 
@@ -279,7 +278,6 @@ pub fn own_program() -> String {
     path
 }
 
-/// The path of this program.
 pub fn own_path() -> String {
     let path = std::env::current_exe()
         .ok()

@@ -57,7 +57,6 @@ pub enum Mode {
     DryRun,
 }
 
-/// What is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Reply {
     /// The ADL envelope
@@ -70,7 +69,6 @@ pub enum Reply {
 }
 
 impl Settings {
-    /// The defaults for a project.
     pub fn of(project: Project) -> Self {
         Self {
             project,

@@ -32,7 +32,6 @@ pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
 use crate::ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file};
 
-/// The places of a project.
 #[derive(Debug, Clone)]
 pub struct Project {
     pub root: Utf8PathBuf,

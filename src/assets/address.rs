@@ -264,7 +264,6 @@ impl Kind {
     }
 }
 
-/// Domains of private networks.
 const PRIVATE_DOMAINS: [&str; 7] = [
     "internal",
     "local",

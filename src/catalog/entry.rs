@@ -181,7 +181,6 @@ pub(crate) struct AssetRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum FormatRule {
-    /// Always this format.
     Fixed(Format),
     /// The format that this parameter names: `format = "{output_format}"`.
     Parameter(String),

@@ -16,7 +16,6 @@ use super::{
 pub(super) struct Sources<'a> {
     pub(super) task: &'a CapabilityTask,
     pub(super) places: Places<'a>,
-    /// The output of the step before.
     pub(super) before: Option<&'a StepOutput>,
     pub(super) output: Option<&'a StepOutput>,
 }

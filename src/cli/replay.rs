@@ -213,7 +213,6 @@ fn document(row: &Row, repeated: &Repeated) -> Value {
 
 /// The widest text for an equal part, in columns; the middle of a longer one is left out.
 const SAME: usize = 60;
-/// The same for a value.
 const VALUE: usize = 120;
 
 fn compared(row: &Row, found: &Comparison) -> String {

@@ -61,7 +61,6 @@ fn candidates(spec: &ServerSpec, program: &str) -> impl Iterator<Item = Utf8Path
     dirs.map(move |dir| spec.program.cwd.join(dir).join(program))
 }
 
-/// Whether the server finds a program by its name.
 pub(super) fn finds(spec: &ServerSpec, program: &str) -> bool {
     candidates(spec, program).any(|file| is_executable(&file))
 }

@@ -21,7 +21,6 @@ struct Pair<'a> {
 }
 
 impl Doctor<'_> {
-    /// Compares an entry with the tools that its server lists.
     pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
         let pair = Pair {
             entry,

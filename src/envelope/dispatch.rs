@@ -56,7 +56,6 @@ pub(super) fn read(
     })
 }
 
-/// The attempt, if the task has a valid one.
 pub(super) fn attempt(task: &Value) -> Option<u32> {
     task.get("attempt").and_then(number)
 }
@@ -208,7 +207,6 @@ pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
     id.as_str().filter(|id| !id.is_empty())
 }
 
-/// The `taskId` of a request, if it has one.
 pub(super) fn request_task_id(object: &Map<String, Value>) -> Option<&str> {
     let id = object.get("taskId").and_then(Value::as_str);
     id.filter(|id| !id.is_empty())

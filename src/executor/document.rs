@@ -52,7 +52,6 @@ impl Document {
         }
     }
 
-    /// A text as a JSON object.
     fn object(text: &str) -> Option<Self> {
         if text.len() > LARGE {
             let json: &RawValue = serde_json::from_str(text).ok()?;
@@ -94,7 +93,6 @@ impl Document {
         }
     }
 
-    /// The document without these secrets.
     pub(super) fn without(self, secrets: &Secrets) -> Self {
         match self {
             Self::Read(value) => Self::Read(secrets.cut_value(value)),

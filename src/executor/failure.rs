@@ -35,15 +35,18 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judge
             Fault::ParamsInvalid.into()
         }
         CallError::Rpc { .. } => judge::class(entry, &detail),
-        CallError::ProtocolMismatch { .. }
-        | CallError::UnknownTool { .. }
+        CallError::CapabilityMissing { words, .. } => {
+            judge::by_rule(entry, words).unwrap_or_else(|| Fault::InputRequired.into())
+        }
+        CallError::ProtocolMismatch { reason, .. } => {
+            judge::by_rule(entry, reason).unwrap_or_else(|| Fault::ToolError.into())
+        }
+        CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
         | CallError::OutputSchemaUnusable { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
-        CallError::InputRequired { .. } | CallError::CapabilityMissing { .. } => {
-            Fault::InputRequired.into()
-        }
+        CallError::InputRequired { .. } => Fault::InputRequired.into(),
         CallError::Cancelled { .. } => Fault::Cancelled.into(),
     };
     let causes = match error {
@@ -64,6 +67,8 @@ pub(super) fn all_words(error: &CallError) -> Option<String> {
             let words = words.as_ref()?;
             Some(format!("error {code}\n{words}"))
         }
+        CallError::CapabilityMissing { words, .. } => Some(words.clone()),
+        CallError::ProtocolMismatch { reason, .. } => Some(reason.clone()),
         _ => Some(String::new()),
     }
 }

@@ -311,7 +311,6 @@ fn names_time_out(text: &str) -> bool {
     TIME_OUT.as_ref().is_none_or(|named| named.is_match(text))
 }
 
-/// The fault that a text names, if any.
 fn by_text(text: &str) -> Option<Fault> {
     let lower = text.to_lowercase();
     if names(&lower, "429") {

@@ -23,7 +23,6 @@ use super::{
     take,
 };
 
-/// The end of a step.
 pub(super) struct End {
     /// Its part of the job's outcome, without its result.
     pub(super) outcome: Outcome,
@@ -33,7 +32,6 @@ pub(super) struct End {
     pub(super) closing: Option<mcp::Closing>,
 }
 
-/// The servers of a run.
 pub(super) struct Servers<'s> {
     /// The servers of earlier steps. Some may be called again.
     pub(super) before: &'s mut Vec<mcp::Closing>,

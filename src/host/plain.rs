@@ -74,13 +74,25 @@ pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// The path without symbolic links, as far as it exists.
+/// The path without symbolic links, as far as it exists. Links whose target does not exist are followed, too.
 pub fn resolved(path: &Path) -> PathBuf {
-    let real = path.ancestors().find_map(|known| {
-        let rest = path.strip_prefix(known).ok()?;
-        Some(known.canonicalize().ok()?.join(rest))
-    });
-    real.unwrap_or_else(|| path.to_owned())
+    within(path, LINKS)
+}
+
+/// The most links that a path is followed through, as the kernel counts them.
+const LINKS: u32 = 40;
+
+fn within(path: &Path, links: u32) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+        return path.to_owned();
+    };
+    match fs::read_link(path) {
+        Ok(target) if links > 0 => within(&parent.join(target), links - 1),
+        _ => within(parent, links).join(name),
+    }
 }
 
 /// Whether no file descriptor was left. A later attempt may succeed.

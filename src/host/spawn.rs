@@ -9,7 +9,6 @@ use std::{
 use camino::Utf8PathBuf;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
-/// A program to start.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`, one with a slash is

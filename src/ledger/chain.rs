@@ -39,7 +39,6 @@ pub(crate) struct Body {
     pub(crate) reason: Option<String>,
     pub(crate) request_hash: Option<String>,
     pub(crate) row: Option<RowSeal>,
-    /// The rows that were pruned.
     pub(crate) rows: Vec<String>,
     pub(crate) session: Option<SessionSeal>,
     pub(crate) task: Option<String>,

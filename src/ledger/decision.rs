@@ -20,7 +20,6 @@ pub(crate) struct Decision {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Why it was performed.
     Ran(Why),
     /// Why it was answered from the ledger.
     Answered(Again),

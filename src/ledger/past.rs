@@ -33,7 +33,6 @@ pub(super) struct Past {
 pub(super) struct Success {
     pub(super) link: Link,
     pub(super) row_id: String,
-    /// The key of its claim.
     claimed: Option<String>,
 }
 
@@ -272,7 +271,6 @@ pub(super) fn settle(
     Ok(ours)
 }
 
-/// The claims that are open by the links.
 pub(super) type Opened = BTreeMap<Seq, Claim>;
 
 /// Applies a link to the open claims.

@@ -20,7 +20,6 @@ use super::{
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
 };
 
-/// Where the ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A SQLite file.

@@ -32,7 +32,6 @@ pub(crate) enum Wish {
     DryRun,
 }
 
-/// What was pruned, or would be.
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     pub(crate) rows: u64,
@@ -42,7 +41,6 @@ pub(crate) struct Pruned {
     pub(crate) kept: u64,
     /// Rows that differ from their links. They stay, as evidence.
     pub(crate) changed: u64,
-    /// The links that record it.
     pub(crate) links: Vec<Seq>,
 }
 

@@ -157,7 +157,6 @@ impl Record for Claim {
     }
 }
 
-/// The key of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimKey {
     pub(crate) session_id: String,

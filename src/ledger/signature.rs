@@ -16,7 +16,6 @@ use crate::host;
 /// The most bytes of a file of keys that are read.
 const LONGEST: u64 = 1 << 20;
 
-/// The namespace of the signatures.
 const NAMESPACE: &str = "oneact-ledger";
 
 const KIND: &str = "ssh-ed25519";

@@ -155,7 +155,6 @@ pub(crate) enum Damage {
 }
 
 impl Damage {
-    /// Its name, for programs.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "link_missing",

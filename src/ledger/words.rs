@@ -214,7 +214,6 @@ impl Why {
         self.words().1
     }
 
-    /// The reason with that name.
     pub(crate) fn read(name: &str) -> Option<Self> {
         let plain = [Self::New, Self::Retry, Self::Repeat, Self::TakenOver];
         let plain = plain.into_iter().find(|why| why.name() == name);

@@ -195,6 +195,7 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
         MISSING_CAPABILITY => CallError::CapabilityMissing {
             server: spec.name.clone(),
             method,
+            words: spec.secrets.cut(&error.message),
             required: required(&spec.secrets.cut_value(error.data.unwrap_or_default())),
             elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
@@ -280,7 +281,6 @@ fn members(json: &str) -> Option<Block<&RawValue>> {
     object.then(|| serde_json::from_str(json).ok()).flatten()
 }
 
-/// A member, if it is a string.
 fn text(member: Option<&RawValue>) -> Result<Option<String>, serde_json::Error> {
     let member = member.filter(|member| member.get().starts_with('"'));
     member

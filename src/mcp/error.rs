@@ -173,7 +173,6 @@ pub(crate) enum CallError {
         server: String,
         method: &'static str,
         code: i64,
-        /// The beginning of the message.
         message: String,
         /// The whole message and the `data` as JSON; none if the error was too long to be read whole.
         words: Option<String>,
@@ -209,6 +208,8 @@ pub(crate) enum CallError {
         method: &'static str,
         /// The client capabilities that the server requires; empty if it names none.
         required: Vec<String>,
+        /// The message of the server, in which a cause is searched.
+        words: String,
         elicitation: Declared,
     },
 

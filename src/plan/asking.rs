@@ -12,8 +12,11 @@ use crate::{
 
 use super::{
     Desk,
-    engine::{Entry, Folder, Mark, Origin, REPORTS, State, account, finished, mark_of, unfinished},
-    files::Root,
+    engine::{
+        Entry, Folder, Mark, Origin, REPORTS, State, account, finished, is_undone, mark_of,
+        unfinished,
+    },
+    files::{FileError, Root},
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
     reported,
@@ -75,6 +78,10 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Outcome {
 
 /// The plan of that name, if a running oneact process is applying it.
 fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Failure> {
+    if root.try_lock()? {
+        root.unlock();
+        return Ok(None);
+    }
     for name in unfinished(root)? {
         let Some(mark) = mark_of(root, &name) else {
             continue;
@@ -176,7 +183,7 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
         let account = account(&folder.dir).ok()?;
         // A journal that was not written here proves nothing.
         let ours = account.operation == operation_id && account.origin == Origin::Here;
-        ours.then(|| fate_by(&folder, account.state))
+        ours.then(|| fate_by(&folder, account.state).unwrap_or(Fate::Unknown))
     });
     let mut told: Vec<Fate> = told.collect();
     // A run has one journal. If there are more, one that says that the plan was finished decides.
@@ -190,8 +197,9 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     }
 }
 
-fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
-    match state {
+fn fate_by(folder: &Folder<'_>, state: State) -> Result<Fate, FileError> {
+    Ok(match state {
+        State::Done(entries) if is_undone(folder.root, &entries)? => Fate::NotMade,
         State::Done(entries) => Fate::Made {
             directory: folder.path.to_string(),
             changed: entries
@@ -211,5 +219,5 @@ fn fate_by(folder: &Folder<'_>, state: State) -> Fate {
         | State::Applying(_)
         | State::RolledBack { .. }
         | State::Foreign => Fate::Unknown,
-    }
+    })
 }

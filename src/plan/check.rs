@@ -44,7 +44,6 @@ pub(crate) struct Change<'a> {
     pub(crate) after: After<'a>,
     /// The link by which the plan named it.
     pub(crate) link: Option<&'a RelPath>,
-    /// The mount that its directory is in.
     pub(crate) mount: u64,
 }
 

@@ -16,7 +16,7 @@ pub(crate) use journal::{Entry, Origin, State, Way, account};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
-pub(crate) use undo::Conflict;
+pub(crate) use undo::{Conflict, is_undone};
 
 #[cfg(test)]
 mod tests;

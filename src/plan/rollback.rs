@@ -205,7 +205,16 @@ fn left_to_do(
         .to_restore(&order.checkpoints)
         .map_err(|why| unfit(&why))?
     {
-        if point.undone_at.is_some() && !stands(point, root)? {
+        let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
+        if point.undone_at.is_some() && !is_named {
+            if stands(point, root)? {
+                let message = format!(
+                    "the manifest says that `{}` was restored, but the file is as the plan left it; `--checkpoint {}` \
+                     undoes this change again",
+                    point.file_path, point.checkpoint_id
+                );
+                return Err(Failure::new(Fault::RollbackConflict, message));
+            }
             continue;
         }
         if is_restored(point, root)? {

@@ -144,7 +144,12 @@ fn answers(input: &Input) -> Option<Value> {
     let Input::Given(given) = input else {
         return None;
     };
-    let responses = given.responses.as_ref()?.iter();
+    // No answers and an empty list of answers are the same.
+    let responses = given
+        .responses
+        .as_ref()
+        .filter(|all| !all.is_empty())?
+        .iter();
     let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
     Some(Value::Object(each.collect()))
 }
@@ -298,7 +303,6 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The name of a plan as it was given.
 fn name(plan: &PlanName) -> String {
     match plan {
         PlanName::Path(name)

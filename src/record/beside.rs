@@ -162,8 +162,10 @@ impl<'h> RunLedger<'h> {
                     };
                     return Begun::Answered(Box::new(recording.finish(*executed)));
                 }
-                Ok(Left::Nothing) => begun = ledger.begin(&ask, &here, &|| context.go_on()),
-                Ok(Left::Unknown) => {}
+                // Another run may have taken the plan over meanwhile.
+                Ok(Left::Nothing | Left::Unknown) => {
+                    begun = ledger.begin(&ask, &here, &|| context.go_on());
+                }
                 Err(error) => begun = Err(error),
             }
         }

@@ -40,7 +40,6 @@ pub(crate) enum Shown {
 pub(crate) struct Room {
     /// Bytes of one exhibit of media.
     pub(crate) each: u64,
-    /// Bytes that are left for all of them.
     pub(crate) left: u64,
 }
 

@@ -13,7 +13,6 @@ use crate::{
     task::{Outcome, hexadecimal, redact_presigned},
 };
 
-/// The ids of a delivery.
 pub(super) struct Ids {
     pub(super) task: String,
     pub(super) request: Option<String>,

@@ -39,7 +39,6 @@ pub(crate) enum Repeated {
 pub(crate) struct Comparison {
     /// What performing the step twice means.
     pub(crate) effects: Effects,
-    /// The session of the replay.
     pub(crate) session_id: String,
     pub(crate) same: Vec<String>,
     pub(crate) differs: Vec<Differing>,
@@ -100,7 +99,6 @@ pub(crate) fn repeat(
     Repeated::Compared(found)
 }
 
-/// The task of a replay.
 struct Replay {
     task: Value,
     session_id: String,

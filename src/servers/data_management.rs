@@ -21,7 +21,6 @@ const DATABASE: &str = "ONEACT_DATA_DB";
 
 #[derive(Debug, Clone)]
 struct Place {
-    /// The path of the database.
     database: PathBuf,
     /// The directory below which files are stored.
     directory: PathBuf,

@@ -157,7 +157,6 @@ pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, T
     })
 }
 
-/// The directory of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

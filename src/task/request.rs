@@ -117,7 +117,6 @@ pub fn too_many_actions(actions: usize) -> Failure {
     Failure::new(Fault::LimitExceeded, message)
 }
 
-/// A plan to perform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOrder {
     pub plan: Value,
@@ -238,7 +237,6 @@ pub enum ResponseKind {
     Elicited(Elicited),
     /// `CreateMessageResult`: the answer of a model.
     Sampled,
-    /// `ListRootsResult`.
     Roots,
 }
 

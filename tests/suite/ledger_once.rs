@@ -250,6 +250,12 @@ fn without_a_rule_the_words_of_every_part_decide() {
         (says("net::ERR_CONNECTION_TIMED_OUT"), "timeout", "unknown"),
         (data, "tool_error", "unknown"),
         (
+            error(-32021, "Request timed out"),
+            "input_required",
+            "unknown",
+        ),
+        (error(-32022, "Request timed out"), "tool_error", "unknown"),
+        (
             with(says(""), "/result/content", resource),
             "tool_error",
             "unknown",

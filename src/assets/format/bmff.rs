@@ -18,7 +18,6 @@ struct Seen {
     media_data: bool,
 }
 
-/// The header of a box and its place.
 pub(crate) struct BoxHeader {
     pub(crate) kind: [u8; 4],
     /// The start of its content.

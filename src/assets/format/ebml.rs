@@ -8,7 +8,6 @@ pub(crate) const SEGMENT: u32 = 0x1853_8067;
 const TRACKS: u32 = 0x1654_AE6B;
 pub(crate) const CLUSTER: u32 = 0x1F43_B675;
 
-/// The header of an element.
 pub(crate) struct Element {
     /// The id with its length marker.
     pub(crate) id: u32,

@@ -178,7 +178,6 @@ impl<R> Column<R> {
         format!("{}_key", self.name.trim_end_matches("_id"))
     }
 
-    /// The expression that reads it.
     fn read(&self, engine: Engine, payloads: Payloads) -> String {
         let name = self.name;
         match (engine, self.kind, payloads) {

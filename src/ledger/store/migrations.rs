@@ -19,7 +19,6 @@ pub(super) const SQLITE: [Migration; 2] = [
     },
 ];
 
-/// The last version for SQLite.
 pub(super) const SQLITE_VERSION: i64 = 2;
 
 /// All versions for PostgreSQL, in their order.

@@ -68,7 +68,6 @@ impl Value {
         }
     }
 
-    /// The limit of a statement.
     pub(super) fn limit(most: usize) -> Self {
         Self::Int(i64::try_from(most).unwrap_or(i64::MAX))
     }
@@ -184,7 +183,6 @@ impl Field for Option<f64> {
     }
 }
 
-/// A text, if there is a value.
 pub(in crate::ledger) fn text(value: Value) -> Result<Option<String>, String> {
     match value {
         Value::Null => Ok(None),

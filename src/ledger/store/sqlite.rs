@@ -41,7 +41,6 @@ pub(crate) struct SqliteStore {
     held: BTreeSet<u64>,
 }
 
-/// The journal of SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Journal {
     /// The write-ahead file, which every opening reads.

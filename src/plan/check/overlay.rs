@@ -288,7 +288,6 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    /// The change of one path, if there is one.
     fn change<'b>(&'b self, path: &'b RelPath) -> Result<Option<Change<'b>>, FileError> {
         let Some(entry) = self.files.get(path) else {
             return Ok(None);

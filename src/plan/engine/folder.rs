@@ -15,7 +15,7 @@ use super::journal::JOURNAL;
 use crate::{
     plan::{
         files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
-        report::{EXECUTION_REPORT, MANIFEST, Manifest, SCRIPT},
+        report::{MANIFEST, Manifest, SCRIPT},
     },
     task::RelPath,
 };
@@ -181,29 +181,21 @@ impl<'a> Folder<'a> {
         alone && matches!(noted, Ok(None))
     }
 
-    /// Whether there is anything that a plan makes only after its journal names its changes.
+    /// Whether there are backups or a manifest.
     pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
-        for name in [BACKUPS, MANIFEST, EXECUTION_REPORT] {
-            if self.dir.look(name)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
     }
 
-    /// The directory of the backups.
     pub(super) fn backups(&self) -> Result<RelPath, FileError> {
         self.below(BACKUPS)
     }
 
-    /// Whether it is the path of a backup of this folder.
     pub(crate) fn is_backup(&self, path: &RelPath) -> bool {
         let backups = self.backups().ok();
         path.as_path().extension() == Some("bak")
             && path.ancestors().any(|dir| Some(dir) == backups)
     }
 
-    /// The list of slots elsewhere, where there is one.
     pub(crate) fn list_of_slots(&self) -> Result<Option<RelPath>, FileError> {
         let listed = self.dir.look(ELSEWHERE)?.is_some();
         listed.then(|| self.below(ELSEWHERE)).transpose()

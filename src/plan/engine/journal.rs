@@ -218,6 +218,18 @@ fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
 }
 
+/// Whether the first line shows that the journal was not written in this place. The other lines, of which a stranger
+/// may have written many, are not parsed.
+pub(super) fn is_from_elsewhere(dir: &Dir<'_>) -> Result<bool, FileError> {
+    let Some((bytes, _, file)) = there(dir.read_open(JOURNAL, LONGEST))? else {
+        return Ok(false);
+    };
+    let first = bytes.split_inclusive(|byte| *byte == b'\n').next();
+    let first = first.filter(|line| whole(line).is_some());
+    let account = first.map(|line| read(line, Birth::of(&file), dir.root.inode()).0);
+    Ok(account.is_some_and(|account| account.origin == Origin::Unproven))
+}
+
 fn line(event: &Event) -> Vec<u8> {
     // Of strings and numbers: writing it to memory cannot fail.
     let json = serde_json::to_vec(event).unwrap_or_default();

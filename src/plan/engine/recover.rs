@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     folder::{Folder, finished, unfinished},
-    journal::{Account, Entry, Event, Journal, Origin, State, account},
+    journal::{Account, Entry, Event, Journal, Origin, State, account, is_from_elsewhere},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
@@ -78,6 +78,9 @@ fn settle(
     course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
+    if ask.is_none() && is_from_elsewhere(&folder.dir)? {
+        return Ok(End::Unproven);
+    }
     let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits, Silent::Gone);
     };
@@ -91,7 +94,7 @@ fn settle(
         State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
         state => state,
     };
-    // Before anything else that it names is looked at.
+    // This is decided before anything that the journal names is examined.
     if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }

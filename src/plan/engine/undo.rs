@@ -9,6 +9,7 @@ use rustix::{fs::RenameFlags, io::Errno};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    host::user_id,
     plan::files::{Dir, Facts, FileError, Kind, Root, there},
     task::{Bounds, RelPath, hexadecimal},
 };
@@ -82,7 +83,6 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     }
 }
 
-/// The names of one change.
 struct Change<'a> {
     root: &'a Root,
     path: &'a RelPath,
@@ -328,7 +328,6 @@ fn is(facts: Option<Facts>, ino: u64) -> bool {
     facts.is_some_and(|facts| facts.ino == ino)
 }
 
-/// Where the original of a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Original {
     InSlot,
@@ -343,12 +342,34 @@ fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError
     let Some(dir) = there(root.parent(path))? else {
         return Ok(false);
     };
-    // Somebody may have added permissions to a copy, for example set-user-ID.
+    // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
+    // another user may belong to this user.
     let fits = |facts: &Facts| {
         (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
             && facts.mode & !pre.facts.mode == 0
+            && [pre.facts.uid, user_id()].contains(&facts.uid)
     };
     Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
+}
+
+/// Whether every file is as it was before the plan: somebody undid the plan after it was finished.
+pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileError> {
+    for entry in entries {
+        let as_before = match entry {
+            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => true,
+            Entry::Create { path, .. } => root.look(path)?.is_none(),
+            Entry::Modify { path, pre, .. } | Entry::Delete { path, pre, .. } => {
+                is_original(root, path, pre)?
+            }
+            Entry::Rename { path, to, pre } => {
+                is_original(root, path, pre)? && root.look(to)?.is_none()
+            }
+        };
+        if !as_before {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.

@@ -71,7 +71,6 @@ impl Asked {
         Self(asked, timeout)
     }
 
-    /// The instructions under this configuration.
     pub(super) fn under(self, config: &Config, findings: &Findings) -> Instructions {
         let Self(mut asked, timeout) = self;
         if let (Hashes::Trust, Some(by_config)) = (asked.hashes, config.hashes) {

@@ -38,7 +38,6 @@ pub(super) struct Order {
     pub(super) source: Source,
     /// An absolute path. `None` stands for a new file in the temporary directory.
     pub(super) target: Option<PathBuf>,
-    /// One of the [`formats`].
     pub(super) format: Option<&'static str>,
     pub(super) max_bytes: u64,
 }

@@ -120,7 +120,6 @@ struct About {
     tags: BTreeMap<String, String>,
 }
 
-/// One track in the answer.
 #[derive(Debug, Default, Serialize)]
 struct Track {
     r#type: &'static str,

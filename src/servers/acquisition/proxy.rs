@@ -106,7 +106,6 @@ impl Proxies {
         })
     }
 
-    /// The route for `https` URLs.
     pub(super) fn https(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.https.as_ref()?;
         Some(Route {

@@ -13,7 +13,6 @@ use crate::{
 pub(super) enum Source {
     /// A URL with the scheme `http` or `https` and a host.
     Web(Url),
-    /// An absolute path.
     Local(PathBuf),
 }
 

@@ -76,7 +76,6 @@ pub(super) enum Ask {
     Rest { from: u64, validator: String },
 }
 
-/// An answer that is not a redirect.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// The URL after all redirects.

@@ -20,7 +20,6 @@ use crate::{
 /// How long a call waits for other writers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The version of the schema.
 const VERSION: i64 = 1;
 
 /// The `application_id` of oneact's databases: the letters `1act`.

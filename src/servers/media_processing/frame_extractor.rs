@@ -28,7 +28,6 @@ struct Arguments {
     output_path: Option<String>,
 }
 
-/// The format of a picture.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Picture {

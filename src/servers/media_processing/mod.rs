@@ -25,7 +25,6 @@ mod window;
 
 use super::tool::Tool;
 
-/// The tools of the server.
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         audio_extractor::audio_extractor(),

@@ -33,7 +33,6 @@ pub(super) enum Place {
 
 #[derive(Debug)]
 pub(super) struct Written {
-    /// Its `file://` URI.
     pub(super) uri: String,
     pub(super) bytes: u64,
 }

@@ -157,6 +157,20 @@ fn a_plan_whose_report_is_lost_is_known_by_its_journal_and_not_applied_again() {
 }
 
 #[test]
+fn a_plan_that_was_undone_after_its_run_died_is_applied_again_and_one_that_was_continued_is_not() {
+    for (now, then) in [
+        ("one\n", "zero\none\n"),
+        ("zero\none\ntwo\n", "zero\none\ntwo\n"),
+    ] {
+        let (root, plan) = killed("ledger:done").unwrap();
+        fs::write(root.path.join("a.txt"), now).unwrap();
+        let next = root.run(&plan);
+        assert_eq!(state(&next), "done", "{}", next.envelope);
+        assert_eq!(text(&root), then);
+    }
+}
+
+#[test]
 fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
     let (here, there) = (Root::with_catalog(CATALOG), Root::with_catalog(CATALOG));
     let ledger = format!("sqlite:{}", here.path.join("shared.db"));

@@ -35,7 +35,6 @@ pub(super) struct Target {
     pub(super) place: String,
 }
 
-/// Which certificates are trusted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trust {
     pub(super) check: Check,
@@ -44,14 +43,11 @@ pub(super) struct Trust {
     pub(super) direct: bool,
 }
 
-/// What is checked of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     /// Nothing. The connection is encrypted, but the server is not authenticated.
     Nothing,
-    /// The signer.
     Signer,
-    /// The signer and the name of the host.
     SignerAndName,
 }
 

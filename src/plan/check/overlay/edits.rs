@@ -23,7 +23,6 @@ pub(super) struct Now<'a> {
     edits: usize,
     /// The draft of edits that are checked by their common result.
     draft: Option<Draft>,
-    /// The edits that are only in the draft.
     pending: Vec<(&'a Action, &'a Edit)>,
     /// The edits that could not be made.
     failed: Vec<Failed>,
@@ -207,7 +206,6 @@ impl<'a> Now<'a> {
     }
 }
 
-/// The failure of an edit, with the path of the file.
 pub(super) fn within(path: &RelPath, error: EditError) -> Failure {
     let failure = Failure::from(error);
     let message = format!("`{path}`: {}", failure.message);

@@ -182,7 +182,6 @@ struct Node<'s, 'c> {
     is: &'s mut Hash,
     /// The hash of the meaning after the change; `None` if the change removes or replaces the value.
     becomes: Option<&'s mut Hash>,
-    /// The change, if it is in this value.
     change: Option<Change<'c>>,
 }
 

@@ -263,7 +263,6 @@ fn line_ends(text: &[u8]) -> usize {
     ends.count() - pairs
 }
 
-/// Whether a match can hold a line end.
 fn matches_line_end(parsed: &Hir) -> bool {
     match parsed.kind() {
         HirKind::Empty | HirKind::Look(_) => false,

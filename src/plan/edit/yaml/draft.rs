@@ -28,9 +28,7 @@ pub(crate) struct Draft {
     size: usize,
 }
 
-/// A pending change.
 struct Change {
-    /// The index of the document.
     document: usize,
     path: JsonPath,
     /// For a new key, how many new keys of the same mapping come before it.

@@ -109,7 +109,6 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// The value of a key in it.
     pub(super) fn value(&self, body: &str, key: &Node, value: &'a Node) -> Option<Self> {
         let after = self.inner(After::Key);
         let colon = after_sign(body, key.span.end, ':');

@@ -53,7 +53,6 @@ pub(super) struct Ended {
     /// The signal that ended the program.
     pub(super) signal: Option<i32>,
     pub(super) stdout: String,
-    /// The end of stderr.
     pub(super) stderr: String,
 }
 
