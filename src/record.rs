@@ -150,7 +150,6 @@ impl Project {
         })
     }
 
-    /// The key that signs the ledger's head.
     fn sign_key(&self, rule: &LedgerRule) -> Option<Utf8PathBuf> {
         rule.sign_key.as_ref().map(|path| self.root.join(path))
     }

@@ -19,7 +19,6 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) capabilities: Vec<Entry>,
-    /// The capabilities that perform file plans.
     pub(crate) plans: Vec<FilePlan>,
     /// The servers that can be read and that a capability above uses, in the order of the file.
     pub(crate) servers: Vec<Server>,

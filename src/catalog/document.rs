@@ -84,7 +84,6 @@ impl Named<'_> {
         self.tables.catalog.invalid(self.at, problem)
     }
 
-    /// An error at that byte of the file.
     pub(super) fn wrong_at(&self, at: usize, problem: &str) -> CatalogError {
         let problem = format!("{} {}: {problem}", self.group, self.name);
         self.tables.catalog.invalid(at, problem)
@@ -183,7 +182,6 @@ impl Catalog {
         }
     }
 
-    /// An error at that byte of the file.
     pub(crate) fn invalid(&self, at: usize, problem: String) -> CatalogError {
         CatalogError::Invalid {
             place: self.place(at),

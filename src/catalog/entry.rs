@@ -68,7 +68,6 @@ pub(crate) enum Process {
     Fresh,
 }
 
-/// Whether a call is once-only, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Once {
     /// The call may be repeated.
@@ -312,7 +311,6 @@ const OWN_CLASSES: [Fault; 9] = [
     Fault::Internal,
 ];
 
-/// The class of a failure rule.
 fn class<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fault, D::Error> {
     let fault = named(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
     if OWN_CLASSES.contains(&fault) {

@@ -91,7 +91,6 @@ impl Sources<'_> {
         parameters
     }
 
-    /// The input of the task that a source names.
     fn input(&self, source: &Source) -> Option<&InputRef> {
         let inputs = &self.task.inputs;
         match source {

@@ -93,7 +93,6 @@ impl Schema {
             .flat_map(Map::keys)
     }
 
-    /// Whether the schema requires this property.
     pub(crate) fn requires(&self, name: &str) -> bool {
         let required = self.value.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))

@@ -33,7 +33,6 @@ struct RawServer {
     files: Vec<String>,
 }
 
-/// A `[server.NAME]` that can be started.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) name: String,

@@ -167,7 +167,6 @@ impl Finding {
         Self { detail, ..self }
     }
 
-    /// The finding without secrets in its texts.
     pub(super) fn without(self, secrets: &Secrets) -> Self {
         let shown = |text: String| secrets.shown(&text);
         Self {

@@ -164,7 +164,6 @@ fn no_several(object: &Map<String, Value>, lists: &[&str]) -> Result<(), Failure
     }
 }
 
-/// Whether an object is a plan, bare or wrapped.
 pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
     object.contains_key("task_plan") || object.contains_key("action_plan")
 }

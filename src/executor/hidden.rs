@@ -51,7 +51,6 @@ impl Hidden {
         ))
     }
 
-    /// The secrets, for the room `mcp`.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.0
     }
@@ -74,7 +73,6 @@ impl Hidden {
         document.without(&self.0)
     }
 
-    /// The parameters of the call, for an answer.
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
         abridged(self.shown(&step.entry, &step.parameters))
     }

@@ -80,7 +80,6 @@ fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
     serde_json::to_string(list).ok()
 }
 
-/// What all rows of a request have in common.
 fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);

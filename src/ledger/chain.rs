@@ -53,7 +53,6 @@ pub(crate) enum Change {
     State,
 }
 
-/// The member `changes` of a body.
 pub(super) fn changes(change: Change) -> Option<String> {
     match change {
         Change::Nothing => None,

@@ -21,7 +21,6 @@ pub(crate) struct Decision {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Ran(Why),
-    /// Why it was answered from the ledger.
     Answered(Again),
     /// The row is from before oneact: nothing was decided.
     History,

@@ -66,7 +66,6 @@ impl Place {
         Self::File(state_dir.join(FILE))
     }
 
-    /// The files that belong to the ledger.
     pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
         match self {
             Self::File(path) => {

@@ -82,7 +82,6 @@ pub(crate) enum Most {
 }
 
 impl Reading {
-    /// Opens an existing ledger.
     pub(crate) fn open(place: &Place) -> Result<Self, CommandError> {
         match place {
             Place::File(path) if !path.exists() => Err(CommandError::Missing {

@@ -22,7 +22,6 @@ use walk::{Stop, Walk};
 pub(crate) struct Verdict {
     /// The name of the ledger, for people.
     pub(crate) place: String,
-    /// The number of links that are good.
     pub(crate) links: u64,
     pub(crate) last: Option<Head>,
     /// The number of rows that agree with their links.

@@ -284,7 +284,6 @@ fn neither(
     }
 }
 
-/// Replaces the process of the session.
 async fn replace(session: &mut Session, mut fresh: Session) {
     tracing::info!(
         "A second process of server {} takes the place of the first.",

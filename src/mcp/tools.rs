@@ -119,7 +119,6 @@ pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListin
     })
 }
 
-/// The pages of a list, in order.
 struct Pages<'a> {
     session: &'a mut Session,
     /// The parameters that request the next page.

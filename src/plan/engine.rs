@@ -1,6 +1,7 @@
 //! Stages the changes, makes them, and undoes them.
 
 mod apply;
+mod content;
 mod folder;
 mod journal;
 mod recover;
@@ -8,6 +9,7 @@ mod stage;
 mod transaction;
 mod undo;
 
+pub(crate) use content::is_undone;
 pub(crate) use folder::{
     Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
     unfinished,
@@ -16,7 +18,7 @@ pub(crate) use journal::{Entry, Origin, State, Way, account};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
-pub(crate) use undo::{Conflict, is_undone};
+pub(crate) use undo::Conflict;
 
 #[cfg(test)]
 mod tests;

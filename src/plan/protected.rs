@@ -136,7 +136,6 @@ impl Protected {
     }
 }
 
-/// The globs that a pattern stands for.
 fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
     if pattern.starts_with('!') {
         return Err("exceptions (`!…`) are not known; a file is protected or it is not");

@@ -2,12 +2,14 @@
 //!
 //! If a file has changed since the plan, nothing is undone, and the answer names the file.
 
+mod vouched;
+
 use std::time::Duration;
 
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Belief, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
+use crate::task::{ActionType, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
 
 use super::{
     Desk,
@@ -17,7 +19,7 @@ use super::{
         unchanged, undone_end,
     },
     check::{After, Change, Original, Sink},
-    engine::{Entry, Folder, Origin, Stage, State, account},
+    engine::{Entry, Folder, Stage},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
@@ -25,6 +27,8 @@ use super::{
     record::{ActionEnd, Jail, Verdict},
     report::{MANIFEST, Manifest, Point, bytes},
 };
+
+use vouched::vouched;
 
 /// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -117,80 +121,6 @@ fn undo(
         teller.story.warnings.extend(left);
     }
     Ok(committed_end(committed, teller))
-}
-
-/// Checks that the journal of the plan contains every change that the manifest names. Returns the journal's
-/// entries.
-fn vouched(
-    folder: &Folder<'_>,
-    manifest: &Manifest,
-    limits: &Limits,
-    belief: Belief,
-) -> Result<Vec<Entry>, Failure> {
-    let account = account(&folder.dir)?;
-    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
-        return Err(unusable(format!(
-            "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
-            &folder.path
-        )));
-    }
-    let State::Done(entries) = account.state else {
-        return Err(unusable(format!(
-            "{} is not the directory of a plan that was applied",
-            &folder.path
-        )));
-    };
-    let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
-    let made = |dir: &RelPath| {
-        let makes = |entry: &Entry| matches!(entry, Entry::MakeDir { path, .. } if path == dir);
-        entries.iter().any(makes)
-    };
-    if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
-        return Err(unusable(format!(
-            "the manifest says that the plan made the directory `{dir}`, but the journal of the plan does not: the manifest was altered"
-        )));
-    }
-    for dir in &manifest.created_directories {
-        limits.admits(dir)?;
-    }
-    let named = |entry: &&Entry| match entry {
-        Entry::MakeDir { path, .. } => manifest.created_directories.contains(path),
-        Entry::RemoveDir { .. } => true,
-        entry => {
-            let mut points = manifest.checkpoints.iter();
-            points.any(|point| bears_out(folder, entry, point))
-        }
-    };
-    if let Some(entry) = entries.iter().find(|entry| !named(entry)) {
-        return Err(unusable(format!(
-            "the manifest lacks the change of `{}`, which the journal of the plan contains: it was altered",
-            entry.path()
-        )));
-    }
-    match manifest.checkpoints.iter().find(|point| !known(point)) {
-        None => Ok(entries),
-        Some(point) => Err(unusable(format!(
-            "the journal of the plan does not contain the checkpoint {} of `{}`: the manifest was altered",
-            point.checkpoint_id, point.file_path
-        ))),
-    }
-}
-
-/// Whether the change of this journal entry is the one that the checkpoint undoes.
-fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
-    let pre = entry.pre();
-    let (to, result) = match entry {
-        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return false,
-        Entry::Create { post, .. } | Entry::Modify { post, .. } => (None, Some(&post.sha256)),
-        Entry::Delete { .. } => (None, None),
-        Entry::Rename { to, pre, .. } => (Some(to), Some(&pre.sha256)),
-    };
-    *entry.path() == point.file_path
-        && to == point.new_path.as_ref()
-        && result == point.result_hash.as_ref()
-        && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
-        && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
-        && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
 }
 
 /// The checkpoints that are already restored although the manifest does not say so, and those that are not. A

@@ -11,9 +11,10 @@ use crate::{
 };
 
 use super::{
+    content::own,
     folder::Folder,
     journal::{Entry, Pre, Way},
-    undo::{give_back, own},
+    undo::give_back,
 };
 
 #[derive(Debug, thiserror::Error)]

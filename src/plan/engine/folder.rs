@@ -168,7 +168,6 @@ impl<'a> Folder<'a> {
         })
     }
 
-    /// Whether anything is kept in slots.
     pub(super) fn has_slots(&self) -> Result<bool, FileError> {
         Ok(self.dir.look(STAGED)?.is_some() || self.dir.look(ELSEWHERE)?.is_some())
     }

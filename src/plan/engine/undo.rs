@@ -3,24 +3,18 @@
 //! Changes of others are never lost: a file that is not as the plan left it stays, and the answer names it. Only
 //! the original is restored: a regular file with exactly its content.
 
-use std::io::{self, Read};
-
 use rustix::{fs::RenameFlags, io::Errno};
-use sha2::{Digest, Sha256};
 
 use crate::{
-    host::user_id,
     plan::files::{Dir, Facts, FileError, Kind, Root, there},
-    task::{Bounds, RelPath, hexadecimal},
+    task::{Bounds, RelPath},
 };
 
 use super::{
+    content::{is_original, own, with_content},
     journal::{Entry, Post, Pre, Way},
     stage::hash,
 };
-
-/// How many bytes are read at a time.
-const BLOCK: usize = 256 * 1024;
 
 /// How many bytes the kernel writes at once.
 const PAGE: usize = 4096;
@@ -336,42 +330,6 @@ enum Original {
     Gone,
 }
 
-/// Whether a regular file with the content of the original is there. Inode and time are not enough, because a
-/// program that writes to a file can set its time.
-fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
-    let Some(dir) = there(root.parent(path))? else {
-        return Ok(false);
-    };
-    // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
-    // another user may belong to this user.
-    let fits = |facts: &Facts| {
-        (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
-            && facts.mode & !pre.facts.mode == 0
-            && [pre.facts.uid, user_id()].contains(&facts.uid)
-    };
-    Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
-}
-
-/// Whether every file is as it was before the plan: somebody undid the plan after it was finished.
-pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileError> {
-    for entry in entries {
-        let as_before = match entry {
-            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => true,
-            Entry::Create { path, .. } => root.look(path)?.is_none(),
-            Entry::Modify { path, pre, .. } | Entry::Delete { path, pre, .. } => {
-                is_original(root, path, pre)?
-            }
-            Entry::Rename { path, to, pre } => {
-                is_original(root, path, pre)? && root.look(to)?.is_none()
-            }
-        };
-        if !as_before {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.
 pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
     let page_of = |bytes: &[u8], at: usize, length: usize| {
@@ -383,26 +341,6 @@ pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
         && now.chunks(PAGE).enumerate().all(|(at, page)| {
             page == page_of(old, at, page.len()) || page == page_of(new, at, page.len())
         })
-}
-
-/// The file, if it is exactly the file that the plan put there.
-pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
-    let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
-    with_content(dir, name, &post.sha256, fits)
-}
-
-/// The file, if it `fits` and has this content. The facts are from before it was read, so that a later write
-/// shows.
-fn with_content(
-    dir: &Dir<'_>,
-    name: &str,
-    hash: &str,
-    fits: impl FnOnce(&Facts) -> bool,
-) -> Result<Option<Facts>, FileError> {
-    let Some(facts) = dir.look(name)?.filter(fits) else {
-        return Ok(None);
-    };
-    Ok((sha256(dir, name)? == hash).then_some(facts))
 }
 
 /// Puts a file that was taken by mistake back to its path. A file that somebody put there in the meantime is newer
@@ -431,21 +369,6 @@ pub(super) fn give_back(
             return Ok(());
         }
         last = newer;
-    }
-}
-
-/// The SHA-256 of a file, in lower-case hexadecimal.
-pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
-    let (mut file, _) = dir.open(name)?;
-    let mut hash = Sha256::new();
-    let mut block = vec![0; BLOCK];
-    loop {
-        match file.read(&mut block) {
-            Ok(0) => return Ok(hexadecimal(&hash.finalize())),
-            Ok(read) => hash.update(block.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
-        }
     }
 }
 

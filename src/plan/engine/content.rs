@@ -1,0 +1,87 @@
+//! Whether a file contains what the journal names. Only the content tells: a file system gives the inode number of a
+//! removed file to a new one, and a program can set the time of a file.
+
+use std::io::{self, Read};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    host::user_id,
+    plan::files::{Dir, Facts, FileError, Kind, Root, there},
+    task::{RelPath, hexadecimal},
+};
+
+use super::journal::{Entry, Post, Pre};
+
+/// How many bytes are read at a time.
+const BLOCK: usize = 256 * 1024;
+
+/// Whether a regular file with the content of the original is there.
+pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
+    let Some(dir) = there(root.parent(path))? else {
+        return Ok(false);
+    };
+    // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
+    // another user may belong to this user.
+    let fits = |facts: &Facts| {
+        (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
+            && facts.mode & !pre.facts.mode == 0
+            && [pre.facts.uid, user_id()].contains(&facts.uid)
+    };
+    Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
+}
+
+/// Whether every file is as it was before the plan: somebody undid the plan after it was finished.
+pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileError> {
+    for entry in entries {
+        let as_before = match entry {
+            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => true,
+            Entry::Create { path, .. } => root.look(path)?.is_none(),
+            Entry::Modify { path, pre, .. } | Entry::Delete { path, pre, .. } => {
+                is_original(root, path, pre)?
+            }
+            Entry::Rename { path, to, pre } => {
+                is_original(root, path, pre)? && root.look(to)?.is_none()
+            }
+        };
+        if !as_before {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The file, if it is exactly the file that the plan put there.
+pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
+    let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
+    with_content(dir, name, &post.sha256, fits)
+}
+
+/// The file, if it `fits` and has this content. The facts are from before it was read, so that a later write
+/// shows.
+pub(super) fn with_content(
+    dir: &Dir<'_>,
+    name: &str,
+    hash: &str,
+    fits: impl FnOnce(&Facts) -> bool,
+) -> Result<Option<Facts>, FileError> {
+    let Some(facts) = dir.look(name)?.filter(fits) else {
+        return Ok(None);
+    };
+    Ok((sha256(dir, name)? == hash).then_some(facts))
+}
+
+/// The SHA-256 of a file, in lower-case hexadecimal.
+pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+    let (mut file, _) = dir.open(name)?;
+    let mut hash = Sha256::new();
+    let mut block = vec![0; BLOCK];
+    loop {
+        match file.read(&mut block) {
+            Ok(0) => return Ok(hexadecimal(&hash.finalize())),
+            Ok(read) => hash.update(block.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
+        }
+    }
+}
