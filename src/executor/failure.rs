@@ -36,10 +36,10 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judge
         }
         CallError::Rpc { .. } => judge::class(entry, &detail),
         CallError::CapabilityMissing { words, .. } => {
-            judge::by_rule(entry, words).unwrap_or_else(|| Fault::InputRequired.into())
+            by_words(entry, words.as_ref(), Fault::InputRequired)
         }
-        CallError::ProtocolMismatch { reason, .. } => {
-            judge::by_rule(entry, reason).unwrap_or_else(|| Fault::ToolError.into())
+        CallError::ProtocolMismatch { words, .. } => {
+            by_words(entry, words.as_ref(), Fault::ToolError)
         }
         CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
@@ -67,10 +67,17 @@ pub(super) fn all_words(error: &CallError) -> Option<String> {
             let words = words.as_ref()?;
             Some(format!("error {code}\n{words}"))
         }
-        CallError::CapabilityMissing { words, .. } => Some(words.clone()),
-        CallError::ProtocolMismatch { reason, .. } => Some(reason.clone()),
+        CallError::CapabilityMissing { words, .. } | CallError::ProtocolMismatch { words, .. } => {
+            words.clone()
+        }
         _ => Some(String::new()),
     }
+}
+
+/// The class that a rule of the entry gives for these words, else that of the fault.
+fn by_words(entry: &Entry, words: Option<&String>, fault: Fault) -> Class {
+    let class = words.and_then(|words| judge::by_rule(entry, words));
+    class.unwrap_or_else(|| fault.into())
 }
 
 /// The text with a full stop, if it has no end.

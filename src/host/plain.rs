@@ -86,8 +86,14 @@ fn within(path: &Path, links: u32) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
-    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+    let Some(parent) = path.parent() else {
         return path.to_owned();
+    };
+    let Some(name) = path.file_name() else {
+        // The last component is `..`.
+        let mut above = within(parent, links);
+        above.pop();
+        return above;
     };
     match fs::read_link(path) {
         Ok(target) if links > 0 => within(&parent.join(target), links - 1),

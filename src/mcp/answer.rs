@@ -190,12 +190,13 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
     let spec = &session.spec;
     match error.code {
         UNSUPPORTED_VERSION => {
-            session.mismatch(&bounds::message(&spec.secrets.cut(&error.message)))
+            let message = bounds::message(&spec.secrets.cut(&error.message));
+            session.mismatch(&message, session.words(&error))
         }
         MISSING_CAPABILITY => CallError::CapabilityMissing {
             server: spec.name.clone(),
             method,
-            words: spec.secrets.cut(&error.message),
+            words: session.words(&error),
             required: required(&spec.secrets.cut_value(error.data.unwrap_or_default())),
             elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
@@ -203,7 +204,7 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
                 Caller::Answers => Declared::NotInThisEra,
             },
         },
-        _ => session.rpc(method, error),
+        _ => session.rpc(method, &error),
     }
 }
 

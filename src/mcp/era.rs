@@ -277,9 +277,10 @@ fn neither(
     };
     let modern = refused(&first).or(second.and_then(refused));
     match (legacy.and_then(refused), modern) {
-        (Some(legacy), Some(modern)) => session.mismatch(&format!(
-            "it refused `initialize` with {legacy}, and `server/discover` with {modern}"
-        )),
+        (Some(legacy), Some(modern)) => session.mismatch(
+            &format!("it refused `initialize` with {legacy}, and `server/discover` with {modern}"),
+            Some(String::new()),
+        ),
         _ => first,
     }
 }
@@ -308,9 +309,12 @@ async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
         return Err(error);
     }
     session.peer = None;
-    Err(session.mismatch(&format!(
-        "it refused `initialize` with error {code}: {message}, and answers `server/discover`"
-    )))
+    Err(session.mismatch(
+        &format!(
+            "it refused `initialize` with error {code}: {message}, and answers `server/discover`"
+        ),
+        Some(String::new()),
+    ))
 }
 
 /// The version that was agreed on, if oneact supports it.
@@ -318,9 +322,12 @@ fn version(session: &Session) -> Result<&'static str, CallError> {
     let version = session.version().unwrap_or_default();
     let known = VERSIONS.into_iter().find(|known| *known == version);
     known.ok_or_else(|| {
-        session.mismatch(&format!(
-            "it wants `{version}`, known here are {}",
-            VERSIONS.join(", ")
-        ))
+        session.mismatch(
+            &format!(
+                "it wants `{version}`, known here are {}",
+                VERSIONS.join(", ")
+            ),
+            Some(String::new()),
+        )
     })
 }

@@ -90,6 +90,8 @@ pub(crate) enum CallError {
     ProtocolMismatch {
         server: String,
         reason: String,
+        /// As in `CapabilityMissing`.
+        words: Option<String>,
         declared: Protocol,
     },
 
@@ -208,8 +210,8 @@ pub(crate) enum CallError {
         method: &'static str,
         /// The client capabilities that the server requires; empty if it names none.
         required: Vec<String>,
-        /// The message of the server, in which a cause is searched.
-        words: String,
+        /// The words of the server, in which a cause is searched; none if they were too long to be read.
+        words: Option<String>,
         elicitation: Declared,
     },
 

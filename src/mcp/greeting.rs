@@ -86,7 +86,7 @@ fn accepted<T: DeserializeOwned>(
         Answer::Error(error) => {
             return Err(match error.supported() {
                 Some(versions) if method == DISCOVER => supports(session, &versions),
-                _ => session.rpc(method, error),
+                _ => session.rpc(method, &error),
             });
         }
     };
@@ -108,5 +108,5 @@ fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
         data: None,
         extent: Extent::Whole,
     };
-    session.rpc(DISCOVER, error)
+    session.rpc(DISCOVER, &error)
 }

@@ -269,30 +269,36 @@ impl Session {
         }
     }
 
-    pub(super) fn rpc(&self, method: &'static str, error: RpcError) -> CallError {
+    pub(super) fn rpc(&self, method: &'static str, error: &RpcError) -> CallError {
         let doubtful = self.standing == Standing::Declared && is_not_understood(error.code);
-        let secrets = &self.spec.secrets;
-        let message = secrets.cut(&error.message);
-        let data = error.data.map(|data| secrets.cut_value(data).to_string());
-        let words = match error.extent {
-            Extent::Whole => Some(format!("{message}\n{}", data.unwrap_or_default())),
-            Extent::Beginning => None,
-        };
         CallError::Rpc {
             server: self.spec.name.clone(),
             method,
             code: error.code,
-            message: bounds::message(&message),
-            words,
+            message: bounds::message(&self.spec.secrets.cut(&error.message)),
+            words: self.words(error),
             asked: self.question(),
             declared: doubtful.then_some(self.spec.protocol),
         }
     }
 
+    /// The message and the data of an error; none if the error was too long to be read.
+    pub(super) fn words(&self, error: &RpcError) -> Option<String> {
+        let secrets = &self.spec.secrets;
+        let data = error
+            .data
+            .clone()
+            .map(|data| secrets.cut_value(data).to_string());
+        let message = secrets.cut(&error.message);
+        matches!(error.extent, Extent::Whole)
+            .then(|| format!("{message}\n{}", data.unwrap_or_default()))
+    }
+
     /// The error of a server that supports no version of oneact, or not the one that the catalog declares.
-    pub(super) fn mismatch(&self, reason: &str) -> CallError {
+    pub(super) fn mismatch(&self, reason: &str, words: Option<String>) -> CallError {
         CallError::ProtocolMismatch {
             server: self.spec.name.clone(),
+            words,
             reason: self.excerpt(reason),
             declared: self.spec.protocol,
         }

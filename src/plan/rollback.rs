@@ -137,7 +137,7 @@ fn left_to_do(
     {
         let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
         if point.undone_at.is_some() && !is_named {
-            if stands(point, root)? {
+            if stands(point, root) && !is_restored(point, root)? {
                 let message = format!(
                     "the manifest says that `{}` was restored, but the file is as the plan left it; `--checkpoint {}` \
                      undoes this change again",
@@ -157,9 +157,10 @@ fn left_to_do(
 }
 
 /// Whether the result of the plan is still there, also if the manifest says that the checkpoint was restored.
-fn stands(point: &Point, root: &Root) -> Result<bool, FileError> {
-    let now = original(root, point.new_path.as_ref().unwrap_or(&point.file_path))?;
-    Ok(now.map(|now| now.seen.sha256) == point.result_hash)
+/// What is not a readable regular file is not the result.
+fn stands(point: &Point, root: &Root) -> bool {
+    let now = original(root, point.new_path.as_ref().unwrap_or(&point.file_path));
+    now.is_ok_and(|now| now.map(|now| now.seen.sha256) == point.result_hash)
 }
 
 /// Whether a file is as it was before the plan.

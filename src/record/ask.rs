@@ -144,12 +144,7 @@ fn answers(input: &Input) -> Option<Value> {
     let Input::Given(given) = input else {
         return None;
     };
-    // No answers and an empty list of answers are the same.
-    let responses = given
-        .responses
-        .as_ref()
-        .filter(|all| !all.is_empty())?
-        .iter();
+    let responses = given.responses.as_ref()?.iter();
     let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
     Some(Value::Object(each.collect()))
 }

@@ -256,6 +256,15 @@ fn without_a_rule_the_words_of_every_part_decide() {
         ),
         (error(-32022, "Request timed out"), "tool_error", "unknown"),
         (
+            with(
+                error(-32022, "no"),
+                "/error/data",
+                json!({"x": "DEADLINE_EXCEEDED"}),
+            ),
+            "tool_error",
+            "unknown",
+        ),
+        (
             with(says(""), "/result/content", resource),
             "tool_error",
             "unknown",
