@@ -33,7 +33,6 @@ pub(crate) enum Policy {
     PrivateToo,
 }
 
-/// An address that the policy refuses.
 #[derive(Debug, thiserror::Error)]
 #[error("refused to connect to {host}: {subject} {}; {}", kind.text(), kind.advice())]
 pub(crate) struct Refused {
@@ -43,7 +42,6 @@ pub(crate) struct Refused {
     kind: Kind,
 }
 
-/// The kinds of addresses that are not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Loopback,

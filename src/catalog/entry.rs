@@ -111,7 +111,6 @@ impl Entry {
     }
 }
 
-/// The source of the timeout, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeoutFrom {
     Entry,

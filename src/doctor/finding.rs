@@ -51,7 +51,6 @@ pub(super) enum About {
     Capability,
 }
 
-/// The kind of a finding, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {

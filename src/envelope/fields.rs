@@ -23,7 +23,6 @@ pub(super) const OF_DISPATCH: &[&str] = &[
     "message_id",
 ];
 
-/// The fields about questions.
 pub(super) const OF_QUESTIONS: &[&str] = &[
     "accepts_input",
     "input_responses",

@@ -220,7 +220,6 @@ pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
     Some(because(rule.into(), &who))
 }
 
-/// Logs what determined the class.
 fn because(class: Class, who: &str) -> Class {
     let (name, again) = (class.fault.name(), class.recoverable);
     tracing::info!("The failure is {name}, recoverable: {again}, by {who}.");

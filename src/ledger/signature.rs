@@ -44,7 +44,6 @@ pub(crate) enum KeyError {
     NoPublicKey { path: Utf8PathBuf },
 }
 
-/// Why a signature is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SignatureError {
     #[error("its signature cannot be read")]

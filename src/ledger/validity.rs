@@ -17,7 +17,6 @@ use super::{
 /// The version of the rules for results. An answer that was judged by other rules is not good any more.
 pub(super) const RULES: &str = "rules.2";
 
-/// The world outside the ledger.
 pub(crate) trait World {
     /// Whether the object at a URI is still as it was seen.
     fn still(&self, uri: &str, seen: &Print, links: Links) -> Still;

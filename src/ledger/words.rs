@@ -102,7 +102,6 @@ pub(crate) enum Again {
     Suppressed,
 }
 
-/// Why a request is performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// No such request was performed in the session.
@@ -245,7 +244,6 @@ impl Again {
     }
 }
 
-/// The end of a performed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) state: RowState,

@@ -22,7 +22,6 @@ const MAX_NEAR: usize = 3;
 /// The bytes of a name that is proposed.
 const MAX_NAME: usize = 200;
 
-/// One page of `tools/list`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page<'a> {

@@ -91,7 +91,6 @@ fn next_whole(source: &mut Source) -> Result<Element, Flaw> {
     }
 }
 
-/// Reads the header of the next element.
 pub(crate) fn next_element(source: &mut Source) -> Result<Element, Flaw> {
     let start = source.at();
     let (id, width) = number(source)?;

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::sql::{Engine, Field, Value, Writer};
 
-/// A column and the field that it holds.
 pub(crate) struct Column<R: 'static> {
     pub(crate) name: &'static str,
     kind: Kind,
@@ -54,7 +53,6 @@ pub(super) enum Payloads {
     Left,
 }
 
-/// A record that is one row of a table.
 pub(crate) trait Record: Clone + Default + 'static {
     /// In the order of SQLite's table.
     const COLUMNS: &'static [Column<Self>];

@@ -71,7 +71,6 @@ impl Which {
         Self::task(session_id, task_id).both([states; 2], None)
     }
 
-    /// The answers to the delivery with this idempotency key.
     pub(crate) fn key(session_id: &str, idempotency_key: &str) -> Self {
         Self::newest()
             .within(Some(session_id))

@@ -42,7 +42,6 @@ impl Engine {
     }
 }
 
-/// A value of a column, or of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ledger) enum Value {
     Null,

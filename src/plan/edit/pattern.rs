@@ -34,7 +34,6 @@ pub(crate) enum Pattern {
     Regex(Expression),
 }
 
-/// Why a pattern is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     #[error("the pattern is empty; say what to replace")]

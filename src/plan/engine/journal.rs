@@ -399,7 +399,6 @@ impl Entry {
         self.places().chain(self.slot()).map(RelPath::parent)
     }
 
-    /// Whether the file is overwritten in place.
     pub(crate) fn is_in_place(&self) -> bool {
         let way = Way::InPlace;
         matches!(self, Self::Modify { way: found, .. } if *found == way)

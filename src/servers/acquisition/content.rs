@@ -25,7 +25,6 @@ pub(super) fn formats() -> impl Iterator<Item = &'static str> {
         .copied()
 }
 
-/// Further endings of media files.
 const MEDIA_ENDINGS: &[&str] = &[
     "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
     "wma",

@@ -250,7 +250,6 @@ fn with_causes(error: &Error) -> String {
     words
 }
 
-/// The stage in which a statement failed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage<'a> {
     Opening(&'a Target),

@@ -51,12 +51,10 @@ pub(super) enum Check {
     SignerAndName,
 }
 
-/// Which root certificates are trusted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Roots {
     /// The roots of this machine.
     System,
-    /// The certificates of a PEM file.
     File(PathBuf),
 }
 

@@ -13,7 +13,6 @@ use crate::{
     task::RelPath,
 };
 
-/// The grammar that a text uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grammar {
     Strict,
