@@ -37,6 +37,8 @@ pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileErro
         let as_before = match entry {
             Entry::MakeDir { .. } | Entry::RemoveDir { .. } => true,
             Entry::Create { path, .. } => root.look(path)?.is_none(),
+            // If only permissions were changed, the content does not show whether that was undone.
+            Entry::Modify { pre, post, .. } if pre.sha256 == post.sha256 => false,
             Entry::Modify { path, pre, .. } | Entry::Delete { path, pre, .. } => {
                 is_original(root, path, pre)?
             }
