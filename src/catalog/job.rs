@@ -57,7 +57,6 @@ pub(crate) struct StepOutput {
     pub(crate) parent: Option<RefId>,
     pub(crate) asset_type: String,
     pub(crate) format: Format,
-    /// The file name at the final place.
     pub(crate) file_name: String,
     /// The path where the asset is made and checked; never the final place.
     pub(crate) staged: Utf8PathBuf,

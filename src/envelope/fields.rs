@@ -78,7 +78,6 @@ pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<St
     }
 }
 
-/// A text that may be absent or null.
 pub(super) fn optional_text(
     object: &Map<String, Value>,
     key: &str,

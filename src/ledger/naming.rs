@@ -22,7 +22,6 @@ pub(crate) struct Name<'a> {
 pub(crate) enum Alone {
     /// An error, so that no answer is revoked by mistake.
     Refused,
-    /// The step of the session that was used last.
     LastSession,
 }
 

@@ -17,7 +17,6 @@ use super::{
     validity::sealed,
 };
 
-/// A ledger that is open for reading.
 pub(crate) struct Reading {
     store: Box<dyn Store>,
 }

@@ -122,7 +122,6 @@ pub(super) struct RpcError {
 pub(super) enum Extent {
     #[default]
     Whole,
-    /// The code and the beginning of the message.
     Beginning,
 }
 

@@ -57,7 +57,6 @@ const VALUES: &[u8] = b"\"{}[]-0123456789";
 /// The content of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The structure of this format can be checked.
     Checkable(Format),
     /// The structure cannot be checked. The value is the usual file name ending.
     Named(&'static str),

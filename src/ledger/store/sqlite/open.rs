@@ -32,7 +32,11 @@ pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), S
         conn => conn,
     };
     let mut conn = conn.map_err(told)?;
-    // If SQLite may not write a file, it opens the file for reading.
+    // If SQLite cannot open a file for writing, it opens the file for reading. A file that another process made
+    // between these two attempts can be written.
+    if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
+        conn = connect(files.place(), flags).map_err(told)?;
+    }
     if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
         return Err(Trouble::ReadOnly.with(files.place(), "the file is read-only"));
     }

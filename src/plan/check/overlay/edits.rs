@@ -19,7 +19,6 @@ pub(super) struct Now<'a> {
     /// The permissions that the plan names for a created file.
     pub(super) mode: Option<u32>,
     doubt: Option<Doubt>,
-    /// How many edits of documents there were.
     edits: usize,
     /// The draft of edits that are checked by their common result.
     draft: Option<Draft>,

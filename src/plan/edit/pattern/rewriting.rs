@@ -96,7 +96,6 @@ pub(super) struct Rewriting<'t> {
     wanted: Option<usize>,
     pub(super) budget: &'t Budget<'t>,
     pub(super) number: usize,
-    /// Where the first matches start.
     pub(super) first: Vec<usize>,
     after: Vec<u8>,
     /// The text before this byte is done.
