@@ -156,7 +156,6 @@ impl Project {
 }
 
 impl Row {
-    /// The assets and files that were made.
     pub(crate) fn made(&self) -> Vec<Made> {
         let read = |text: &str| serde_json::from_str(text).ok();
         let made = self.output_ids.as_deref().and_then(read);

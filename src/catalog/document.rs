@@ -241,7 +241,6 @@ impl<'a> Tables<'a> {
         Ok(Some((named, entry)))
     }
 
-    /// The names in a group, in the order of the file.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<&str>, CatalogError> {
         Ok(self
             .group(group)?

@@ -273,7 +273,6 @@ pub(super) fn settle(
 
 pub(super) type Opened = BTreeMap<Seq, Claim>;
 
-/// Applies a link to the open claims.
 pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
     if let Some(seq) = body.claim {
         let state = match word(&link.event) {

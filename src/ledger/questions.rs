@@ -219,7 +219,6 @@ impl Questions<'_, '_, '_> {
         Ok(None)
     }
 
-    /// The row of a success, if it matches its link.
     fn row_of(&mut self, success: &Success) -> Result<Option<Row>, LedgerError> {
         let mut rows = self.tx.rows(&Which::link(success.link.seq), 1)?;
         rows.retain(|row| row.id == success.row_id);

@@ -309,7 +309,6 @@ impl<T: Word> Field for T {
     }
 }
 
-/// A word of one of the lists above.
 fn stored_word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     let name = text(value)?.unwrap_or_default();
     word(&name).ok_or_else(|| format!("is `{name}`, which is not an allowed value"))

@@ -1,7 +1,13 @@
 //! One server over stdio: its process and the three pipes to it. Every wait serves all three pipes, so a server never
 //! blocks on one of them. [`Wire`] holds the messages.
 
-use std::{collections::VecDeque, future::pending, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::{pending, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use tokio::{
@@ -95,7 +101,13 @@ impl Link {
     pub(super) async fn catch_up(&mut self) {
         // The runtime learns only between two turns of its loop which pipes can be read.
         yield_now().await;
-        let _ = timeout(Duration::ZERO, self.pipes.read_out(&mut self.wire)).await;
+        // The pipes are polled once: a timer of tokio would take a millisecond.
+        let mut read = pin!(self.pipes.read_out(&mut self.wire));
+        poll_fn(|context| {
+            let _ = read.as_mut().poll(context);
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// The answer, if it has arrived in the meantime.

@@ -330,7 +330,6 @@ struct Torn<'a> {
 const ODD: [&str; 2] = ["NaN", "Infinity"];
 
 impl<'a> Torn<'a> {
-    /// Searches a text that begins with `{`.
     fn skim(text: &'a str) -> Self {
         let mut torn = Self::default();
         let mut depth = 0_usize;

@@ -327,7 +327,6 @@ fn left_behind(
     Ok(Left::Made(running, Box::new(executed)))
 }
 
-/// The outcome of a request that the ledger refused.
 fn refused(error: LedgerError) -> Executed {
     let failure = Failure::from(error);
     let state = match failure.fault {

@@ -194,7 +194,6 @@ fn parameters(
     Ok(all)
 }
 
-/// An input as a task names it.
 fn input(recorded: &Value) -> Value {
     let id = recorded.get("ref_id").and_then(Value::as_str);
     let status = match id {

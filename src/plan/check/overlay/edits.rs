@@ -27,7 +27,6 @@ pub(super) struct Now<'a> {
     failed: Vec<Failed>,
 }
 
-/// Actions that failed together, and why.
 pub(super) type Failed = (Vec<ActionId>, Failure);
 
 /// Edits that have left the file broken. A later edit may repair it.

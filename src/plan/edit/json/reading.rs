@@ -163,7 +163,6 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
-    /// Adds the meaning of this value.
     fn value(&mut self, value: &Value) {
         let node = Node {
             is: self,

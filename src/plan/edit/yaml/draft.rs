@@ -153,7 +153,6 @@ impl Draft {
         Ok(Some(said))
     }
 
-    /// Whether no other splice reaches into it.
     fn is_free(&self, (range, _): &Splice) -> bool {
         let mut others = self.changes.iter().flat_map(|change| &change.splices);
         others.all(|(other, _)| other.end <= range.start || range.end <= other.start)
