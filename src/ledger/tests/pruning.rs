@@ -34,6 +34,23 @@ fn old_place(days: i64) -> Place {
     place
 }
 
+/// A ledger with a once-only call of a year ago, about which a person has yet to decide.
+fn undecided() -> Place {
+    let mut place = Place::new();
+    let then = "2025-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
+    place.host = Host::new(Some(then), Some(2), Interrupts::catch());
+    let at = place.host.timestamp();
+    let open = Ended {
+        state: RowState::Unknown,
+        at,
+        began: at,
+        ..failed()
+    };
+    done(&place, &once("op_1"), &open);
+    place.host = host();
+    place
+}
+
 #[test]
 fn payloads_that_are_old_go_and_the_chain_stays_whole() {
     let place = old_place(91);
@@ -107,18 +124,7 @@ fn a_changed_answer_stays_as_evidence() {
 
 #[test]
 fn a_removed_claim_does_not_have_an_open_answer_pruned() {
-    let mut place = Place::new();
-    let then = "2025-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
-    place.host = Host::new(Some(then), Some(2), Interrupts::catch());
-    let at = place.host.timestamp();
-    let open = Ended {
-        state: RowState::Unknown,
-        at,
-        began: at,
-        ..failed()
-    };
-    done(&place, &once("op_1"), &open);
-    place.host = host();
+    let place = undecided();
     database(&place).execute("DELETE FROM claims", []).unwrap();
     let mut ledger = place.open();
     let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
@@ -142,18 +148,7 @@ fn answers_of_the_last_day_stay_whatever_is_asked() {
 
 #[test]
 fn what_a_person_has_yet_to_decide_about_stays() {
-    let mut place = Place::new();
-    let then = "2025-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
-    place.host = Host::new(Some(then), Some(2), Interrupts::catch());
-    let at = place.host.timestamp();
-    let open = Ended {
-        state: RowState::Unknown,
-        at,
-        began: at,
-        ..failed()
-    };
-    done(&place, &once("op_1"), &open);
-    place.host = host();
+    let place = undecided();
     let pruned = place.open().prune(DAY * 90, PruneWish::Prune).unwrap();
     assert_eq!((pruned.rows, pruned.kept), (0, 1));
 }
