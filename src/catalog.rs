@@ -5,6 +5,7 @@
 
 mod bind;
 mod check;
+mod code;
 mod compile;
 mod configure;
 mod document;
@@ -15,20 +16,29 @@ mod identity;
 mod input;
 mod job;
 mod ledger;
+mod lint;
+mod listing;
 mod outputs;
 mod raw;
+mod render;
 mod resolve;
 mod schema;
+mod search;
 mod server;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use check::{About, Checked, check};
+pub(crate) use compile::{Capability, Gated};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource};
 pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, ToolJob};
-pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
-pub(crate) use resolve::{Nature, STORAGE, nature, plan_entry, resolve, storage};
+pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
+pub(crate) use lint::{Finding, Level, lint};
+pub(crate) use listing::{Audience, Listed, find, list};
+pub(crate) use render::{ToolForm, prompt, tools};
+pub(crate) use resolve::{Nature, STORAGE, look_up_all, nature, plan_entry, resolve, storage};
 pub(crate) use schema::{Schema, Values};
+pub(crate) use search::{Hit, Matched, search};
 pub(crate) use server::{PrivateNetwork, Server};

@@ -1,5 +1,6 @@
 //! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
+mod catalog;
 mod decide;
 mod doctor;
 mod history;
@@ -93,6 +94,8 @@ enum Verb {
     /// Remove old requests and responses from the ledger; the chain stays
     #[command(after_help = decide::EXIT_CODES)]
     Prune(decide::PruneArgs),
+    /// List, find, render and check the entries of the catalog
+    Catalog(catalog::CatalogArgs),
     /// Run a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that oneact reads or prints
@@ -173,6 +176,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Revoke(args) => decide::revoke(&args, interrupts),
         Verb::Review(args) => decide::review(&args, interrupts),
         Verb::Prune(args) => decide::prune(&args, interrupts),
+        Verb::Catalog(args) => catalog::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),

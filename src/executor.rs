@@ -25,7 +25,8 @@ use crate::{
     host::{Host, Moment},
     mcp::{Closing, ServerSpec},
     task::{
-        Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Stat, State, Uri,
+        Admission, Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Stat,
+        State, Uri,
     },
 };
 
@@ -237,6 +238,12 @@ impl Executed {
     /// Keeps something until the answer is printed, because dropping it takes time.
     pub(crate) fn keeping(mut self, rest: Box<dyn Any>) -> Self {
         self.rest = Some(rest);
+        self
+    }
+
+    /// Adds what the gate decided.
+    pub(crate) fn admitted(mut self, admission: Option<Admission>) -> Self {
+        self.outcome.admission = admission;
         self
     }
 

@@ -75,8 +75,12 @@ pub fn catalog(bytes: &[u8]) {
     };
     for entry in checked.capabilities.iter().take(4) {
         for attempt in [1, 3] {
-            let resolved = task(&entry.id, attempt)
-                .map(|task| catalog::resolve(&task, &tables, places, None).is_ok());
+            let resolved = task(&entry.id, attempt).map(|task| {
+                let named = catalog::look_up_all(&task, &tables);
+                named
+                    .and_then(|named| catalog::resolve(&task, named, &tables, places, None))
+                    .is_ok()
+            });
             // A refusal is fine: the catalog need not accept this task.
             assert!(resolved.is_some());
         }

@@ -12,6 +12,7 @@ mod spawn;
 mod zone;
 
 use std::{
+    io::IsTerminal as _,
     path::PathBuf,
     sync::{
         OnceLock,
@@ -217,6 +218,11 @@ pub fn die_at(point: &str) {
         // If this fails, the test that set the variable notices.
         let _ = rustix::process::kill_process(getpid(), Signal::KILL);
     }
+}
+
+/// Whether stdin is a terminal: then a person gave the input, or named its file.
+pub fn input_is_a_terminal() -> bool {
+    std::io::stdin().is_terminal()
 }
 
 /// The effective user of this process.

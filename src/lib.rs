@@ -12,6 +12,7 @@ mod executor;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
+mod gate;
 pub mod host;
 mod inputs;
 mod ledger;

@@ -1,8 +1,8 @@
 //! The sequence of a task, from bytes to bytes.
 //!
 //! ```text
-//! bytes ─ read ─ Task ─ catalog ─ Job ─ inputs ─ launches ─┬─ ledger: seen before? ─ yes ─┬─ Outcome ─ envelope ─ bytes
-//!                                          └─ plan ────────┴─ no: claim ─ do ─ record ────┘
+//! bytes ─ read ─ Task ─ catalog ─ gate ─ Job ─ inputs ─ launches ─┬─ ledger: seen before? ─ yes ─┬─ Outcome ─ envelope ─ bytes
+//!                                                 └─ plan ────────┴─ no: claim ─ do ─ record ────┘
 //! ```
 //!
 //! Each stage takes the type that the stage before it returns, so a skipped check does not compile.
@@ -25,7 +25,7 @@ use crate::{
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
-use prepare::{prepare, scratch_name};
+use prepare::{Prepared, prepare, scratch_name};
 
 pub use crate::{
     executor::{Limits, Seen, Watch},
@@ -199,9 +199,13 @@ fn work(
     };
     let scratch = Staging::path(&project.state_dir, &name);
     prepare(received, settings, host, &scratch)
-        .map_or_else(Executed::rejected, |(work, ledger)| match settings.mode {
-            Mode::Run => recorded(work, ledger, received, &context),
-            Mode::DryRun => executor::show(work, &context),
+        .map_or_else(Executed::rejected, |Prepared { work, ledger }| {
+            let admission = ledger.admission.clone();
+            let executed = match settings.mode {
+                Mode::Run => recorded(work, ledger, received, &context),
+                Mode::DryRun => executor::show(work, &context),
+            };
+            executed.admitted(admission)
         })
         .noted(settled)
 }

@@ -3,11 +3,14 @@
 //! A run compiles only what its task names, and stops at the first error. A person who repairs a catalog
 //! needs all errors at once.
 
-use crate::task::Failure;
+use std::fmt;
+
+use crate::task::{Failure, Fault};
 
 use super::{
-    compile::Capability,
-    document::{CatalogError, Tables},
+    code::Code,
+    compile::{Capability, compile},
+    document::{CatalogError, Place, Tables},
     entry::Entry,
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
@@ -32,6 +35,58 @@ pub(crate) struct Problem {
     pub(crate) about: About,
     /// The place in the file, and what is wrong there.
     pub(crate) text: String,
+    pub(super) wrong: Wrong,
+}
+
+/// An error with its code and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) code: Code,
+    pub(super) place: Option<Place>,
+    pub(super) problem: String,
+}
+
+impl From<CatalogError> for Wrong {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Invalid {
+                code,
+                place,
+                problem,
+            } => Self {
+                code,
+                place: Some(place),
+                problem,
+            },
+            other => Self {
+                code: Code::default(),
+                place: None,
+                problem: other.to_string(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self {
+            code: match failure.fault {
+                Fault::MisroutedSynthesis => Code::CAT090,
+                _ => Code::default(),
+            },
+            place: None,
+            problem: failure.message,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,15 +138,22 @@ impl Checked {
     }
 
     fn capability(&mut self, tables: &Tables<'_>, id: &str, about: &About) {
-        let entry = match self.keep(about.clone(), resolve::look_up(tables, id)) {
+        let compiled = match compile(tables, id) {
+            Err(error) => Err(Wrong::from(error)),
+            Ok(_) => resolve::look_up(tables, id).map_err(Wrong::from),
+        };
+        let entry = match self.keep(about.clone(), compiled) {
             None => return,
-            Some(Capability::FilePlan(plan)) => return self.plans.push(plan),
+            Some(Capability::FilePlan(plan)) => return self.plans.push(*plan),
             Some(Capability::Tool(entry)) => *entry,
         };
         for schema in [&entry.schema, &entry.result.schema].into_iter().flatten() {
-            if let Err(text) = schema.compile() {
-                self.add(about.clone(), text);
-            }
+            let compiled = schema.compile().map_err(|problem| Wrong {
+                code: Code::CAT042,
+                place: Some(schema.place.clone()),
+                problem,
+            });
+            self.keep(about.clone(), compiled);
         }
         self.capabilities.push(entry);
     }
@@ -110,19 +172,18 @@ impl Checked {
     }
 
     /// Returns the value, or records the error as a problem.
-    fn keep<T>(&mut self, about: About, result: Result<T, impl Into<Failure>>) -> Option<T> {
-        result
-            .map_err(|error| self.add(about, error.into().message))
-            .ok()
+    fn keep<T>(&mut self, about: About, result: Result<T, impl Into<Wrong>>) -> Option<T> {
+        result.map_err(|error| self.add(about, error.into())).ok()
     }
 
     /// Adds a problem once: an error in `[defaults]` appears in every entry.
-    fn add(&mut self, about: About, text: String) {
+    fn add(&mut self, about: About, wrong: Wrong) {
+        let text = wrong.to_string();
         let told = |known: &Problem| {
             known.text == text && (known.about == about || known.about == About::File)
         };
         if !self.problems.iter().any(told) {
-            self.problems.push(Problem { about, text });
+            self.problems.push(Problem { about, text, wrong });
         }
     }
 }
@@ -132,6 +193,7 @@ impl From<CatalogError> for Problem {
         Self {
             about: About::File,
             text: error.to_string(),
+            wrong: error.into(),
         }
     }
 }

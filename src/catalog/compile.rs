@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Format, OnDrift, Pin, Pinned};
+use crate::task::{Backup, Contexts, Format, Hazards, OnDrift, Pin, Pinned};
 
 use super::{
     bind::{Bound, Source},
+    code::Code,
     document::{CatalogError, Named, Tables},
     entry::{
-        AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry, Take,
-        TimeoutFrom,
+        Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
+        Take, TimeoutFrom,
     },
     file_plan::{self, FilePlan},
     identity,
@@ -24,7 +25,62 @@ use super::{
 #[derive(Debug)]
 pub(crate) enum Capability {
     Tool(Box<Entry>),
-    FilePlan(FilePlan),
+    FilePlan(Box<FilePlan>),
+}
+
+/// An entry as the gate sees it.
+#[derive(Debug)]
+pub(crate) struct Gated<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) available_in: &'a Contexts,
+    pub(crate) hazards: Hazards,
+}
+
+impl Capability {
+    pub(crate) fn gated(&self) -> Gated<'_> {
+        match self {
+            Self::Tool(entry) => Gated {
+                id: &entry.id,
+                available_in: &entry.access.available_in,
+                hazards: Hazards {
+                    effects: entry.effects,
+                    amplifiers: entry.access.amplifiers.clone(),
+                    backup: Backup::Unknown,
+                },
+            },
+            Self::FilePlan(entry) => entry.gated(),
+        }
+    }
+}
+
+impl FilePlan {
+    pub(crate) fn gated(&self) -> Gated<'_> {
+        Gated {
+            id: &self.id,
+            available_in: &self.access.available_in,
+            hazards: Hazards {
+                effects: Self::EFFECTS,
+                amplifiers: self.access.amplifiers.clone(),
+                backup: Backup::Kept,
+            },
+        }
+    }
+}
+
+impl Named<'_> {
+    /// `available_in` and `intrinsic_amplifiers` of the entry.
+    pub(super) fn access(&self, raw: &RawCapability) -> Result<Access, CatalogError> {
+        let said = raw.available_in.as_ref();
+        if let Some(contexts) = said.filter(|contexts| contexts.get_ref().is_empty()) {
+            let problem =
+                "`available_in` is empty, so nobody could use the entry; name at least one context";
+            return Err(self.wrong_at(contexts.span().start, problem));
+        }
+        Ok(Access {
+            available_in: said.map_or_else(Contexts::default, |said| said.get_ref().clone()),
+            amplifiers: raw.intrinsic_amplifiers.clone(),
+        })
+    }
 }
 
 /// The default of specification 000 if the catalog names no timeout.
@@ -37,7 +93,7 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
     };
     if let Some(plan) = &raw.file_plan {
         let plan = file_plan::compile(named, &raw, plan)?;
-        return Ok(Some(Capability::FilePlan(plan)));
+        return Ok(Some(Capability::FilePlan(Box::new(plan))));
     }
     let entry = Compiler(named).entry(raw)?;
     Ok(Some(Capability::Tool(Box::new(entry))))
@@ -50,9 +106,11 @@ impl Compiler<'_> {
         let named = self.0;
         let defaults: RawDefaults = named.tables.get("defaults")?.unwrap_or_default();
         let effects = raw.effects.unwrap_or_default();
+        let access = named.access(&raw)?;
         let identity = identity::compile(named, &raw, effects)?;
         let mcp = raw.mcp.ok_or_else(|| {
-            named.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")
+            let problem = "has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table";
+            named.wrong(problem).coded(Code::CAT004)
         })?;
         if mcp.tool.is_empty() || mcp.server.get_ref().is_empty() {
             return Err(named.wrong("names an empty `server` or `tool`"));
@@ -116,6 +174,7 @@ impl Compiler<'_> {
             success: raw.success,
             on_failure: raw.on_failure.or(defaults.on_failure).unwrap_or_default(),
             effects,
+            access,
             identity,
         })
     }
@@ -247,7 +306,8 @@ impl Compiler<'_> {
         let (asset, take) = match raw.kind {
             ResultKind::Asset => {
                 let format = format.ok_or_else(|| {
-                    named.wrong("makes an asset, so it must state `result.format`, e.g. \"wav\"")
+                    let problem = "makes an asset, so it must state `result.format`, e.g. \"wav\"";
+                    named.wrong(problem).coded(Code::CAT050)
                 })?;
                 let asset_type = asset_type("asset")?;
                 let told = tells_output.then_some(Take::Output);

@@ -11,6 +11,8 @@ use toml::{
 
 use crate::task::{Failure, Fault, duration};
 
+use super::code::Code;
+
 /// The top-level tables of format 1. Those in `LATER` are not built in yet.
 const TOP: &[&str] = &[
     "catalog",
@@ -47,7 +49,25 @@ pub(crate) enum CatalogError {
     #[error("{path} is not a catalog: a catalog must be a regular file of at most {} MiB", LARGEST >> 20)]
     NoCatalog { path: Utf8PathBuf },
     #[error("{place}: {problem}")]
-    Invalid { place: Place, problem: String },
+    Invalid {
+        code: Code,
+        place: Place,
+        problem: String,
+    },
+}
+
+impl CatalogError {
+    /// The same error with the code of its finding.
+    pub(super) fn coded(self, as_code: Code) -> Self {
+        match self {
+            Self::Invalid { place, problem, .. } => Self::Invalid {
+                code: as_code,
+                place,
+                problem,
+            },
+            other => other,
+        }
+    }
 }
 
 impl From<CatalogError> for Failure {
@@ -57,10 +77,10 @@ impl From<CatalogError> for Failure {
 }
 
 /// `catalog.toml:131`, for a person to open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     path: Utf8PathBuf,
-    line: usize,
+    pub(crate) line: usize,
 }
 
 impl fmt::Display for Place {
@@ -132,6 +152,7 @@ impl Catalog {
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
             CatalogError::Invalid {
+                code: Code::default(),
                 place: Place {
                     path: path.clone(),
                     line: line(before.unwrap_or_default()),
@@ -184,6 +205,7 @@ impl Catalog {
 
     pub(crate) fn invalid(&self, at: usize, problem: String) -> CatalogError {
         CatalogError::Invalid {
+            code: Code::default(),
             place: self.place(at),
             problem,
         }
@@ -226,11 +248,12 @@ impl<'a> Tables<'a> {
         let entry = T::deserialize(ValueDeserializer::from(value.clone()));
         let entry = entry.map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            let problem = match explain(error.message()) {
+            let (code, message) = Code::split(error.message());
+            let problem = match explain(message) {
                 Ok(problem) => problem,
                 Err(ours) => format!("{group} {name}: {ours}"),
             };
-            self.catalog.invalid(at, problem)
+            self.catalog.invalid(at, problem).coded(code)
         })?;
         let named = Named {
             tables: self,

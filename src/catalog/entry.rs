@@ -7,12 +7,13 @@ use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
 
 use crate::task::{
-    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned, Repeatable,
-    redact_presigned,
+    Amplifiers, CUT, Contexts, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned,
+    Repeatable, redact_presigned,
 };
 
 use super::{
     bind::Bound,
+    code::Code,
     document::{Place, unknown_key},
     schema::Schema,
 };
@@ -44,7 +45,15 @@ pub(crate) struct Entry {
     pub(crate) success: Vec<SuccessRule>,
     pub(crate) on_failure: OnFailure,
     pub(crate) effects: Effects,
+    pub(crate) access: Access,
     pub(crate) identity: Identity,
+}
+
+/// What the gate needs to know of an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) available_in: Contexts,
+    pub(crate) amplifiers: Amplifiers,
 }
 
 /// What makes two requests of this entry the same, and what happens to the second one.
@@ -194,7 +203,9 @@ impl TryFrom<String> for FormatRule {
         }
         Format::named(&text).map(Self::Fixed).ok_or_else(|| {
             let known = Format::names().join(", ");
-            format!("`{text}` is not a format whose content can be checked; known formats: {known}")
+            Code::CAT050.with(format!(
+                "`{text}` is not a format whose content can be checked; known formats: {known}"
+            ))
         })
     }
 }
@@ -282,7 +293,8 @@ fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error
         let why = error.to_string();
         let why = why.lines().last().unwrap_or("not a regular expression");
         let why = why.trim_start_matches("error: ");
-        D::Error::custom(format!("the pattern {text:?} does not compile: {why}"))
+        let problem = format!("the pattern {text:?} does not compile: {why}");
+        D::Error::custom(Code::CAT042.with(problem))
     })
 }
 
@@ -298,12 +310,13 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 9] = [
+const OWN_CLASSES: [Fault; 10] = [
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,
     Fault::LedgerUnavailable,
     Fault::IdempotencyConflict,
+    Fault::ContextDenied,
     Fault::ContextChanged,
     Fault::Stuck,
     Fault::JournalForeign,
@@ -334,6 +347,13 @@ fn named(name: &str) -> Result<Fault, String> {
         let known: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
         unknown_key(name, known).replace("key", "failure class")
     })
+}
+
+pub(super) fn amplifiers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Amplifiers, D::Error> {
+    let table = Map::<String, Value>::deserialize(deserializer)?;
+    Amplifiers::read(&table).map_err(|why| D::Error::custom(Code::CAT020.with(why)))
 }
 
 pub(super) fn pin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pin>, D::Error> {

@@ -12,7 +12,9 @@ use crate::task::{
 };
 
 use super::{
+    code::Code,
     document::{CatalogError, Named, Place},
+    entry::Access,
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
 };
@@ -34,10 +36,19 @@ pub(crate) struct FilePlan {
     pub(crate) version: Option<u32>,
     /// What happens to a plan that was performed before in the session.
     pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) access: Access,
     pub(crate) bounds: Bounds,
 }
 
 impl FilePlan {
+    /// A plan changes files below the root, and only them.
+    pub(crate) const EFFECTS: Effects = Effects {
+        read_only: Some(false),
+        destructive: Some(true),
+        idempotent: Some(false),
+        open_world: Some(false),
+    };
+
     /// The limits of specification 001, for a catalog without an entry.
     pub(crate) fn built_in() -> Self {
         Self {
@@ -45,6 +56,7 @@ impl FilePlan {
             place: None,
             version: None,
             on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
+            access: Access::default(),
             bounds: Bounds::default(),
         }
     }
@@ -58,9 +70,15 @@ pub(super) fn compile(
 ) -> Result<FilePlan, CatalogError> {
     let checker = Checker(named);
     if let Some(key) = of_a_tool(named)? {
-        return Err(named.wrong(&format!(
+        let problem = format!(
             "applies file plans, but `{key}` is a setting of a tool; remove one of the two"
-        )));
+        );
+        let code = if key == "mcp" {
+            Code::CAT004
+        } else {
+            Code::CAT001
+        };
+        return Err(named.wrong(&problem).coded(code));
     }
     checker.fixed("root", plan.root.as_ref(), ".")?;
     checker.fixed("reports", plan.reports.as_ref(), REPORTS)?;
@@ -79,6 +97,7 @@ pub(super) fn compile(
             },
             None => unless_files_changed,
         },
+        access: named.access(entry)?,
         bounds: Bounds {
             operations: checker.operations(plan.operations.as_ref(), most.operations)?,
             validation: plan.validation,

@@ -9,6 +9,7 @@ use toml::Spanned;
 use crate::task::{Effects, Ground, OnDuplicate, Unless, canonical, duration, hexadecimal};
 
 use super::{
+    code::Code,
     document::{CatalogError, Named},
     entry::{Identity, ResultKind},
     raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
@@ -20,6 +21,8 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "description",
     "version",
     "is_action",
+    "available_in",
+    "intrinsic_amplifiers",
     "aliases",
     "tags",
     "examples",
@@ -87,14 +90,16 @@ pub(super) fn duplicates(
                     at,
                     "cannot be `reuse` for a capability that may be destructive or may not be idempotent; \
                      write `suppress`, or declare its `effects`",
-                ));
+                )
+                .coded(Code::CAT033));
             }
             if ttl.is_none() && effects.open_world != Some(false) {
                 return Err(wrong(
                     at,
                     "needs a `ttl`, because the open world changes; add e.g. ttl = \"5m\", or add open_world \
                      = false to `effects`",
-                ));
+                )
+                .coded(Code::CAT032));
             }
             Ok(OnDuplicate::Reuse {
                 ttl,

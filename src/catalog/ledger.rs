@@ -7,10 +7,12 @@ use crate::task::{CallContext, Failure, Fault, Reuse};
 use super::document::{CatalogError, Tables};
 
 /// `[profile.NAME]`: a calling context.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawProfile {
-    context: CallContext,
+pub(crate) struct Profile {
+    pub(crate) context: CallContext,
+    /// The only user who may choose the profile.
+    pub(crate) uid: Option<u32>,
 }
 
 /// `[ledger]`: the place of the ledger, and how it is used.
@@ -50,16 +52,28 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
     Ok(tables.get("ledger")?.unwrap_or_default())
 }
 
-pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {
-    if let Some((_, profile)) = tables.entry::<RawProfile>("profile", name)? {
-        return Ok(profile.context);
-    }
-    let names = tables.names("profile")?.join(", ");
-    let known = if names.is_empty() {
-        "the catalog has no profiles".to_owned()
-    } else {
-        format!("the catalog has only {names}")
+pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<Profile, Failure> {
+    let Some((named, profile)) = tables.entry::<Profile>("profile", name)? else {
+        let names = tables.names("profile")?.join(", ");
+        let known = if names.is_empty() {
+            "the catalog has no profiles".to_owned()
+        } else {
+            format!("the catalog has only {names}")
+        };
+        let message = format!("--profile names `{name}`, but {known}");
+        return Err(Failure::new(Fault::InvalidUsage, message));
     };
-    let message = format!("--profile names `{name}`, but {known}");
-    Err(Failure::new(Fault::InvalidUsage, message))
+    if profile.context == CallContext::FsmInternal && profile.uid.is_none() {
+        let problem = "has the context FSM_INTERNAL, so it must name the only user who may choose it; add e.g. uid = 1000";
+        return Err(named.wrong(problem).into());
+    }
+    Ok(profile)
+}
+
+/// The profile that counts if the operator names none: the only one.
+pub(crate) fn only_profile<'t>(tables: &'t Tables<'_>) -> Result<Option<&'t str>, CatalogError> {
+    Ok(match tables.names("profile")?.as_slice() {
+        [name] => Some(name),
+        _ => None,
+    })
 }

@@ -11,10 +11,12 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::entry::{
-    FailureRule, FormatRule, OnFailure, ResultKind, SuccessRule, Take, capturing, classes, pin,
+    FailureRule, FormatRule, OnFailure, ResultKind, SuccessRule, Take, amplifiers, capturing,
+    classes, pin,
 };
 use crate::task::{
-    ActionType, Effects, Fault, OnDrift, OutputSchema, Pin, Protection, ValidationRule,
+    ActionType, Amplifiers, Contexts, Effects, Fault, OnDrift, OutputSchema, Pin, Protection,
+    ValidationRule,
 };
 
 /// `[defaults]`: what entries inherit.
@@ -38,6 +40,9 @@ pub(super) struct RawCapability {
     pub(super) examples: Option<Vec<String>>,
     // For the run:
     pub(super) effects: Option<Effects>,
+    pub(super) available_in: Option<Spanned<Contexts>>,
+    #[serde(default, deserialize_with = "amplifiers")]
+    pub(super) intrinsic_amplifiers: Amplifiers,
     pub(super) on_duplicate: Option<Spanned<RawOnDuplicate>>,
     #[serde(default)]
     pub(super) volatile: Vec<String>,

@@ -23,9 +23,19 @@ use super::{
 /// The default of `[storage] uri`.
 pub(crate) const STORAGE: &str = "agent_outputs/assets";
 
-/// Looks the task's capabilities up and configures each (000 §Step 2.2, 3, 4).
+/// The capabilities that the task names, in its order (000 §Step 2.2).
+pub(crate) fn look_up_all(
+    task: &CapabilityTask,
+    tables: &Tables<'_>,
+) -> Result<Vec<Capability>, Failure> {
+    let ids = task.capability_ids.iter();
+    ids.map(|id| look_up(tables, id)).collect()
+}
+
+/// Configures each capability of the task (000 §Step 3, 4).
 pub(crate) fn resolve(
     task: &CapabilityTask,
+    capabilities: Vec<Capability>,
     tables: &Tables<'_>,
     places: Places<'_>,
     last: Option<Fault>,
@@ -44,11 +54,11 @@ pub(crate) fn resolve(
         )));
     }
     let mut entries = Vec::with_capacity(task.capability_ids.len());
-    for id in &task.capability_ids {
-        match look_up(tables, id)? {
+    for capability in capabilities {
+        match capability {
             Capability::Tool(entry) => entries.push(*entry),
             Capability::FilePlan(entry) => {
-                let job = file_plan::job(task, entry, reasoning)?;
+                let job = file_plan::job(task, *entry, reasoning)?;
                 return Ok(Job::Plan(Box::new(job)));
             }
         }
@@ -110,7 +120,7 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
         return Ok(FilePlan::built_in());
     }
     match look_up(tables, APPLY_FILE_PLAN)? {
-        Capability::FilePlan(entry) => Ok(entry),
+        Capability::FilePlan(entry) => Ok(*entry),
         Capability::Tool(entry) => {
             let message = format!(
                 "{}: {APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be applied; name a \
@@ -177,14 +187,18 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
         }
         return Ok(capability);
     }
-    let hint = match nearest(id, tables.names("capability")?) {
+    Err(unknown(id, tables.names("capability")?))
+}
+
+pub(super) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+    let hint = match nearest(id, known) {
         Some(near) => format!("; did you mean {near}?"),
         None => "; the catalog maps no tool to it".to_owned(),
     };
-    Err(Failure::new(
+    Failure::new(
         Fault::UnknownCapability,
         format!("unknown capability {id:?}{hint}"),
-    ))
+    )
 }
 
 /// Returns the parameters if they fit the entry's schema.

@@ -41,9 +41,10 @@ impl Schema {
         if fits(&self.value, value) {
             return Ok(());
         }
-        let validator = self
-            .compile()
-            .map_err(|problem| Failure::new(Fault::CatalogInvalid, problem))?;
+        let validator = self.compile().map_err(|problem| {
+            let problem = format!("{}: {problem}", self.place);
+            Failure::new(Fault::CatalogInvalid, problem)
+        })?;
         let problems: Vec<String> = validator
             .iter_errors(value)
             .take(PROBLEMS)
@@ -68,15 +69,15 @@ impl Schema {
         }
     }
 
-    /// Compiles the schema; an error names its place.
+    /// Compiles the schema.
     pub(super) fn compile(&self) -> Result<Validator, String> {
         jsonschema::validator_for(&self.value).map_err(|error| {
-            let (place, path) = (&self.place, error.instance_path().to_string());
+            let path = error.instance_path().to_string();
             let within = match path.as_str() {
                 "" => String::new(),
                 path => format!(" at `{path}`"),
             };
-            format!("{place}: the JSON Schema does not compile; correct it{within}: {error}")
+            format!("the JSON Schema does not compile; correct it{within}: {error}")
         })
     }
 

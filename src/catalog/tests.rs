@@ -2,6 +2,7 @@
 //! becomes.
 
 mod asked;
+mod offering;
 mod plans;
 mod refusals;
 mod remedies;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{CapabilityTask, Failure, Input, InputRef, RefId, RefStatus};
 
-use super::{Catalog, Job, Places, ToolJob, resolve};
+use super::{Catalog, Job, Places, ToolJob, look_up_all, resolve};
 
 /// Five lines with a server and the beginning of a capability `cut`: what a test adds begins on
 /// line 6.
@@ -75,7 +76,7 @@ fn job(catalog: &str, task: &CapabilityTask) -> Result<Job, Failure> {
         staging: Utf8Path::new("/scratch"),
         session: "sess-1",
     };
-    resolve(task, &tables, places, None)
+    resolve(task, look_up_all(task, &tables)?, &tables, places, None)
 }
 
 /// The parameters of the only step.

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use crate::task::{
-    Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview, Produced,
-    RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting, message_id,
+    Admission, Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview,
+    Produced, RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting, message_id,
 };
 
 use super::{prose, read::Received};
@@ -100,6 +100,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     fault: failure.map(|failure| failure.fault.name()),
                     effect: outcome.effect,
                     phase: outcome.phase,
+                    gate: outcome.admission.as_ref(),
                     request_hash: record.map(|record| record.request_hash.as_str()),
                     reuse: record.and_then(|record| record.reuse.as_ref()),
                     waiting: outcome.waiting.as_ref(),
@@ -272,6 +273,8 @@ struct Extras<'a> {
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<&'a Admission>,
     request_hash: Option<&'a str>,
     reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,

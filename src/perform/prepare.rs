@@ -2,34 +2,41 @@
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanJob, PlanSource,
-        PrivateNetwork, ToolJob, plan_entry, resolve,
+        Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanJob,
+        PlanSource, PrivateNetwork, ToolJob, look_up_all, plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
+    gate::Caller,
     host::Host,
     inputs,
     record::RunLedger,
     task::{
-        CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Task, Uri,
-        hexadecimal,
+        Assessment, CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Risk,
+        Task, Uri, hexadecimal,
     },
 };
 
 use super::{Mode, Reply, Settings};
 
-/// The work for the task, and the ledger that records it.
+/// A task of which everything is known and checked that can be known before anything is started.
+pub(super) struct Prepared<'h> {
+    pub(super) work: Work,
+    pub(super) ledger: RunLedger<'h>,
+}
+
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<(Work, RunLedger<'h>), Rejection> {
+) -> Result<Prepared<'h>, Rejection> {
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
@@ -53,16 +60,18 @@ pub(super) fn prepare<'h>(
             .and_then(|tables| ledger(settings, Some(&tables), received)),
         Err(_) => ledger(settings, None, received),
     };
-    Ok((work, ledger.map_err(Rejection::at(Phase::Catalog))?))
+    let ledger = ledger.map_err(Rejection::at(Phase::Catalog))?;
+    Ok(Prepared { work, ledger })
 }
 
+/// The ledger of a run whose task names no entry of the catalog.
 fn ledger<'h>(
     settings: &'h Settings,
     tables: Option<&CatalogTables<'_>>,
     received: &Received,
 ) -> Result<RunLedger<'h>, Failure> {
-    let said = (settings.profile.as_deref(), settings.reuse);
-    RunLedger::of(&settings.project, tables, said, received)
+    let caller = Caller::of_launch(settings.profile.as_deref(), tables)?;
+    RunLedger::of(&settings.project, tables, caller, settings.reuse, received)
 }
 
 fn capabilities<'h>(
@@ -71,7 +80,7 @@ fn capabilities<'h>(
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<(Work, RunLedger<'h>), Rejection> {
+) -> Result<Prepared<'h>, Rejection> {
     let root = &settings.project.root;
     let resolved = || {
         let catalog = Catalog::load(&settings.project.catalog)?;
@@ -82,18 +91,25 @@ fn capabilities<'h>(
             session: &received.identity.session_id,
         };
         let mut ledger = ledger(settings, Some(&tables), received)?;
+        let named = look_up_all(task, &tables)?;
+        ledger.admission = Some(ledger.caller.admit(named.iter().map(Capability::gated))?);
         let last = ledger.last_failure(received, contact(settings), host)?;
-        Ok::<_, Failure>((resolve(task, &tables, places, last)?, ledger))
+        let job = resolve(task, named, &tables, places, last)?;
+        Ok::<_, Failure>((job, ledger))
     };
-    let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
+    let (job, mut ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
     let work = match job {
         Job::Tools(job) => {
             let places = (scratch, ledger.own_files());
             tools(job, task, settings, host, places)?
         }
-        Job::Plan(job) => planned(*job, root, settings).map_err(Rejection::at(Phase::Inputs))?,
+        Job::Plan(job) => {
+            let (order, entry, reasoning) =
+                planned(*job, root).map_err(Rejection::at(Phase::Inputs))?;
+            plan(order, entry, reasoning, settings, &mut ledger)
+        }
     };
-    Ok((work, ledger))
+    Ok(Prepared { work, ledger })
 }
 
 fn tools(
@@ -154,8 +170,8 @@ fn plan_alone<'h>(
     order: PlanOrder,
     received: &Received,
     settings: &'h Settings,
-) -> Result<(Work, RunLedger<'h>), Failure> {
-    let (entry, ledger) = match Catalog::load(&settings.project.catalog) {
+) -> Result<Prepared<'h>, Failure> {
+    let (entry, mut ledger) = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => {
             let tables = catalog.tables()?;
             (
@@ -168,11 +184,13 @@ fn plan_alone<'h>(
         }
         Err(error) => return Err(error.into()),
     };
-    Ok((plan(order, entry, Vec::new(), settings), ledger))
+    ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);
+    let work = plan(order, entry, Vec::new(), settings, &mut ledger);
+    Ok(Prepared { work, ledger })
 }
 
 /// The work of a plan, which is in the task or in the file that the task refers to.
-fn planned(job: PlanJob, root: &Utf8Path, settings: &Settings) -> Result<Work, Failure> {
+fn planned(job: PlanJob, root: &Utf8Path) -> Result<(PlanOrder, FilePlan, Vec<String>), Failure> {
     let PlanJob {
         entry,
         plan: source,
@@ -205,10 +223,18 @@ fn planned(job: PlanJob, root: &Utf8Path, settings: &Settings) -> Result<Work, F
             }
         }
     };
-    Ok(plan(order, entry, reasoning, settings))
+    Ok((order, entry, reasoning))
 }
 
-fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {
+fn plan(
+    plan: PlanOrder,
+    entry: FilePlan,
+    reasoning: Vec<String>,
+    settings: &Settings,
+    ledger: &mut RunLedger<'_>,
+) -> Work {
+    let stated = Assessment::stated(stated_risk(&plan.plan));
+    ledger.admission = ledger.admission.take().map(|found| found.with(stated));
     let order = FileOrder::Plan {
         plan,
         entry: Box::new(entry),
@@ -232,6 +258,20 @@ fn no_plan(settings: &Settings, order: FileOrder) -> Result<Work, Rejection> {
             reasoning: Vec::new(),
         }))),
     }
+}
+
+/// The highest risk that the plan states. What is not a risk level is refused when the plan is read.
+fn stated_risk(plan: &Value) -> Risk {
+    let actions = plan.get("action_plan").and_then(Value::as_array);
+    let levels = actions.into_iter().flatten();
+    let levels = levels.filter_map(|action| action.get("risk_level"));
+    let levels = levels.chain(plan.pointer("/risk_assessment/overall_risk"));
+    let risk = |level: &Value| {
+        let word = level.as_str()?;
+        let mut all = Risk::ALL.into_iter();
+        all.find(|risk| risk.name().eq_ignore_ascii_case(word))
+    };
+    levels.filter_map(risk).max().unwrap_or_default()
 }
 
 const EXPECT: &str = "--expect binds a file plan to its preview, but this task is not a file plan";

@@ -12,8 +12,8 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge, abridged,
-        hexadecimal, numbered,
+        self, Admission, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge,
+        abridged, hexadecimal, numbered,
     },
 };
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) fn of<'a>(
     work: &mut Work,
     who: Who<'a>,
-    reuse: Reuse,
+    (reuse, admission): (Reuse, Option<&Admission>),
     received: &Received,
     hidden: &Hidden,
     context: &Context<'_>,
@@ -68,7 +68,7 @@ pub(super) fn of<'a>(
         .map_or(ask.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
     Some(Ask {
-        request: request(&ask.asked, &args, received, hidden),
+        request: request(&ask.asked, &args, admission, received, hidden),
         patience,
         ..ask
     })
@@ -308,7 +308,13 @@ fn name(plan: &PlanName) -> String {
 }
 
 /// The `MCPRequest` (004 §Contract): the request and its context.
-fn request(asked: &Asked, args: &Value, received: &Received, hidden: &Hidden) -> String {
+fn request(
+    asked: &Asked,
+    args: &Value,
+    admission: Option<&Admission>,
+    received: &Received,
+    hidden: &Hidden,
+) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
@@ -324,6 +330,7 @@ fn request(asked: &Asked, args: &Value, received: &Received, hidden: &Hidden) ->
     let around = json!({
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": asked.outputs, "salt": asked.salt,
+        "gate": admission,
     });
     let mut around = hidden.value(around);
     abridge(&mut around);

@@ -5,13 +5,14 @@ use camino::Utf8PathBuf;
 
 use crate::{
     assets::Contact,
-    catalog::{CatalogTables, LedgerRule, Need, ledger_rule, profile},
+    catalog::{CatalogTables, LedgerRule, Need, ledger_rule},
     envelope::{Delivery, Received},
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Hidden, Work},
+    gate::Caller,
     host::{self, Host},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Place, Running, Who, Why, Wish},
     task::{
-        CallContext, Counted, Effect, Failure, Fault, Outcome, Phase, PlanName, Record, Reuse,
+        Admission, Counted, Effect, Failure, Fault, Outcome, Phase, PlanName, Record, Reuse,
         ReuseReport, State, decided,
     },
 };
@@ -23,8 +24,9 @@ pub(crate) struct RunLedger<'h> {
     project: &'h Project,
     place: Place,
     rule: LedgerRule,
-    context: CallContext,
-    profile: String,
+    pub(crate) caller: Caller,
+    /// The decision of the gate, which is recorded with the request.
+    pub(crate) admission: Option<Admission>,
     reuse: Reuse,
     ids: Ids,
     open: Option<Ledger<'h>>,
@@ -52,23 +54,15 @@ pub(crate) struct Recording<'b, 'h> {
 }
 
 impl<'h> RunLedger<'h> {
-    /// Reads the rules of the catalog, if there is one. `name` is the profile that the operator named, and `reuse`
-    /// is what the operator allows.
+    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows.
     pub(crate) fn of(
         project: &'h Project,
         tables: Option<&CatalogTables<'_>>,
-        (name, reuse): (Option<&str>, Reuse),
+        caller: Caller,
+        reuse: Reuse,
         received: &Received,
     ) -> Result<Self, Failure> {
         let rule = tables.map(ledger_rule).transpose()?.unwrap_or_default();
-        let context = match (name, tables) {
-            (None, _) => CallContext::AgentAutonomous,
-            (Some(name), Some(tables)) => profile(tables, name)?,
-            (Some(name), None) => {
-                let message = format!("--profile names `{name}`, but there is no catalog");
-                return Err(Failure::new(Fault::InvalidUsage, message));
-            }
-        };
         Ok(Self {
             project,
             place: project.place(&rule)?,
@@ -77,8 +71,8 @@ impl<'h> RunLedger<'h> {
                 Reuse::Off => Reuse::Off,
             },
             rule,
-            context,
-            profile: name.unwrap_or("default").to_owned(),
+            caller,
+            admission: None,
             ids: Ids::of(received),
             open: None,
         })
@@ -133,7 +127,8 @@ impl<'h> RunLedger<'h> {
         let run = &*self;
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
-        let Some(ask) = ask::of(work, who, run.reuse, received, &hidden, context) else {
+        let allowed = (run.reuse, run.admission.as_ref());
+        let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
         let opened = open.map_or_else(|| run.connect(context.host), Ok);
@@ -202,8 +197,8 @@ impl<'h> RunLedger<'h> {
         Who {
             operation_id: context.operation_id,
             session_id: &received.identity.session_id,
-            context: self.context.name(),
-            profile: &self.profile,
+            context: self.caller.context.name(),
+            profile: self.caller.profile.as_deref().unwrap_or("default"),
             request_id: self.ids.request.as_deref(),
             idempotency_key: self.ids.idempotency_key.as_deref(),
             task_id: match received.delivery {

@@ -177,6 +177,8 @@ table! {
     OutcomeUnknown = "outcome_unknown", ProcessingError, No, 5010;
     /// The same delivery was received before with different content.
     IdempotencyConflict = "idempotency_conflict", ValidationError, No, 1013;
+    /// An entry that may not be performed in the context of the caller (R-003-29, R-003-36).
+    ContextDenied = "context_denied", OutOfScope, No, 1010;
     /// A session that was opened in another context.
     ContextChanged = "context_changed", OutOfScope, No, 1010;
     /// A change that could be neither finished nor undone: a person must settle it.

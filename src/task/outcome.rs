@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Failure, RefId, Waiting, cut_links};
+use super::{CallContext, Failure, RefId, Risk, Waiting, cut_links};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -38,12 +38,26 @@ pub struct Outcome {
     pub reports: Option<ReportFiles>,
     /// Files that a plan changed, relative to the root.
     pub changed: Vec<String>,
+    /// The decision of the gate; `None` if it was not asked.
+    pub admission: Option<Admission>,
     /// What the ledger holds about the task; `None` if the ledger was not asked.
     pub record: Option<Record>,
     /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
     pub reasoning: Vec<String>,
     /// Sentences for `audit.compliance_notes`: what was assumed, ignored or not checked.
     pub notes: Vec<String>,
+}
+
+/// What the gate decided about the task, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Admission {
+    pub context: CallContext,
+    /// The profile of the catalog; `None` if the context follows from the launch alone.
+    pub profile: Option<String>,
+    #[serde(serialize_with = "in_lower_case")]
+    pub risk: Risk,
+    /// The rules that lead to this risk.
+    pub because: Vec<String>,
 }
 
 /// What a tool reports about the model that it asked.
@@ -65,6 +79,14 @@ pub struct AiPrompt {
 pub struct AiResponse {
     pub summary: String,
     pub raw: String,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn in_lower_case<S: Serializer>(risk: &Risk, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(risk.name())
 }
 
 /// A sentence for [`Outcome::reasoning`], also logged at once for `-v`.

@@ -31,13 +31,43 @@ macro_rules! named {
 
 named! {
     /// The kind of caller (specification 003). The launch fixes it, never a payload (C-32).
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum CallContext {
         AgentConversation = "AGENT_CONVERSATION",
         AgentAutonomous = "AGENT_AUTONOMOUS",
         FsmInternal = "FSM_INTERNAL",
         ActionProposal = "ACTION_PROPOSAL",
         UserInvocation = "USER_INVOCATION",
+    }
+}
+
+/// `available_in` of an entry: the contexts in which it may be found and performed (R-003-28).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Contexts(BTreeSet<CallContext>);
+
+impl Default for Contexts {
+    fn default() -> Self {
+        let all = CallContext::ALL.into_iter();
+        Self(
+            all.filter(|context| *context != CallContext::FsmInternal)
+                .collect(),
+        )
+    }
+}
+
+impl Contexts {
+    pub fn contain(&self, context: CallContext) -> bool {
+        self.0.contains(&context)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In the order of specification 003.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|context| context.name()).collect()
     }
 }
 
@@ -204,37 +234,6 @@ named! {
 }
 
 impl fmt::Display for ActionType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The harm that the author of a plan expects of an action (001 §3.3); `LOW` by default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Risk {
-    #[default]
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-impl Risk {
-    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
-
-    /// The word of 001 §3.3, in lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-impl fmt::Display for Risk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,5 +1,7 @@
 //! Everything that is tested from outside, through the binary.
 
+#[cfg(test)]
+mod actions;
 mod audio_against_ffmpeg;
 #[cfg(test)]
 mod beginning;

@@ -10,23 +10,25 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 18] = [
     (
         "cli",
         &[
-            "perform", "record", "doctor", "selftest", "envelope", "servers", "host", "task",
+            "perform", "record", "catalog", "doctor", "selftest", "envelope", "servers", "host",
+            "task",
         ],
     ),
     (
         "perform",
         &[
-            "record", "inputs", "executor", "catalog", "envelope", "assets", "host", "task",
+            "record", "gate", "inputs", "executor", "catalog", "envelope", "assets", "host", "task",
         ],
     ),
+    ("gate", &["catalog", "host", "task"]),
     (
         "record",
         &[
-            "ledger", "executor", "catalog", "envelope", "assets", "host", "task",
+            "gate", "ledger", "executor", "catalog", "envelope", "assets", "host", "task",
         ],
     ),
     (

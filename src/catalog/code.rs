@@ -1,0 +1,87 @@
+//! The codes of the findings about a catalog, which `oneact catalog check` prints.
+
+use std::fmt;
+
+/// Makes a code of each row: its number is its name.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident;)*) => {
+        /// The number of a finding. A finding keeps its number in later versions.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            pub(super) const ALL: &[Self] = &[$(Self::$code,)*];
+
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$code => stringify!($code),)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// An unknown key, a wrong type, or a value that cannot be used.
+    #[default]
+    CAT001;
+    /// An id of an unusual form.
+    CAT002;
+    /// An alias that is also an id, or an alias of another entry.
+    CAT003;
+    /// No executor, or several.
+    CAT004;
+    /// An action that is not available in the context of proposals (R-003-39).
+    CAT010;
+    /// An action without a parameter schema.
+    CAT011;
+    /// An action that state machines call too.
+    CAT012;
+    /// An amplifier outside the vocabulary (C-30).
+    CAT020;
+    /// Hints that contradict each other.
+    CAT021;
+    /// Effects that are not stated.
+    CAT031;
+    /// `reuse` of an open-world answer without an end.
+    CAT032;
+    /// `reuse` of a call that may be destructive or not idempotent.
+    CAT033;
+    /// A parameter that the schema does not have.
+    CAT040;
+    /// A default that does not fit the schema.
+    CAT041;
+    /// A schema or a pattern that does not compile.
+    CAT042;
+    /// A `secret` that names no parameter.
+    CAT043;
+    /// An asset without a format that can be checked.
+    CAT050;
+    /// An analysis whose result cannot be checked for completeness.
+    CAT051;
+    /// A description that does not fit into a list.
+    CAT080;
+    /// A synthesis capability, which belongs to another agent (R-000-111).
+    CAT090;
+}
+
+/// What separates a code from the text of an error of serde, which carries nothing but text.
+const MARK: char = '\u{1f}';
+
+impl Code {
+    /// The text of an error of serde that carries the code.
+    pub(super) fn with(self, text: impl fmt::Display) -> String {
+        format!("{}{MARK}{text}", self.name())
+    }
+
+    /// The code that such a text carries, and the rest.
+    pub(super) fn split(text: &str) -> (Self, &str) {
+        let Some((name, rest)) = text.split_once(MARK) else {
+            return (Self::default(), text);
+        };
+        let code = Self::ALL.iter().find(|code| code.name() == name);
+        (code.copied().unwrap_or_default(), rest)
+    }
+}

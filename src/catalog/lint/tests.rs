@@ -1,0 +1,167 @@
+//! Each code is found in a catalog that breaks its rule, and each rule is needed.
+
+use crate::catalog::Catalog;
+
+use super::*;
+
+const GOOD: &str = r#"catalog = 1
+[server.s]
+command = ["s"]
+[capability.do_it]
+description = "Do it."
+effects = { destructive = false, idempotent = true, open_world = false }
+mcp = { server = "s", tool = "t" }
+parameter_schema_for_action = { type = "object", properties = { a = { type = "integer" } } }
+"#;
+
+/// A code, and lines for the entry that break its rule. A line replaces the line of the same key.
+const BROKEN: &[(Code, &str)] = &[
+    (Code::CAT001, "descripton = \"x\""),
+    (Code::CAT001, "timeout = 5"),
+    (Code::CAT003, "aliases = [\"DO_IT\"]"),
+    (Code::CAT004, "mcp ="),
+    (Code::CAT004, "file_plan = {}"),
+    (
+        Code::CAT010,
+        "is_action = true\navailable_in = [\"USER_INVOCATION\"]",
+    ),
+    (
+        Code::CAT011,
+        "is_action = true\nparameter_schema_for_action =",
+    ),
+    (
+        Code::CAT012,
+        "is_action = true\navailable_in = [\"FSM_INTERNAL\", \"ACTION_PROPOSAL\"]",
+    ),
+    (Code::CAT020, "intrinsic_amplifiers = { regret = \"high\" }"),
+    (
+        Code::CAT020,
+        "intrinsic_amplifiers = { irreversibility = \"high\" }",
+    ),
+    (
+        Code::CAT021,
+        "effects = { read_only = true, destructive = true }",
+    ),
+    (Code::CAT031, "effects ="),
+    (Code::CAT031, "effects = { destructive = false }"),
+    (
+        Code::CAT032,
+        "effects = { read_only = true }\non_duplicate = { mode = \"reuse\" }",
+    ),
+    (
+        Code::CAT033,
+        "effects = { destructive = true, open_world = false }\non_duplicate = { mode = \"reuse\", ttl = \"5m\" }",
+    ),
+    (Code::CAT040, "defaults = { b = 1 }"),
+    (Code::CAT040, "bind = { b = \"input.uri\" }"),
+    (Code::CAT040, "retry = [{ set = { b = 1 } }]"),
+    (
+        Code::CAT040,
+        "extract = [{ from = \"action\", pattern = \"(?P<b>x)\" }]",
+    ),
+    (Code::CAT041, "defaults = { a = \"one\" }"),
+    (
+        Code::CAT042,
+        "parameter_schema_for_action = { type = \"objekt\" }",
+    ),
+    (
+        Code::CAT042,
+        "extract = [{ from = \"action\", pattern = \"(\" }]",
+    ),
+    (Code::CAT043, "secret = [\"/b\"]"),
+    (
+        Code::CAT050,
+        "result = { kind = \"asset\", asset_type = \"x\" }",
+    ),
+    (
+        Code::CAT050,
+        "result = { kind = \"asset\", asset_type = \"x\", format = \"tape\" }",
+    ),
+    (
+        Code::CAT051,
+        "result = { kind = \"analysis\", asset_type = \"x\" }",
+    ),
+    (Code::CAT080, "description ="),
+    (Code::CAT080, "description = \"# Heading\""),
+    (Code::CAT080, "description = \"One\\ntwo.\""),
+];
+
+fn broken(lines: &str) -> String {
+    let keys: Vec<&str> = lines
+        .lines()
+        .filter_map(|line| line.split(" =").next())
+        .collect();
+    let replaced = |line: &&str| !keys.contains(&line.split(" =").next().unwrap_or_default());
+    let kept: Vec<&str> = GOOD.lines().filter(replaced).collect();
+    let added = lines.lines().filter(|line| !line.ends_with('='));
+    format!(
+        "{}\n{}\n",
+        kept.join("\n"),
+        added.collect::<Vec<_>>().join("\n")
+    )
+}
+
+fn codes(catalog: &str, left_out: Option<usize>) -> Vec<Code> {
+    let rules = RULES.iter().enumerate();
+    let rules: Vec<&Rule> = rules
+        .filter(|(at, _)| Some(*at) != left_out)
+        .map(|(_, rule)| rule)
+        .collect();
+    let catalog = Catalog::from_text(catalog);
+    let (findings, _) = by(&rules, &catalog.tables().unwrap()).unwrap();
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+fn catalogs() -> Vec<(Code, String)> {
+    let others = [
+        (Code::CAT002, GOOD.replace("do_it", "Do-it")),
+        (Code::CAT090, GOOD.replace("do_it", "CAP-SYN-001")),
+    ];
+    let entries = BROKEN.iter().map(|(code, lines)| (*code, broken(lines)));
+    entries.chain(others).collect()
+}
+
+#[test]
+fn a_good_catalog_has_no_findings() {
+    assert_eq!(codes(GOOD, None), []);
+    assert_eq!(codes(&GOOD.replace("do_it", "CAP-AUD-R001"), None), []);
+}
+
+#[test]
+fn every_code_is_found_and_alone() {
+    for (code, catalog) in catalogs() {
+        assert_eq!(codes(&catalog, None), [code], "{catalog}");
+    }
+    for code in Code::ALL {
+        assert!(
+            catalogs().iter().any(|(each, _)| each == code),
+            "{code:?} has no case"
+        );
+    }
+}
+
+#[test]
+fn every_rule_is_needed() {
+    for (left_out, rule) in RULES.iter().enumerate() {
+        let missed = catalogs()
+            .into_iter()
+            .any(|(_, catalog)| codes(&catalog, Some(left_out)).is_empty());
+        assert!(missed, "{:?}", rule.code);
+    }
+}
+
+#[test]
+fn a_finding_has_the_line_of_its_entry() {
+    let catalog = Catalog::from_text(GOOD);
+    let broken = broken("defaults = { b = 1 }");
+    let broken = Catalog::from_text(&broken);
+    let (findings, entries) = lint(&broken.tables().unwrap()).unwrap();
+    assert_eq!(entries, 1);
+    let place = findings[0].place.as_ref().map(|place| place.line);
+    assert_eq!(place, Some(4), "{findings:?}");
+    assert!(
+        findings[0].text.starts_with("do_it: `defaults` names `b`"),
+        "{findings:?}"
+    );
+    assert_eq!(lint(&catalog.tables().unwrap()).unwrap().0.len(), 0);
+}

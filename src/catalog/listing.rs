@@ -1,0 +1,210 @@
+//! The entries as people and models see them: what each one is for, who may use it, and at what risk
+//! (R-003-01, R-003-27 … R-003-31).
+
+use serde_json::{Map, Value, json};
+
+use crate::task::{Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, assess};
+
+use super::{
+    bind::Bound,
+    compile::{Capability, compile},
+    document::{CatalogError, Tables},
+    raw::RawCapability,
+    schema::Schema,
+};
+
+/// One entry of the catalog, for a list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    pub(crate) words: Words,
+    pub(crate) audience: Audience,
+    pub(crate) available_in: Contexts,
+    pub(crate) effects: Effects,
+    pub(crate) assessment: Assessment,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) parameters: Vec<Parameter>,
+    /// The JSON Schema of the parameters that a task sets: without the bound ones.
+    pub(crate) schema: Value,
+    /// The tool and its server; `None` for file plans.
+    pub(crate) tool: Option<(String, String)>,
+}
+
+/// The describing texts of an entry.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) name: Option<String>,
+    pub(crate) description: String,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) examples: Vec<String>,
+    pub(crate) version: Option<u32>,
+}
+
+/// Who chooses the entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// It is offered to models: `is_action = true` (R-003-01).
+    Models,
+    /// Programs name it by its id.
+    Programs,
+}
+
+/// A parameter as a model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) presence: Presence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Required,
+    Optional,
+}
+
+/// The parameter that stands for all assets that oneact fills in (R-000-140).
+const INPUT_REF: &str = "input_ref";
+
+/// All entries that compile, by their ids.
+pub(crate) fn list(tables: &Tables<'_>) -> Result<Vec<Listed>, CatalogError> {
+    let mut ids = tables.names("capability")?;
+    ids.sort_unstable();
+    let listed = ids.into_iter().map(|id| listed(tables, id));
+    listed.filter_map(Result::transpose).collect()
+}
+
+/// The entry of that id; `None` if there is none.
+pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, CatalogError> {
+    let Some(capability) = compile(tables, id)? else {
+        return Ok(None);
+    };
+    let raw = tables.entry::<RawCapability>("capability", id)?;
+    let (words, audience) = raw.map_or((Words::default(), Audience::Programs), |(_, raw)| {
+        let audience = match raw.is_action {
+            Some(true) => Audience::Models,
+            Some(false) | None => Audience::Programs,
+        };
+        (Words::of(raw), audience)
+    });
+    let gated = capability.gated();
+    let (effects, assessment) = (gated.hazards.effects, assess(&gated.hazards));
+    let available_in = gated.available_in.clone();
+    Ok(Some(match capability {
+        Capability::FilePlan(entry) => Listed {
+            id: entry.id,
+            words,
+            audience,
+            available_in,
+            effects,
+            assessment,
+            on_duplicate: entry.on_duplicate,
+            parameters: vec![Parameter {
+                name: "plan".to_owned(),
+                presence: Presence::Required,
+            }],
+            schema: json!({"type": "object", "required": ["plan"], "properties": {"plan": {"type": "object"}}}),
+            tool: None,
+        },
+        Capability::Tool(entry) => {
+            let schema = offered(entry.schema.as_ref(), &entry.bind);
+            Listed {
+                parameters: parameters(&schema, &entry.defaults),
+                id: entry.id,
+                words,
+                audience,
+                available_in,
+                effects,
+                assessment,
+                on_duplicate: entry.identity.on_duplicate,
+                schema,
+                tool: Some((entry.tool, entry.server)),
+            }
+        }
+    }))
+}
+
+impl Words {
+    fn of(raw: RawCapability) -> Self {
+        Self {
+            name: raw.name,
+            description: raw.description.unwrap_or_default(),
+            aliases: raw.aliases.unwrap_or_default(),
+            tags: raw.tags.unwrap_or_default(),
+            examples: raw.examples.unwrap_or_default(),
+            version: raw.version,
+        }
+    }
+}
+
+impl Listed {
+    /// Whether the entry is found in that context (R-003-37). The context of proposals finds only actions.
+    pub(crate) fn is_found_in(&self, context: CallContext) -> bool {
+        let offered = self.audience == Audience::Models || context != CallContext::ActionProposal;
+        offered && self.available_in.contain(context)
+    }
+}
+
+/// The schema without the bound parameters. One parameter stands for all bound assets: a model may choose which
+/// asset, but never a URI.
+fn offered(schema: Option<&Schema>, bind: &[Bound]) -> Value {
+    let said = schema.map(|schema| schema.value.clone());
+    let mut schema = said.unwrap_or_else(|| json!({"type": "object"}));
+    let Some(keywords) = schema.as_object_mut() else {
+        return schema;
+    };
+    let is_bound = |name: &str| bind.iter().any(|bound| bound.parameter == name);
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if bind.iter().any(|bound| bound.source.is_asset()) {
+        let about = "The ref id of a stored asset, e.g. store_1";
+        properties.insert(
+            INPUT_REF.to_owned(),
+            json!({"type": "string", "description": about}),
+        );
+        required.push(Value::from(INPUT_REF));
+    }
+    if let Some(Value::Object(said)) = keywords.remove("properties") {
+        properties.extend(said.into_iter().filter(|(name, _)| !is_bound(name)));
+    }
+    if let Some(Value::Array(said)) = keywords.remove("required") {
+        let free = |name: &Value| name.as_str().is_some_and(|name| !is_bound(name));
+        required.extend(said.into_iter().filter(free));
+    }
+    if !properties.is_empty() {
+        keywords.insert("properties".to_owned(), properties.into());
+    }
+    if !required.is_empty() {
+        keywords.insert("required".to_owned(), required.into());
+    }
+    schema
+}
+
+/// The parameters in the order of the schema. One with a default need not be set.
+fn parameters(schema: &Value, defaults: &Map<String, Value>) -> Vec<Parameter> {
+    let names = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        let mut required = required.into_iter().flatten();
+        !defaults.contains_key(name) && required.any(|each| each.as_str() == Some(name))
+    };
+    let parameter = |name: &String| Parameter {
+        name: name.clone(),
+        presence: if is_required(name) {
+            Presence::Required
+        } else {
+            Presence::Optional
+        },
+    };
+    names
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(parameter)
+        .collect()
+}
+
+/// The entry that a person or a program named, or why there is none.
+pub(crate) fn find<'l>(listed: &'l [Listed], id: &str) -> Result<&'l Listed, Failure> {
+    let found = listed.iter().find(|entry| entry.id == id);
+    found.ok_or_else(|| super::resolve::unknown(id, listed.iter().map(|entry| entry.id.as_str())))
+}

@@ -1,0 +1,426 @@
+//! `oneact catalog`: lists, shows, finds, renders and checks the entries of the catalog. It starts nothing.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::{
+    catalog::{
+        Audience, Catalog, Finding, Hit, Level, Listed, Matched, ToolForm, find, lint, list,
+        prompt, search, tools,
+    },
+    task::{CallContext, Contexts, OnDuplicate, visible},
+};
+
+use super::{Stop, printed, printing::columns, settings::PlaceArgs, stop};
+
+#[derive(Debug, Args)]
+pub(super) struct CatalogArgs {
+    #[command(subcommand)]
+    verb: CatalogVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum CatalogVerb {
+    /// List all entries: what each one does, who may use it, and at what risk
+    List(ListArgs),
+    /// Print one entry with its parameters
+    Show(ShowArgs),
+    /// Find entries by words
+    Search(SearchArgs),
+    /// Print the actions for a model: as a block of a prompt, or as tool schemas
+    Render(RenderArgs),
+    /// Check the whole catalog
+    #[command(after_help = CHECKED)]
+    Check(CheckArgs),
+}
+
+const CHECKED: &str = "\
+Exit codes:
+  0    nothing found, or only warnings
+  1    errors
+  2    only warnings, with --strict; or the catalog cannot be read";
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The id of the entry
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+#[derive(Debug, Args)]
+struct SearchArgs {
+    /// What the entry is to do
+    #[arg(value_name = "WORDS", required = true)]
+    words: Vec<String>,
+    /// Only entries that this context may use
+    #[arg(long, value_name = "CONTEXT", default_value = "USER_INVOCATION", value_parser = context)]
+    context: CallContext,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+#[derive(Debug, Args)]
+struct RenderArgs {
+    /// Only actions that this context may use
+    #[arg(long, value_name = "CONTEXT", default_value = "ACTION_PROPOSAL", value_parser = context)]
+    context: CallContext,
+    /// The form of the result
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = RenderForm::Prompt)]
+    form: RenderForm,
+    /// The most characters of a prompt; entries that do not fit are counted
+    #[arg(long, value_name = "N")]
+    max_chars: Option<usize>,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Count warnings as errors, with exit code 2
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+#[derive(Debug, Args)]
+struct FormArgs {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RenderForm {
+    /// A block of a prompt
+    Prompt,
+    /// The tools of MCP
+    Mcp,
+    #[value(help = "The tools of OpenAI's chat completions")]
+    Openai,
+    /// The tools of Anthropic's messages
+    Anthropic,
+    /// The tools of Gemini's generateContent
+    Gemini,
+}
+
+fn context(text: &str) -> Result<CallContext, String> {
+    let all = CallContext::ALL;
+    let found = all
+        .iter()
+        .find(|context| context.name().eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| {
+        let names = all.map(CallContext::name).join(", ");
+        format!("the contexts are {names}")
+    })
+}
+
+pub(super) fn run(args: &CatalogArgs) -> Result<ExitCode, Stop> {
+    match &args.verb {
+        CatalogVerb::List(args) => {
+            let listed = load(&args.form.places)?;
+            let entries: Vec<&Listed> = listed.iter().collect();
+            Ok(printed(
+                shown(&args.form, &entries, table, |entry| json_of(entry)),
+                0,
+            ))
+        }
+        CatalogVerb::Show(args) => {
+            let listed = load(&args.form.places)?;
+            let entry = find(&listed, &args.id).map_err(|failure| stop(1)(failure.message))?;
+            Ok(printed(
+                shown(&args.form, &[entry], one, |entry| json_of(entry)),
+                0,
+            ))
+        }
+        CatalogVerb::Search(args) => {
+            let listed = load(&args.form.places)?;
+            let found: Vec<&Listed> = found_in(&listed, args.context);
+            let hits = search(&found, &args.words.join(" "));
+            let code = u8::from(hits.is_empty());
+            Ok(printed(shown(&args.form, &hits, hit_lines, json_hit), code))
+        }
+        CatalogVerb::Render(args) => render(args),
+        CatalogVerb::Check(args) => check(args),
+    }
+}
+
+/// All entries, by their ids.
+fn load(places: &PlaceArgs) -> Result<Vec<Listed>, Stop> {
+    let project = places.project()?;
+    let listed = Catalog::load(&project.catalog).and_then(|catalog| list(&catalog.tables()?));
+    listed.map_err(stop(2))
+}
+
+fn found_in(listed: &[Listed], context: CallContext) -> Vec<&Listed> {
+    let found = listed.iter().filter(|entry| entry.is_found_in(context));
+    found.collect()
+}
+
+fn shown<T>(
+    form: &FormArgs,
+    items: &[T],
+    text: impl Fn(&[T]) -> String,
+    json: impl Fn(&T) -> Value,
+) -> String {
+    if form.json {
+        format!("{}\n", items.iter().map(json).collect::<Value>())
+    } else {
+        text(items)
+    }
+}
+
+fn table(entries: &[&Listed]) -> String {
+    let head = ["id", "what", "acts", "risk", "contexts", "dup"].map(str::to_owned);
+    let rows = entries.iter().map(|entry| {
+        [
+            visible(&entry.id).into_owned(),
+            visible(&entry.words.description).into_owned(),
+            match entry.audience {
+                Audience::Models => "yes".to_owned(),
+                Audience::Programs => "–".to_owned(),
+            },
+            entry.assessment.risk.name().to_owned(),
+            contexts(&entry.available_in),
+            duplicates(entry.on_duplicate),
+        ]
+    });
+    let mut rows: Vec<[String; 6]> = [head].into_iter().chain(rows).collect();
+    let width = |rows: &[[String; 6]], at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        cells
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let others: usize = [0, 2, 3, 4, 5].iter().map(|at| width(&rows, *at) + 2).sum();
+    let room = columns().saturating_sub(others).max(20);
+    for [_, what, ..] in &mut rows {
+        if what.chars().count() > room {
+            *what = what
+                .chars()
+                .take(room - 2)
+                .collect::<String>()
+                .trim_end()
+                .to_owned()
+                + " …";
+        }
+    }
+    let widths: Vec<usize> = (0..6).map(|at| width(&rows, at)).collect();
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The number of the contexts if it is the usual set, otherwise their short names.
+fn contexts(available_in: &Contexts) -> String {
+    if *available_in == Contexts::default() {
+        return "4".to_owned();
+    }
+    let short = |name: &str| match name.split_once('_') {
+        Some(("AGENT", kind)) => kind.chars().take(4).collect::<String>().to_lowercase(),
+        _ => name.split('_').next().unwrap_or_default().to_lowercase(),
+    };
+    available_in
+        .names()
+        .into_iter()
+        .map(short)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn duplicates(on_duplicate: OnDuplicate) -> String {
+    match on_duplicate {
+        OnDuplicate::Reuse { ttl: Some(ttl), .. } => format!("reuse {}", short(ttl)),
+        OnDuplicate::Reuse { ttl: None, .. } => "reuse".to_owned(),
+        OnDuplicate::Suppress(_) => "suppress".to_owned(),
+        OnDuplicate::Repeat => "repeat".to_owned(),
+    }
+}
+
+fn short(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds > 0 && seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        seconds if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{time:?}"),
+    }
+}
+
+fn one(entries: &[&Listed]) -> String {
+    let one = |entry: &&Listed| {
+        let words = &entry.words;
+        let parameters = match serde_json::to_string_pretty(&entry.schema) {
+            Ok(schema) => schema.replace('\n', "\n            "),
+            Err(error) => error.to_string(),
+        };
+        let risk = &entry.assessment;
+        let why = match risk.because.join("; ") {
+            none if none.is_empty() => risk.risk.to_string(),
+            why => format!("{}: {why}", risk.risk),
+        };
+        let by = entry.tool.as_ref().map_or_else(
+            || "the plan executor".to_owned(),
+            |(tool, server)| format!("{tool} @ {server}"),
+        );
+        let lines = [
+            ("what", words.description.clone()),
+            ("by", by),
+            (
+                "version",
+                words
+                    .version
+                    .map_or_else(String::new, |version| version.to_string()),
+            ),
+            ("aliases", words.aliases.join(", ")),
+            ("tags", words.tags.join(", ")),
+            ("examples", words.examples.join(" | ")),
+            ("risk", why),
+            ("contexts", entry.available_in.names().join(", ")),
+            ("repeated", duplicates(entry.on_duplicate)),
+        ];
+        let said = lines.iter().filter(|(_, value)| !value.is_empty());
+        let said: Vec<String> = said
+            .map(|(name, value)| format!("  {name:<9} {}\n", visible(value)))
+            .collect();
+        let said = said.concat();
+        format!("{}\n{said}  schema    {parameters}\n", visible(&entry.id))
+    };
+    entries.iter().map(one).collect()
+}
+
+fn json_of(entry: &Listed) -> Value {
+    let words = &entry.words;
+    json!({
+        "id": entry.id, "name": words.name, "description": words.description, "version": words.version,
+        "is_action": entry.audience == Audience::Models, "aliases": words.aliases, "tags": words.tags,
+        "examples": words.examples, "available_in": entry.available_in.names(),
+        "risk": entry.assessment.risk.name(), "because": entry.assessment.because,
+        "on_duplicate": duplicates(entry.on_duplicate),
+        "server": entry.tool.as_ref().map(|(_, server)| server), "tool": entry.tool.as_ref().map(|(tool, _)| tool),
+        "parameter_schema": entry.schema,
+    })
+}
+
+fn hit_lines(hits: &[Hit<'_>]) -> String {
+    if hits.is_empty() {
+        return "Nothing found. `oneact catalog list` prints all entries.\n".to_owned();
+    }
+    let width = hits
+        .iter()
+        .map(|hit| hit.id.chars().count())
+        .max()
+        .unwrap_or_default();
+    let line = |hit: &Hit<'_>| {
+        let why = match &hit.matched {
+            Matched::Id => "id".to_owned(),
+            Matched::Alias(alias) => format!("alias {alias:?}"),
+            Matched::AliasBeginning(alias) => format!("begins the alias {alias:?}"),
+            Matched::Words(words) => format!("words: {}", words.join(", ")),
+        };
+        format!("{:width$}  {}\n", visible(hit.id), visible(&why))
+    };
+    hits.iter().map(line).collect()
+}
+
+fn json_hit(hit: &Hit<'_>) -> Value {
+    let (how, words) = match &hit.matched {
+        Matched::Id => ("id", vec![hit.id.to_owned()]),
+        Matched::Alias(alias) => ("alias", vec![(*alias).to_owned()]),
+        Matched::AliasBeginning(alias) => ("alias_beginning", vec![(*alias).to_owned()]),
+        Matched::Words(words) => ("words", words.clone()),
+    };
+    json!({"id": hit.id, "matched": how, "words": words})
+}
+
+fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
+    let listed = load(&args.places)?;
+    let mut entries = found_in(&listed, args.context);
+    entries.retain(|entry| entry.audience == Audience::Models);
+    let form = match args.form {
+        RenderForm::Prompt => return Ok(printed(prompt(&entries, args.max_chars), 0)),
+        RenderForm::Mcp => ToolForm::Mcp,
+        RenderForm::Openai => ToolForm::OpenAi,
+        RenderForm::Anthropic => ToolForm::Anthropic,
+        RenderForm::Gemini => ToolForm::Gemini,
+    };
+    Ok(printed(format!("{}\n", tools(&entries, form)), 0))
+}
+
+fn check(args: &CheckArgs) -> Result<ExitCode, Stop> {
+    let project = args.form.places.project()?;
+    let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;
+    let found = catalog.tables().and_then(|tables| lint(&tables));
+    // A file that is no catalog at all is one finding.
+    let (findings, entries) = found.unwrap_or_else(|error| (vec![Finding::from(error)], 0));
+    let count = |level| {
+        findings
+            .iter()
+            .filter(|finding| finding.level == level)
+            .count()
+    };
+    let (errors, warnings) = (count(Level::Error), count(Level::Warning));
+    let name = project.catalog.file_name().unwrap_or("catalog.toml");
+    let text = if args.form.json {
+        let each = |finding: &Finding| {
+            json!({
+                "code": finding.code.name(), "level": word(finding.level),
+                "line": finding.place.as_ref().map(|place| place.line), "text": finding.text,
+            })
+        };
+        let findings: Vec<Value> = findings.iter().map(each).collect();
+        format!(
+            "{}\n",
+            json!({"catalog": project.catalog.as_str(), "entries": entries, "findings": findings})
+        )
+    } else {
+        let line = |finding: &Finding| {
+            let at = finding
+                .place
+                .as_ref()
+                .map_or_else(String::new, |place| format!(":{}", place.line));
+            let (level, code) = (word(finding.level), finding.code.name());
+            format!("{name}{at} {level} {code}  {}\n", visible(&finding.text))
+        };
+        let number = |count: usize, one: &str, many: &str| {
+            format!("{count} {}", if count == 1 { one } else { many })
+        };
+        let lines: String = findings.iter().map(line).collect();
+        format!(
+            "{lines}{}, {}, {}\n",
+            number(entries, "entry", "entries"),
+            number(errors, "error", "errors"),
+            number(warnings, "warning", "warnings"),
+        )
+    };
+    let code = match (errors, warnings) {
+        (0, 0) => 0,
+        (0, _) if args.strict => 2,
+        (0, _) => 0,
+        _ => 1,
+    };
+    Ok(printed(text, code))
+}
+
+const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+    }
+}
