@@ -18,6 +18,7 @@ mod ledger;
 mod outputs;
 mod raw;
 mod resolve;
+mod review;
 mod schema;
 mod server;
 #[cfg(test)]

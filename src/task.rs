@@ -10,6 +10,7 @@ mod pin;
 mod print;
 mod rel_path;
 mod request;
+mod review;
 mod secret;
 mod terms;
 pub mod uri;
@@ -32,6 +33,10 @@ pub use request::{
     Belief, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input,
     InputRef, MAX_ACTIONS, MAX_STEPS, PlanName, PlanOrder, Question, RefStatus, Resources,
     Response, ResponseKind, RollbackOrder, Task, Validation, Waiting, WaitingFor, too_many_actions,
+};
+pub use review::{
+    Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,
+    release, review_timeout,
 };
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};

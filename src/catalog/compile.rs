@@ -17,6 +17,7 @@ use super::{
     file_plan::{self, FilePlan},
     identity,
     raw::{RawCapability, RawDefaults, RawResult, RawRetry},
+    review,
     schema::Schema,
 };
 
@@ -51,6 +52,7 @@ impl Compiler<'_> {
         let defaults: RawDefaults = named.tables.get("defaults")?.unwrap_or_default();
         let effects = raw.effects.unwrap_or_default();
         let identity = identity::compile(named, &raw, effects)?;
+        let review = review::compile(named, &raw)?;
         let mcp = raw.mcp.ok_or_else(|| {
             named.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")
         })?;
@@ -117,6 +119,7 @@ impl Compiler<'_> {
             on_failure: raw.on_failure.or(defaults.on_failure).unwrap_or_default(),
             effects,
             identity,
+            review,
         })
     }
 

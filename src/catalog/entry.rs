@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
 
 use crate::task::{
-    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned, Repeatable,
+    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned, Repeatable, ReviewRule,
     redact_presigned,
 };
 
@@ -45,6 +45,7 @@ pub(crate) struct Entry {
     pub(crate) on_failure: OnFailure,
     pub(crate) effects: Effects,
     pub(crate) identity: Identity,
+    pub(crate) review: Option<ReviewRule>,
 }
 
 /// What makes two requests of this entry the same, and what happens to the second one.
@@ -298,10 +299,11 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 9] = [
+const OWN_CLASSES: [Fault; 10] = [
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,
+    Fault::ReviewOpen,
     Fault::LedgerUnavailable,
     Fault::IdempotencyConflict,
     Fault::ContextChanged,

@@ -8,13 +8,14 @@ use toml::Spanned;
 
 use crate::task::{
     ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
-    OnDuplicate, Protection, ProtectionRules, RefStatus, Unless, Validation, decided,
+    OnDuplicate, Protection, ProtectionRules, RefStatus, ReviewRule, Unless, Validation, decided,
 };
 
 use super::{
     document::{CatalogError, Named, Place},
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
+    review,
 };
 
 /// The capability id of plans that name no capability.
@@ -35,6 +36,7 @@ pub(crate) struct FilePlan {
     /// What happens to a plan that was performed before in the session.
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) bounds: Bounds,
+    pub(crate) review: Option<ReviewRule>,
 }
 
 impl FilePlan {
@@ -46,6 +48,7 @@ impl FilePlan {
             version: None,
             on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
             bounds: Bounds::default(),
+            review: None,
         }
     }
 }
@@ -72,6 +75,7 @@ pub(super) fn compile(
         id: named.name.to_owned(),
         place: Some(named.place(named.at)),
         version: entry.version,
+        review: review::compile(named, entry)?,
         on_duplicate: match &entry.on_duplicate {
             Some(said) => match identity::duplicates(named, said, HAPPENS)? {
                 OnDuplicate::Repeat => OnDuplicate::Repeat,

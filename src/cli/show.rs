@@ -66,6 +66,7 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("made", made(row)),
         ("checks", answer.iter().map(checks).collect()),
         ("failed", failed),
+        ("review", Vec::from_iter(review(whole, desk))),
         ("ledger", ledger(whole)),
         ("pruned", Vec::from_iter(pruned)),
         ("again", Vec::from_iter(again)),
@@ -222,6 +223,19 @@ fn checks(answer: &OldAnswer) -> String {
         .into_iter()
         .filter_map(|(name, held)| Some(format!("{name} {}", if held? { '✓' } else { '✗' })));
     told.collect::<Vec<_>>().join("  ")
+}
+
+/// The state of the review, and the command or the decision.
+fn review(whole: &Whole, desk: &Desk) -> Option<String> {
+    let review = whole.step.review.as_ref()?;
+    let state = words::review(review, |at| desk.date(at));
+    Some(match &review.decision {
+        None => format!("{state}: {}", words::line(&review.terms.how())),
+        Some(decision) => {
+            let (by, at) = (words::line(&decision.by), desk.date(&decision.at));
+            format!("{state} by {by} at {at}, link {}", decision.link)
+        }
+    })
 }
 
 fn failed(answer: &OldAnswer) -> Vec<String> {
