@@ -319,7 +319,7 @@ pub(crate) enum LedgerError {
     #[error("{}", .0.withheld().message)]
     ReviewOpen(Box<Review>),
     #[error(
-        "the entry says `requires_post_review`, but the catalog or $ONEACT_LEDGER says that nothing is recorded, or the ledger cannot be used, so nobody could review the result. Name a usable ledger"
+        "a person must review the result (`requires_post_review`), but the ledger is switched off, so nobody could. Nothing was performed. Name a ledger with `[ledger] uri` or $ONEACT_LEDGER"
     )]
     NoReview,
     #[error("{}", .0.message)]
