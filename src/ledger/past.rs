@@ -211,13 +211,12 @@ impl Past {
             None => None,
         };
         let by = by.map(|link| link.seq).or_else(|| self.revoked_by(&row.id));
-        let revoked_by = match by {
-            Some(by) => Some(by),
-            None => {
-                let decision = self.reviewed(tx, &row)?;
-                let decision = decision.filter(|decision| review::withdraws(&row, decision));
-                decision.map(|decision| decision.link)
-            }
+        let revoked_by = if by.is_some() {
+            by
+        } else {
+            let decision = self.reviewed(tx, &row)?;
+            let decision = decision.filter(|decision| review::withdraws(&row, decision));
+            decision.map(|decision| decision.link)
         };
         Ok(Some(Row { revoked_by, ..row }))
     }
