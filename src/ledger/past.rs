@@ -131,12 +131,17 @@ impl Past {
         tx: &mut Tx<'_>,
         row: &Row,
     ) -> Result<Option<ReviewDecision>, StoreError> {
+        let origin = review::origin(row);
         // A decision is recorded after the answer. The link of a repetition may be later than both.
         let is_covered = self.read.as_ref().is_some_and(|read| {
             let since = row.seq.filter(|_| row.reused_from.is_none()).unwrap_or(0);
-            read.request_hash == row.request_hash && read.from <= since
+            let made_since = self
+                .successes
+                .iter()
+                .any(|success| success.row_id == origin);
+            read.request_hash == row.request_hash && (read.from <= since || made_since)
         });
-        match self.reviewed.get(review::origin(row)) {
+        match self.reviewed.get(origin) {
             Some(known) => Ok(Some(known.clone())),
             None if is_covered => Ok(None),
             None => review::last(tx, row),
