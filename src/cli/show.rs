@@ -267,8 +267,12 @@ fn ledger(whole: &Whole) -> Vec<String> {
     for link in &whole.links {
         let body: Option<Value> = serde_json::from_str(&link.body).ok();
         if let Some(note) = body.as_ref().and_then(|body| body.get("note")?.as_str()) {
-            let (event, actor) = (words::line(&link.event), words::line(&link.actor));
-            lines.push(format!("{event} by {actor}: {}", words::line(note)));
+            // The verdict of a review is the reason in its link.
+            let verdict = body.as_ref().filter(|_| link.event == "reviewed");
+            let verdict = verdict.and_then(|body| body.get("reason")?.as_str());
+            let what = words::line(verdict.unwrap_or(&link.event));
+            let actor = words::line(&link.actor);
+            lines.push(format!("{what} by {actor}: {}", words::line(note)));
         }
     }
     lines

@@ -288,6 +288,7 @@ fn people_see_which_reviews_are_open_overdue_and_decided() {
     );
     let shown = oneact(&root, &["show", "1"]);
     assert!(shown.contains("rejected by uid:"), "{shown}");
+    assert!(shown.contains(": seen"), "{shown}");
     assert!(oneact(&root, &["verify"]).contains("chain unbroken"));
 }
 
