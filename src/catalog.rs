@@ -22,6 +22,7 @@ mod outputs;
 mod raw;
 mod render;
 mod resolve;
+mod review;
 mod schema;
 mod search;
 mod server;

@@ -64,6 +64,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
     };
     let checked = doctor.catalog();
     doctor.ledger();
+    doctor.reviews(&checked);
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -155,6 +156,25 @@ impl Doctor<'_> {
             ),
         };
         self.note(finding);
+    }
+
+    /// Reports entries whose results a person must review, although no ledger records them.
+    fn reviews(&mut self, checked: &Checked) {
+        let tools = checked.capabilities.iter();
+        let tools = tools.map(|entry| (&entry.id, entry.review));
+        let plans = checked.plans.iter().map(|plan| (&plan.id, plan.review));
+        let reviewed = tools.chain(plans).filter(|(_, review)| review.is_some());
+        if !self.setup.project.records_nothing() {
+            return;
+        }
+        for (id, _) in reviewed {
+            self.note(Finding::problem(
+                &Subject::named(About::Capability, id),
+                Kind::ReviewUnrecorded,
+                "a person must review its results, but no ledger records them",
+                "name a ledger with `[ledger] uri` or $ONEACT_LEDGER, or remove `requires_post_review`; until then, its tasks are refused",
+            ));
+        }
     }
 
     /// Checks the asset store. `uri` is none if the catalog could not be read.

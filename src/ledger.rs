@@ -23,6 +23,7 @@ mod questions;
 mod reading;
 mod record;
 mod request;
+mod review;
 mod signature;
 mod store;
 mod validity;

@@ -9,6 +9,7 @@ mod exhibit;
 mod kept;
 mod old_answer;
 mod replay;
+mod review;
 mod world;
 
 use camino::Utf8PathBuf;
@@ -59,9 +60,9 @@ pub(crate) enum OpenError {
 
 impl Project {
     /// Opens the ledger for reading, if there is one.
-    pub(crate) fn reading(&self) -> Result<Reading, OpenError> {
+    pub(crate) fn reading(&self, host: &Host) -> Result<Reading, OpenError> {
         let (place, _) = self.found().map_err(OpenError::Place)?;
-        let reading = Reading::open(&place)?;
+        let reading = Reading::open(&place, host.timestamp())?;
         tracing::info!("The ledger is {}.", reading.place());
         Ok(reading)
     }
@@ -82,6 +83,11 @@ impl Project {
     pub(crate) fn recordable(&self) -> Result<Option<String>, String> {
         let (place, _) = self.found().map_err(|failure| failure.message)?;
         place.usable().map_err(|error| error.to_string())
+    }
+
+    /// Whether the operator chose that nothing is recorded.
+    pub(crate) fn records_nothing(&self) -> bool {
+        matches!(self.found(), Ok((Place::Nowhere, _)))
     }
 
     /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch them. An

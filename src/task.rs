@@ -10,6 +10,8 @@ mod pin;
 mod print;
 mod rel_path;
 mod request;
+mod review;
+mod risk;
 mod secret;
 mod terms;
 pub mod uri;
@@ -21,8 +23,8 @@ pub use ids::{OperationId, RefId, message_id, numbered};
 pub(crate) use json::each_text;
 pub use json::{BLOB, RESERVED, abridge, abridged, canonical, has_reserved_key, hexadecimal};
 pub use outcome::{
-    Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus, LedgerRef,
-    Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,
+    Admission, Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus,
+    LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,
     ReportFiles, ReuseReport, ServerReport, State, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
@@ -33,11 +35,16 @@ pub use request::{
     InputRef, MAX_ACTIONS, MAX_STEPS, PlanName, PlanOrder, Question, RefStatus, Resources,
     Response, ResponseKind, RollbackOrder, Task, Validation, Waiting, WaitingFor, too_many_actions,
 };
+pub use review::{
+    Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,
+    release, review_timeout,
+};
+pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub use terms::{
-    ALLOW_PRIVATE, ActionType, Bounds, CallContext, Effects, Ground, INCOMING, OnDuplicate,
-    OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse, Risk,
+    ALLOW_PRIVATE, ActionType, Bounds, CallContext, Contexts, Effects, Ground, INCOMING,
+    OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse,
     SCRATCH, Unless, ValidationRule, duration, duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};

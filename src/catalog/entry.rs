@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     Amplifiers, CUT, Contexts, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned,
-    Repeatable, redact_presigned,
+    Repeatable, ReviewRule, redact_presigned,
 };
 
 use super::{
@@ -47,6 +47,7 @@ pub(crate) struct Entry {
     pub(crate) effects: Effects,
     pub(crate) access: Access,
     pub(crate) identity: Identity,
+    pub(crate) review: Option<ReviewRule>,
 }
 
 /// What the gate needs to know of an entry.
@@ -310,10 +311,11 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 10] = [
+const OWN_CLASSES: [Fault; 11] = [
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,
+    Fault::ReviewOpen,
     Fault::LedgerUnavailable,
     Fault::IdempotencyConflict,
     Fault::ContextDenied,

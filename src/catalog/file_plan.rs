@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::task::{
     ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
-    OnDuplicate, Protection, ProtectionRules, RefStatus, Unless, Validation, decided,
+    OnDuplicate, Protection, ProtectionRules, RefStatus, ReviewRule, Unless, Validation, decided,
 };
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
+    review,
 };
 
 /// The capability id of plans that name no capability.
@@ -38,6 +39,7 @@ pub(crate) struct FilePlan {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) access: Access,
     pub(crate) bounds: Bounds,
+    pub(crate) review: Option<ReviewRule>,
 }
 
 impl FilePlan {
@@ -58,6 +60,7 @@ impl FilePlan {
             on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
             access: Access::default(),
             bounds: Bounds::default(),
+            review: None,
         }
     }
 }
@@ -90,6 +93,7 @@ pub(super) fn compile(
         id: named.name.to_owned(),
         place: Some(named.place(named.at)),
         version: entry.version,
+        review: review::compile(named, entry)?,
         on_duplicate: match &entry.on_duplicate {
             Some(said) => match identity::duplicates(named, said, HAPPENS)? {
                 OnDuplicate::Repeat => OnDuplicate::Repeat,

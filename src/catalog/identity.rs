@@ -30,6 +30,10 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "on_duplicate",
     "timeout",
     "timeout_max",
+    // A review begins after the call. An answer from before these keys is under review by the entry of now
+    // (`ledger::review`), so it is never given without the review that the entry demands.
+    "requires_post_review",
+    "review",
 ];
 
 /// How long an answer is valid for the same content, unless `open_world = false`.

@@ -15,8 +15,8 @@ use super::entry::{
     classes, pin,
 };
 use crate::task::{
-    ActionType, Amplifiers, Contexts, Effects, Fault, OnDrift, OutputSchema, Pin, Protection,
-    ValidationRule,
+    ActionType, Amplifiers, Blocks, Contexts, Effects, Fault, OnDrift, OutputSchema, Pin,
+    Protection, ValidationRule,
 };
 
 /// `[defaults]`: what entries inherit.
@@ -69,6 +69,8 @@ pub(super) struct RawCapability {
     #[serde(default)]
     pub(super) retry: Vec<RawRetry>,
     pub(super) result: Option<RawResult>,
+    pub(super) requires_post_review: Option<bool>,
+    pub(super) review: Option<Spanned<RawReview>>,
     #[serde(default)]
     pub(super) failure: Vec<FailureRule>,
     #[serde(default)]
@@ -89,6 +91,26 @@ pub(super) enum RawDuplicateMode {
     Reuse,
     Suppress,
     Repeat,
+}
+
+/// How a result is reviewed (R-003-33).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawReview {
+    #[serde(default)]
+    pub(super) blocks: Blocks,
+    pub(super) timeout: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) on_timeout: OnTimeout,
+}
+
+/// What happens to a review that is open after its time.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OnTimeout {
+    /// A missed review is never an approval.
+    #[default]
+    StayOpen,
 }
 
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Effects, Failure, Fault, decided};
+use crate::task::{Blocks, CapabilityTask, Effects, Failure, Fault, ReviewRule, decided};
 
 use super::{
     compile::{self, Capability},
@@ -137,16 +137,20 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
 pub(crate) struct Nature {
     pub(crate) effects: Effects,
     pub(crate) bound: Vec<String>,
+    /// Whether the result waits for a review.
+    pub(crate) blocks: Blocks,
 }
 
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
-        Capability::FilePlan(_) => Nature {
+        Capability::FilePlan(plan) => Nature {
             effects: Effects::default(),
             bound: Vec::new(),
+            blocks: blocks(plan.review),
         },
         Capability::Tool(entry) => Nature {
             effects: entry.effects,
+            blocks: blocks(entry.review),
             bound: entry
                 .bind
                 .into_iter()
@@ -154,6 +158,10 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
                 .collect(),
         },
     })
+}
+
+fn blocks(review: Option<ReviewRule>) -> Blocks {
+    review.map_or(Blocks::No, |review| review.blocks)
 }
 
 /// `[storage] uri`, or its default.

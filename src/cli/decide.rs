@@ -91,7 +91,7 @@ pub(super) struct ReviewArgs {
     /// The answer is good
     #[arg(long, conflicts_with = "reject", required_unless_present = "reject")]
     accept: bool,
-    /// The answer is not good; it is also revoked
+    /// The answer is not good: it is not returned again, unless a later review accepts it
     #[arg(long)]
     reject: bool,
     #[command(flatten)]
@@ -239,12 +239,15 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
                 "revoked_by": reviewed.revoked, "link": link.seq, "entry_hash": link.entry_hash,
             })));
         }
-        let back = match reviewed.revoked {
-            Some(_) => ". It is never returned again",
-            None => "",
+        let then = match (review, reviewed.revoked) {
+            (_, Some(by)) => format!(" It stays revoked, link {by}."),
+            (Review::Accept, None) => String::new(),
+            (Review::Reject, None) => {
+                " It is not returned again, unless a later review accepts it.".to_owned()
+            }
         };
         let named = named(&reviewed.row);
-        Ok(format!("{named} was {verdict}, link {}{back}.\n", link.seq))
+        Ok(format!("{named} was {verdict}, link {}.{then}\n", link.seq))
     })
 }
 
@@ -266,7 +269,7 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
         let kept = match pruned.kept {
             0 => String::new(),
             kept => format!(
-                "; {} kept (open, or recorded in the last day)",
+                "; {} kept (open, awaiting review, or recorded in the last day)",
                 grouped(kept)
             ),
         };

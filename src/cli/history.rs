@@ -105,6 +105,10 @@ fn head(page: &Page, desk: &Desk) -> String {
         0 => {}
         waiting => parts.push(format!("{waiting} waiting")),
     }
+    match page.open_reviews().count() {
+        0 => {}
+        open => parts.push(format!("{open} awaiting review")),
+    }
     parts.join(" · ")
 }
 
@@ -144,7 +148,7 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
             fit(&words::line(action), ACTION),
             words::state(row).to_owned(),
             fit(&words::took(row).unwrap_or_default(), TOOK),
-            words::note(step),
+            words::note(step, |at| desk.date(at)),
         ]
     }));
     let mut widths = [0; 7];

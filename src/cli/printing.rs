@@ -46,10 +46,11 @@ pub(super) struct Desk {
 impl Desk {
     pub(super) fn open(args: &ReadArgs, interrupts: Interrupts) -> Result<Self, Stop> {
         let project = args.places.project()?;
+        let host = Host::new(None, None, interrupts);
         Ok(Self {
-            reading: project.reading()?,
+            reading: project.reading(&host)?,
             project,
-            host: Host::new(None, None, interrupts),
+            host,
             zone: args.utc.then_some(TimeZone::UTC),
             session: args.session.clone(),
         })

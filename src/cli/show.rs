@@ -66,6 +66,7 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("made", made(row)),
         ("checks", answer.iter().map(checks).collect()),
         ("failed", failed),
+        ("review", Vec::from_iter(review(whole, desk))),
         ("ledger", ledger(whole)),
         ("pruned", Vec::from_iter(pruned)),
         ("again", Vec::from_iter(again)),
@@ -224,6 +225,19 @@ fn checks(answer: &OldAnswer) -> String {
     told.collect::<Vec<_>>().join("  ")
 }
 
+/// The state of the review, and the command or the decision.
+fn review(whole: &Whole, desk: &Desk) -> Option<String> {
+    let review = whole.step.review.as_ref()?;
+    let state = words::review(review, |at| desk.date(at));
+    Some(match &review.decision {
+        None => format!("{state}: {}", words::line(&review.terms.how())),
+        Some(decision) => {
+            let (by, at) = (words::line(&decision.by), desk.date(&decision.at));
+            format!("{state} by {by} at {at}, link {}", decision.link)
+        }
+    })
+}
+
 fn failed(answer: &OldAnswer) -> Vec<String> {
     let Some(failure) = &answer.failure else {
         return Vec::new();
@@ -253,8 +267,12 @@ fn ledger(whole: &Whole) -> Vec<String> {
     for link in &whole.links {
         let body: Option<Value> = serde_json::from_str(&link.body).ok();
         if let Some(note) = body.as_ref().and_then(|body| body.get("note")?.as_str()) {
-            let (event, actor) = (words::line(&link.event), words::line(&link.actor));
-            lines.push(format!("{event} by {actor}: {}", words::line(note)));
+            // The verdict of a review is the reason in its link.
+            let verdict = body.as_ref().filter(|_| link.event == "reviewed");
+            let verdict = verdict.and_then(|body| body.get("reason")?.as_str());
+            let what = words::line(verdict.unwrap_or(&link.event));
+            let actor = words::line(&link.actor);
+            lines.push(format!("{what} by {actor}: {}", words::line(note)));
         }
     }
     lines

@@ -64,6 +64,8 @@ pub(super) enum Kind {
     LedgerGood,
     /// The ledger is foreign, damaged, of a newer version, unreachable, or read-only.
     LedgerUnusable,
+    /// The entry demands a review, and nothing is recorded.
+    ReviewUnrecorded,
     StoreGood,
     StoreUnusable,
     StoreNearlyFull,

@@ -11,7 +11,8 @@ use uuid::Builder;
 
 use crate::task::{
     Admission, Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview,
-    Produced, RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting, message_id,
+    Produced, RefId, ReportFiles, Resources, ReuseReport, Review, ServerReport, State, Waiting,
+    message_id,
 };
 
 use super::{prose, read::Received};
@@ -104,7 +105,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     request_hash: record.map(|record| record.request_hash.as_str()),
                     reuse: record.and_then(|record| record.reuse.as_ref()),
                     waiting: outcome.waiting.as_ref(),
-                    review: None,
+                    review: outcome.review.as_ref().map(review),
                     ledger: record.and_then(|record| record.ledger.as_ref()),
                     server: outcome.server.as_ref(),
                     unfit_result: outcome.unfit_result.as_ref(),
@@ -156,6 +157,24 @@ fn named(at: &Zoned) -> Zoned {
         Some(_) if at.offset().seconds() % 60 == 0 => at.clone(),
         _ => at.with_time_zone(TimeZone::UTC),
     }
+}
+
+/// The review of the result, with specification 003's word for the state of the task (R-003-33).
+fn review(review: &Review) -> Value {
+    let Review {
+        terms,
+        state,
+        decision,
+    } = review;
+    json!({
+        "state": state,
+        "blocks": terms.blocks,
+        "since": terms.since,
+        "until": terms.until,
+        "decided_at": decision.as_ref().map(|decision| &decision.at),
+        "how": terms.how(),
+        "fsm_state": if state.is_open() { "AWAITING_REVIEW" } else { "DONE" },
+    })
 }
 
 /// The seven keys of the specification, and no other (R-000-20).
@@ -278,8 +297,7 @@ struct Extras<'a> {
     request_hash: Option<&'a str>,
     reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,
-    /// Always null: reserved for reviews.
-    review: Option<()>,
+    review: Option<Value>,
     ledger: Option<&'a LedgerRef>,
     server: Option<&'a ServerReport>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -88,11 +88,21 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
 }
 
 fn next(outcome: &Outcome) -> Vec<Value> {
+    let open = outcome
+        .review
+        .iter()
+        .filter(|review| review.state.is_open());
+    let mut next: Vec<Value> = open.map(|review| review.terms.next_action()).collect();
     let Some(failure) = &outcome.failure else {
-        return Vec::new();
+        return next;
     };
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
         (Some(waiting), _) => ("answer", "high", waiting.resume),
+        (None, Fault::ReviewOpen) => (
+            "retry",
+            "medium",
+            "Send the same task again after the review.",
+        ),
         // Nothing was tried, so the next task is still the same attempt.
         (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again later."),
         (None, _) if failure.recoverable => (
@@ -100,9 +110,10 @@ fn next(outcome: &Outcome) -> Vec<Value> {
             "medium",
             "Send the same task again, with the next attempt.",
         ),
-        (None, _) => return Vec::new(),
+        (None, _) => return next,
     };
-    vec![json!({"type": kind, "description": description, "priority": priority})]
+    next.push(json!({"type": kind, "description": description, "priority": priority}));
+    next
 }
 
 /// The parameters of one call; for several calls, an object by tool name, in which the second call of a tool is

@@ -14,6 +14,9 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
+        State::Pending if is_open(outcome) => {
+            "Task is waiting for a review of its result. Returning to dispatch agent."
+        }
         State::Pending if outcome.waiting.is_none() => {
             "The same task is being performed by another run. Returning to dispatch agent."
         }
@@ -38,6 +41,12 @@ pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// Whether a review of the result is open.
+fn is_open(outcome: &Outcome) -> bool {
+    let review = outcome.review.as_ref();
+    review.is_some_and(|review| review.state.is_open())
+}
+
 /// `status.message`, in one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);
@@ -53,6 +62,9 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Failed => format!("{task} failed: {class}"),
         State::Partial => format!("{task} was performed in part: {class}"),
         State::RolledBack => format!("{task} was rolled back: {class}"),
+        State::Pending if is_open(outcome) => {
+            format!("{task} is waiting for a review of its result")
+        }
         State::Pending if outcome.waiting.is_none() => {
             format!("{task} is being performed by another run")
         }
@@ -97,6 +109,9 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
             format!("Execution of {executed} was completed in part; the completed part is kept.")
         }
         State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
+        State::Pending if is_open(outcome) && !executed.is_empty() => format!(
+            "Execution of {executed} completed within quality constraints; the result is withheld."
+        ),
         State::Pending if outcome.waiting.is_none() => "Nothing was executed.".to_owned(),
         State::Pending => {
             format!("Execution of {executed} is waiting for input; nothing was stored.")

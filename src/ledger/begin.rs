@@ -74,8 +74,8 @@ impl Ledger<'_> {
                     return Ok(Begun::Run(Running { held, ..running }));
                 }
                 Step::Answered(answered) => return Ok(Begun::Answered(answered)),
-                Step::Judge(row) => {
-                    let verdict = judge(&row, ask, world);
+                Step::Judge(row, usable) => {
+                    let verdict = judge(&row, &usable, ask, world);
                     known.judged.push((*row, verdict));
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),

@@ -3,6 +3,8 @@
 
 use jiff::Timestamp;
 
+use crate::task::ReviewState;
+
 use super::{
     Ledger,
     answer::{self, Beside},
@@ -35,15 +37,25 @@ pub(crate) enum Dependants {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Review {
     Accept,
-    /// The answer is revoked as well.
+    /// The answer is not given again, unless a later review accepts it.
     Reject,
+}
+
+impl Review {
+    const fn state(self) -> ReviewState {
+        match self {
+            Self::Accept => ReviewState::Accepted,
+            Self::Reject => ReviewState::Rejected,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Reviewed {
+    /// The answer, where it was made.
     pub(crate) row: Row,
     pub(crate) link: Head,
-    /// The link that revoked the answer; none if it was accepted, or revoked before.
+    /// The link that revoked the answer before. A review does not change that.
     pub(crate) revoked: Option<Seq>,
 }
 
@@ -101,8 +113,11 @@ impl Ledger<'_> {
             let mut reuses = Vec::new();
             for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
                 // A changed row may name an answer that it never repeated.
-                let believed = Past::default().first_believed(tx, vec![reuse])?;
-                reuses.extend(believed.filter(|reuse| reuse.revoked_by.is_none()));
+                if let Some(reuse) = Past::default().first_believed(tx, vec![reuse])?
+                    && revoked_by(tx, &reuse)?.is_none()
+                {
+                    reuses.push(reuse);
+                }
             }
             let (left, along) = match dependants {
                 Dependants::Listed => (reuses, Vec::new()),
@@ -130,22 +145,21 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Reviewed, CommandError> {
         self.decide(note, |tx, person| {
-            let row = sealed(tx, name)?;
-            let reason = match review {
-                Review::Accept => "accepted",
-                Review::Reject => "rejected",
-            };
+            let mut row = sealed(tx, name)?;
+            if let Some(made) = &row.reused_from {
+                row = match tx.row(&Which::id(made))? {
+                    Some(made) => believed(tx, made)?,
+                    None => return Err(CommandError::Unsealed { row: made.clone() }),
+                };
+            }
+            let reason = review.state().name();
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
-            let taken = match (review, revoked_by(tx, &row)?) {
-                (Review::Reject, None) => Some(revoke_row(tx, &row, person)?),
-                (Review::Accept | Review::Reject, _) => None,
-            };
             let reviewed = Reviewed {
+                revoked: revoked_by(tx, &row)?,
                 row,
-                revoked: taken.as_ref().map(|link| link.seq),
                 link: link.clone(),
             };
-            Ok((reviewed, taken.unwrap_or(link)))
+            Ok((reviewed, link))
         })
     }
 
@@ -258,6 +272,10 @@ impl<'a> Person<'a> {
 /// The answer of that name. Its columns led to it, so its link must seal it.
 fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let row = find(tx, name)?;
+    believed(tx, row)
+}
+
+fn believed(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
     let id = row.id.clone();
     if row.seq.is_none() {
         return Err(CommandError::History(id));

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use crate::task::OnDuplicate;
+use crate::task::{OnDuplicate, ReviewDecision, ReviewState};
 
 use super::{
     canonical::{canonical, sha256},
     chain::Body,
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
+    review,
     store::{StoreError, Tx},
     validity::sealed,
     words::Ask,
@@ -25,7 +26,17 @@ pub(super) struct Past {
     successes: Vec<Success>,
     /// The rows that were revoked, and the links that did it.
     revoked: HashMap<String, Seq>,
+    /// The last decision about each row that was reviewed.
+    reviewed: HashMap<String, ReviewDecision>,
     links: usize,
+    read: Option<Read>,
+}
+
+/// Which links were read: the newest ones about that request, from that number on.
+#[derive(Debug)]
+struct Read {
+    request_hash: String,
+    from: Seq,
 }
 
 /// A successful answer, as a link seals it.
@@ -54,7 +65,14 @@ impl Past {
         if let Some(seq) = examined.iter().find(|seq| !indexed(seq)) {
             return Err(tx.damaged(format!("no index leads to link {seq}")));
         }
-        Self::from(tx, links)
+        let first = links.first().filter(|_| links.len() == most);
+        let from = first.map_or(0, |link| link.seq);
+        let read = Some(Read {
+            request_hash: request_hash.to_owned(),
+            from,
+        });
+        let past = Self::from(tx, links)?;
+        Ok(Self { read, ..past })
     }
 
     fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {
@@ -73,6 +91,7 @@ impl Past {
         let claim = body.claim.and_then(|seq| self.opened.get(&seq));
         let claimed = claim.map(|claim| claim.key.request_hash.clone());
         follow(&mut self.opened, &link, &body);
+        self.reviewed.extend(review::decision(&link));
         match (body.row, body.about) {
             (Some(seal), _) if link.is(Event::Succeeded) || link.is(Event::Resolved) => {
                 self.successes.push(Success {
@@ -101,12 +120,38 @@ impl Past {
         self.revoked.get(row_id).copied()
     }
 
-    /// The success of that delivery, unless its answer was revoked.
+    pub(super) fn is_rejected(&self, row_id: &str) -> bool {
+        let decision = self.reviewed.get(row_id);
+        decision.is_some_and(|decision| decision.state == ReviewState::Rejected)
+    }
+
+    /// The last decision about the answer of a row.
+    pub(super) fn reviewed(
+        &self,
+        tx: &mut Tx<'_>,
+        row: &Row,
+    ) -> Result<Option<ReviewDecision>, StoreError> {
+        let origin = review::origin(row);
+        // A decision is recorded after the answer. The link of a repetition may be later than both.
+        let is_covered = self.read.as_ref().is_some_and(|read| {
+            let since = row.seq.filter(|_| row.reused_from.is_none()).unwrap_or(0);
+            let made_since = self
+                .successes
+                .iter()
+                .any(|success| success.row_id == origin);
+            read.request_hash == row.request_hash && (read.from <= since || made_since)
+        });
+        match self.reviewed.get(origin) {
+            Some(known) => Ok(Some(known.clone())),
+            None if is_covered => Ok(None),
+            None => review::last(tx, row),
+        }
+    }
+
+    /// The success of that delivery.
     pub(super) fn delivered(&self, key: &ClaimKey) -> Option<&Success> {
         let of = |success: &&Success| success.claimed.as_ref() == Some(&key.request_hash);
-        self.successes()
-            .find(of)
-            .filter(|success| self.revoked_by(&success.row_id).is_none())
+        self.successes().find(of)
     }
 
     pub(super) fn holder(
@@ -157,7 +202,7 @@ impl Past {
         Ok(None)
     }
 
-    /// The row, if it matches its link. The links also decide whether it was revoked.
+    /// The row, if it matches its link. The links also decide whether it was revoked, or rejected in a review.
     fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
@@ -170,11 +215,15 @@ impl Past {
             Some(by) => tx.link(by)?.filter(|link| link.revokes(&row.id)),
             None => None,
         };
-        let revoked_by = by.map(|link| link.seq);
-        Ok(Some(Row {
-            revoked_by: revoked_by.or_else(|| self.revoked_by(&row.id)),
-            ..row
-        }))
+        let by = by.map(|link| link.seq).or_else(|| self.revoked_by(&row.id));
+        let revoked_by = if by.is_some() {
+            by
+        } else {
+            let decision = self.reviewed(tx, &row)?;
+            let decision = decision.filter(|decision| review::withdraws(&row, decision));
+            decision.map(|decision| decision.link)
+        };
+        Ok(Some(Row { revoked_by, ..row }))
     }
 }
 

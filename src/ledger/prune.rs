@@ -12,6 +12,7 @@ use super::{
     chain::{self, Body, Stamp},
     past::opened,
     record::{Event, Row, Seq},
+    review,
     store::{Durability, StoreError, Tx, Which, read, write},
     validity::sealed,
 };
@@ -37,7 +38,7 @@ pub(crate) struct Pruned {
     pub(crate) rows: u64,
     /// The bytes of requests and responses.
     pub(crate) bytes: u64,
-    /// Rows that are old enough but belong to an open operation or to the last day.
+    /// Rows that are old enough but belong to an open operation, an open review or to the last day.
     pub(crate) kept: u64,
     /// Rows that differ from their links. They stay, as evidence.
     pub(crate) changed: u64,
@@ -58,8 +59,13 @@ impl Ledger<'_> {
         let mut from = 0;
         loop {
             let rows = read(&mut *self.store, |tx| aged(tx, from, now))?;
-            let last = rows.last().and_then(|(row, _)| row.seq);
-            for (row, age) in rows {
+            let last = rows.last().and_then(|old| old.row.seq);
+            for Old {
+                row,
+                age,
+                awaits_review,
+            } in rows
+            {
                 if bytes(&row) == 0 {
                     continue;
                 }
@@ -70,7 +76,7 @@ impl Ledger<'_> {
                 if age < older {
                     continue;
                 }
-                if open.contains(&row.operation_id) || age < YOUNGEST {
+                if open.contains(&row.operation_id) || awaits_review || age < YOUNGEST {
                     pruned.kept += 1;
                     continue;
                 }
@@ -122,20 +128,31 @@ fn bytes(row: &Row) -> u64 {
     u64::try_from(length(&row.request) + length(&row.response)).unwrap_or(u64::MAX)
 }
 
-/// The rows of that link and of later ones, with their ages. The time in a row is not used, because only the time in
-/// its link is covered by a hash. A row that differs from its link has no age.
-fn aged(
-    tx: &mut Tx<'_>,
-    from: Seq,
-    now: Timestamp,
-) -> Result<Vec<(Row, Option<Duration>)>, StoreError> {
+struct Old {
+    row: Row,
+    /// None for a row that differs from its link.
+    age: Option<Duration>,
+    /// Its answer says what a person has to review.
+    awaits_review: bool,
+}
+
+/// The rows of that link and of later ones. The time in a row is not used, because only the time in its link is covered
+/// by a hash.
+fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreError> {
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
         let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
         let link = link.filter(|link| sealed(&row, link) && has_own_request(&row));
         let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
         let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
-        all.push((row, age));
+        let undecided = row.reused_from.is_none() && row.revoked_by.is_none();
+        let awaits_review =
+            undecided && review::terms(&row, None).is_some() && review::last(tx, &row)?.is_none();
+        all.push(Old {
+            row,
+            age,
+            awaits_review,
+        });
     }
     Ok(all)
 }

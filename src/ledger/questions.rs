@@ -11,17 +11,18 @@ use super::{
         name,
     },
     request::Hashes,
+    review::{self, Usable},
     store::{Tx, Which},
     words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
-use crate::task::{Ground, OnDuplicate, Unless};
+use crate::task::{Ground, OnDuplicate, Release, Review, Unless};
 
 /// The result of one transaction.
 pub(super) enum Step {
     Run(Running),
     Answered(Box<Answered>),
     /// An old answer, to be judged outside the transaction, because that may mean reading files.
-    Judge(Box<Row>),
+    Judge(Box<Row>, Usable),
     /// Another run has claimed the request. The caller checks whether that run is alive.
     Claimed(Claim),
     /// The owner died after the request may have happened.
@@ -134,7 +135,7 @@ impl Questions<'_, '_, '_> {
             && row.outcome == RowOutcome::Success
         {
             match self.verdict(&row) {
-                None => return Ok(Some(Step::Judge(Box::new(row)))),
+                None => return Ok(Some(self.judge(row)?)),
                 Some(Err(_)) => return Ok(None),
                 Some(Ok(())) => {}
             }
@@ -154,7 +155,7 @@ impl Questions<'_, '_, '_> {
             Some(Ok(row)) => row,
         };
         let Some(mut verdict) = self.verdict(&row) else {
-            return Ok(ControlFlow::Break(Step::Judge(Box::new(row))));
+            return Ok(ControlFlow::Break(self.judge(row)?));
         };
         let how = match ask.on_duplicate {
             OnDuplicate::Reuse { ground, .. } => {
@@ -196,10 +197,13 @@ impl Questions<'_, '_, '_> {
         let delivered = self.past.delivered(&key).filter(|_| named).cloned();
         if let Some(success) = delivered {
             // An answer that a person gave does not name the delivery, so question 1 did not find it.
-            return match self.row_of(&success)? {
-                Some(row) => self.again(Again::Replayed, row).map(ControlFlow::Break),
-                None => self.damaged(&success),
-            };
+            match self.row_of(&success)? {
+                None => return self.damaged(&success),
+                Some(row) if row.revoked_by.is_none() => {
+                    return self.again(Again::Replayed, row).map(ControlFlow::Break);
+                }
+                Some(_) => {}
+            }
         }
         let before = self.past.successes().next();
         Ok(ControlFlow::Continue(before.map(|_| Why::Repeat)))
@@ -227,7 +231,9 @@ impl Questions<'_, '_, '_> {
 
     /// Decides about a success whose row does not match its link.
     fn damaged(&self, success: &Success) -> Result<Decided, LedgerError> {
-        let miss = if self.past.revoked_by(&success.row_id).is_some() {
+        // What a changed row says about its review does not count. A rejection withdraws any answer.
+        let revoked = self.past.revoked_by(&success.row_id).is_some();
+        let miss = if revoked || self.past.is_rejected(&success.row_id) {
             Miss::Revoked
         } else if self.ask.effects == Effects::Once {
             return Err(LedgerError::Damaged {
@@ -261,14 +267,35 @@ impl Questions<'_, '_, '_> {
             Again::Reused => (Event::Reused, RowState::Reused),
             Again::Suppressed => (Event::Suppressed, RowState::Suppressed),
         };
+        let review = self.review(&original)?;
+        if let Some(review) = &review
+            && review.release() == Release::Withheld
+        {
+            return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
+        }
         let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
         let (head, _) = answer::record(self.tx, event, self.stamp, row, Beside::default())?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,
+            review,
             request_hash: self.hashes.request_hash.clone(),
             head,
         })))
+    }
+
+    fn review(&mut self, row: &Row) -> Result<Option<Review>, LedgerError> {
+        let Some(terms) = review::terms(row, self.ask.review) else {
+            return Ok(None);
+        };
+        let decision = self.past.reviewed(self.tx, row)?;
+        Ok(Some(Review::new(terms, decision, self.stamp.at)))
+    }
+
+    fn judge(&mut self, row: Row) -> Result<Step, LedgerError> {
+        let review = self.review(&row)?;
+        let usable = review::usable(&row, review.as_ref());
+        Ok(Step::Judge(Box::new(row), usable))
     }
 
     /// Opens the session and claims the request. In a new session, no other run can have claimed it.

@@ -5,6 +5,10 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 
+use jiff::Timestamp;
+
+use crate::task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms};
+
 use super::{
     Place,
     begin::lock_of,
@@ -13,12 +17,15 @@ use super::{
     naming::{Alone, CommandError, Name, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
+    review,
     store::{Store, StoreError, Tx, Which, Wish, read},
     validity::sealed,
 };
 
 pub(crate) struct Reading {
     store: Box<dyn Store>,
+    /// Decides which reviews are overdue.
+    now: Timestamp,
 }
 
 /// Part of a session, or all of it.
@@ -40,6 +47,8 @@ pub(crate) struct Step {
     pub(crate) row: Row,
     /// The step whose answer was repeated.
     pub(crate) from: Option<u64>,
+    /// The review of the answer, if it demands one or there was one.
+    pub(crate) review: Option<Review>,
 }
 
 /// An operation without an answer.
@@ -81,7 +90,7 @@ pub(crate) enum Most {
 }
 
 impl Reading {
-    pub(crate) fn open(place: &Place) -> Result<Self, CommandError> {
+    pub(crate) fn open(place: &Place, now: Timestamp) -> Result<Self, CommandError> {
         match place {
             Place::File(path) if !path.exists() => Err(CommandError::Missing {
                 place: path.to_string(),
@@ -89,13 +98,14 @@ impl Reading {
             Place::Nowhere => Err(CommandError::Off),
             Place::File(_) | Place::Postgres(_) => Ok(Self {
                 store: place.store(Wish::Read)?,
+                now,
             }),
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn of(store: Box<dyn Store>) -> Self {
-        Self { store }
+    pub(crate) fn of(store: Box<dyn Store>, now: Timestamp) -> Self {
+        Self { store, now }
     }
 
     /// The name of the ledger, for people.
@@ -132,11 +142,15 @@ impl Reading {
             Most::All => usize::MAX,
             Most::Newest(most) => most,
         };
+        let now = self.now;
         let (mut page, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
-            let rows = newest(tx, session_id, most, fits)?.into_iter();
-            let steps: Result<_, StoreError> = rows.map(|row| Step::of(tx, row)).collect();
+            let rows = newest(tx, session_id, most, fits)?;
+            let reviews = Reviews::of(tx, session_id, &rows, now)?;
+            let rows = rows.into_iter();
+            let steps: Result<_, StoreError> =
+                rows.map(|row| Step::of(tx, &reviews, row)).collect();
             let page = Page {
                 session_id: session_id.to_owned(),
                 opened,
@@ -216,21 +230,31 @@ impl Reading {
     }
 
     pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, CommandError> {
+        let now = self.now;
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(&row.session_id)?);
-            let step = Step::of(tx, row)?;
+            let reviews = Reviews::of(tx, &row.session_id, std::slice::from_ref(&row), now)?;
+            let step = Step::of(tx, &reviews, row)?;
             Ok(Whole::of(tx, &links, step)?)
         })
     }
 }
 
 impl Step {
-    fn of(tx: &mut Tx<'_>, row: Row) -> Result<Self, StoreError> {
+    fn of(tx: &mut Tx<'_>, reviews: &Reviews, row: Row) -> Result<Self, StoreError> {
         let from = match &row.reused_from {
             Some(id) => tx.steps(&Which::id(id), 1)?.pop(),
             None => None,
         };
-        Ok(Self { row, from })
+        let review = reviews.about(&row);
+        Ok(Self { row, from, review })
+    }
+
+    /// The state of the open review of an answer that was made in this step. A revoked answer needs no review.
+    pub(crate) fn open_review(&self) -> Option<ReviewState> {
+        let made_here = self.row.reused_from.is_none() && self.row.revoked_by.is_none();
+        let state = self.review.as_ref().filter(|_| made_here)?.state;
+        Some(state).filter(|state| state.is_open())
     }
 }
 
@@ -252,6 +276,51 @@ impl Whole {
             again,
             step,
         })
+    }
+}
+
+/// The last decisions about the answers of a session.
+struct Reviews {
+    decisions: HashMap<String, ReviewDecision>,
+    now: Timestamp,
+}
+
+impl Reviews {
+    /// Reads the decisions about these rows. A row is reviewed after its link, but a repeated answer may have been
+    /// reviewed before.
+    fn of(
+        tx: &mut Tx<'_>,
+        session_id: &str,
+        rows: &[Row],
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let since = |row: &Row| match row.reused_from {
+            Some(_) => Some(0),
+            None => row.seq,
+        };
+        let links = match rows.iter().filter_map(since).min() {
+            Some(from) => tx.reviews(session_id, from)?,
+            None => Vec::new(),
+        };
+        // A changed link decides nothing.
+        let sound = links.iter().filter(|link| link.hash() == link.entry_hash);
+        Ok(Self {
+            decisions: sound.filter_map(review::decision).collect(),
+            now,
+        })
+    }
+
+    fn about(&self, row: &Row) -> Option<Review> {
+        let decision = self.decisions.get(review::origin(row)).cloned();
+        let terms = review::terms(row, None).or_else(|| {
+            decision.as_ref().map(|_| ReviewTerms {
+                operation_id: row.operation_id.clone(),
+                blocks: Blocks::No,
+                since: row.timestamp.clone(),
+                until: None,
+            })
+        });
+        Some(Review::new(terms?, decision, self.now))
     }
 }
 
@@ -336,5 +405,10 @@ impl Page {
                 && !later.any(|other| other.row.task_id == step.row.task_id)
         };
         self.steps.iter().enumerate().filter(waits).count()
+    }
+
+    /// The open reviews of answers that were made here, by their states.
+    pub(crate) fn open_reviews(&self) -> impl Iterator<Item = ReviewState> {
+        self.steps.iter().filter_map(Step::open_review)
     }
 }

@@ -10,6 +10,7 @@ mod misled;
 mod opened;
 mod pruning;
 mod questions;
+mod reviews;
 mod shared;
 mod tampering;
 mod vouched;
@@ -33,7 +34,7 @@ use crate::{
     task::{Content, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless},
 };
 
-const NOW: &str = "2026-02-24T02:00:00Z";
+pub(super) const NOW: &str = "2026-02-24T02:00:00Z";
 
 fn host() -> Host {
     let now = "2026-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
@@ -141,6 +142,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         on_duplicate: reuse(None, Ground::Content),
         change: Change::Nothing,
         reuse: Reuse::Allowed,
+        review: None,
         home: None,
         patience: Duration::from_millis(20),
         timeout: Duration::from_mins(1),

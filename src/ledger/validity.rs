@@ -11,6 +11,7 @@ use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Still, Unless, was_r
 use super::{
     canonical::sha256,
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
+    review::Usable,
     words::{Ask, Miss},
 };
 
@@ -29,9 +30,14 @@ pub(crate) trait World {
 const USABLE: Duration = Duration::from_mins(5);
 
 /// Whether the answer of `row`, which its link seals, is good for `ask`.
-pub(super) fn judge(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
+pub(super) fn judge(
+    row: &Row,
+    usable: &Usable,
+    ask: &Ask<'_>,
+    world: &dyn World,
+) -> Result<(), Miss> {
     match ask.on_duplicate {
-        OnDuplicate::Reuse { ttl, ground } => good(row, ask, (ttl, ground), world),
+        OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         OnDuplicate::Suppress(unless) => same(row, unless, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
@@ -68,7 +74,7 @@ fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
 }
 
 fn good(
-    row: &Row,
+    (row, usable): (&Row, &Usable),
     ask: &Ask<'_>,
     (ttl, ground): (Option<Duration>, Ground),
     world: &dyn World,
@@ -84,7 +90,10 @@ fn good(
     holds(digest == Some(&ask.entry_digest), Miss::CatalogChanged)?;
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
     holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
-    holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
+    holds(
+        ttl.is_none_or(|ttl| young(usable, ttl, world)),
+        Miss::Expired,
+    )?;
     // If the catalog declares the answer good for a `ttl`, inputs that cannot be examined count as unchanged.
     let unknown = match (ground, ttl) {
         (Ground::Declared, Some(_)) => Ok(()),
@@ -112,8 +121,11 @@ pub(super) fn sealed(row: &Row, link: &Link) -> bool {
         && answer.is_none_or(|answer| answer == row.response_sha256)
 }
 
-fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {
-    let Ok(answered) = row.timestamp.parse::<Timestamp>() else {
+fn young(usable: &Usable, ttl: Duration, world: &dyn World) -> bool {
+    let Usable::Since(since) = usable else {
+        return true;
+    };
+    let Ok(answered) = since.parse::<Timestamp>() else {
         return false;
     };
     let age = world.now().duration_since(answered);

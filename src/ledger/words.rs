@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::task::{Failure, Fault, OnDuplicate, Reuse};
+use crate::task::{Failure, Fault, OnDuplicate, Reuse, Review, ReviewRule};
 
 use super::{
     chain::Change,
@@ -33,6 +33,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,
+    /// Whether a person reviews the result.
+    pub(crate) review: Option<ReviewRule>,
     /// For a plan, the name of the root whose journals record it.
     pub(crate) home: Option<String>,
     /// The longest wait for another run of the same request.
@@ -87,6 +89,7 @@ pub(crate) struct Answered {
     pub(crate) how: Again,
     /// The row whose answer it is.
     pub(crate) original: Row,
+    pub(crate) review: Option<Review>,
     pub(crate) request_hash: String,
     /// The link that records it.
     pub(crate) head: Head,
@@ -150,7 +153,10 @@ impl Miss {
                 "ledger_damaged",
                 "the old answer in the ledger does not match its link",
             ),
-            Self::Revoked => ("revoked", "the old answer was revoked"),
+            Self::Revoked => (
+                "revoked",
+                "the old answer was revoked, or rejected in a review",
+            ),
             Self::CatalogChanged => (
                 "catalog_changed",
                 "the entry of the catalog has changed since",
@@ -310,6 +316,12 @@ pub(crate) enum LedgerError {
         head: String,
         why: String,
     },
+    #[error("{}", .0.withheld().message)]
+    ReviewOpen(Box<Review>),
+    #[error(
+        "a person must review the result (`requires_post_review`), but the ledger is switched off, so nobody could. Nothing was performed. Name a ledger with `[ledger] uri` or $ONEACT_LEDGER"
+    )]
+    NoReview,
     #[error("{}", .0.message)]
     Stopped(Failure),
 }
@@ -318,8 +330,10 @@ impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         let fault = match &error {
             LedgerError::Store(_)
+            | LedgerError::NoReview
             | LedgerError::Older { .. }
             | LedgerError::HeadUnreadable { .. } => Fault::LedgerUnavailable,
+            LedgerError::ReviewOpen(_) => Fault::ReviewOpen,
             LedgerError::ContextChanged { .. } => Fault::ContextChanged,
             LedgerError::Conflict { .. } => Fault::IdempotencyConflict,
             LedgerError::InFlight { .. } => Fault::RequestInFlight,
@@ -329,7 +343,9 @@ impl From<LedgerError> for Failure {
         let mut failure = Self::new(fault, error.to_string());
         failure.recoverable &= match &error {
             LedgerError::Store(error) => !error.lasts(),
-            LedgerError::Older { .. } | LedgerError::HeadUnreadable { .. } => false,
+            LedgerError::NoReview
+            | LedgerError::Older { .. }
+            | LedgerError::HeadUnreadable { .. } => false,
             _ => true,
         };
         failure

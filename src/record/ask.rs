@@ -17,6 +17,8 @@ use crate::{
     },
 };
 
+use super::review;
+
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -49,6 +51,7 @@ pub(super) fn of<'a>(
         on_duplicate: OnDuplicate::Repeat,
         change: Change::State,
         reuse,
+        review: review::rule(work),
         home: None,
         patience: PATIENCE,
         timeout: PATIENCE,

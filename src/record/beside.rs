@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, world::Here};
+use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, review, world::Here};
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
 pub(crate) struct RunLedger<'h> {
@@ -121,7 +121,10 @@ impl<'h> RunLedger<'h> {
         context: &'b Context<'h>,
     ) -> Begun<'b, 'h> {
         if self.place == Place::Nowhere {
-            return Begun::Unrecorded(None);
+            return match review::rule(work) {
+                None => Begun::Unrecorded(None),
+                Some(_) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
+            };
         }
         let open = self.open.take();
         let run = &*self;
@@ -216,7 +219,9 @@ impl<'h> RunLedger<'h> {
     fn without<'b>(&self, ask: &Ask<'_>, error: LedgerError) -> Begun<'b, 'h> {
         match error {
             LedgerError::Store(error)
-                if ask.effects == Effects::None && self.rule.need == Need::NotForReading =>
+                if ask.effects == Effects::None
+                    && ask.review.is_none()
+                    && self.rule.need == Need::NotForReading =>
             {
                 let note = format!(
                     "The answer is not recorded, which the catalog allows for read-only calls: {error}."
@@ -252,6 +257,7 @@ impl Recording<'_, '_> {
             let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
             failure.message.push_str(&settled);
         }
+        review::open(outcome, ask.review, context);
         let end = ended::of(outcome, received, inputs, &ask, &hidden, context);
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
@@ -271,6 +277,7 @@ impl Recording<'_, '_> {
             ledger: recorded.head,
             response: None,
         });
+        review::release(outcome);
         executed.keeping(ledger.closing())
     }
 }
@@ -323,12 +330,17 @@ fn left_behind(
 }
 
 fn refused(error: LedgerError) -> Executed {
+    let review = match &error {
+        LedgerError::ReviewOpen(review) => Some((**review).clone()),
+        _ => None,
+    };
     let failure = Failure::from(error);
     let state = match failure.fault {
         Fault::Cancelled => State::Cancelled,
-        Fault::RequestInFlight => State::Pending,
+        Fault::RequestInFlight | Fault::ReviewOpen => State::Pending,
         Fault::IdempotencyConflict | Fault::ContextChanged => State::Rejected,
         _ => State::Failed,
     };
-    Outcome::nothing_done(state, Phase::Inputs, Some(failure)).into()
+    let outcome = Outcome::nothing_done(state, Phase::Inputs, Some(failure));
+    Outcome { review, ..outcome }.into()
 }

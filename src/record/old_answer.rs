@@ -9,6 +9,8 @@ use crate::{
     },
 };
 
+use super::review;
+
 /// The note of an answer whose links were cut.
 const CUT_LINKS: &str = "Signed links and credentials of the result were redacted (`***`), because the ledger \
      does not keep them. To get new ones, send the task again with `salt`.";
@@ -18,9 +20,9 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     let Answered {
         how,
         original,
+        review,
         request_hash,
         head,
-        ..
     } = answered;
     let stored = original.response.as_deref().and_then(read_response);
     let state = match how {
@@ -60,6 +62,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     let mut outcome = Outcome {
         produced: original.made().iter().filter_map(asset).collect(),
         record: Some(record),
+        review,
         reasoning: vec![decided(format!("{sentence}."))],
         ..Outcome::nothing_done(state, Phase::Complete, None)
     };
@@ -84,6 +87,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     outcome.checks = stored.checks;
     outcome.execution_report = stored.execution_report;
     outcome.failure = stored.failure;
+    review::release(&mut outcome);
     if how == Again::Replayed {
         outcome.executed = stored.executed;
         outcome.invocations = stored.invocations;

@@ -12,7 +12,7 @@ use crate::{
     host::{Host, Interrupt},
     ledger::{Effects, Row, SCRATCH, same_json},
     task::{
-        BLOB, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
+        BLOB, Blocks, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
         each_text, redact_value,
     },
 };
@@ -124,6 +124,11 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
         "rollback" => Vec::new(),
         ids => natures(ids, project)?,
     };
+    if each.iter().any(|(_, nature)| nature.blocks == Blocks::Yes) {
+        return Err(format!(
+            "the result of {action} would be withheld until its own review, so it cannot be compared"
+        ));
+    }
     let known = each.iter();
     let effects = worst(known.map(|(_, nature)| nature.effects));
     if each.is_empty() || effects == Effects::Once {
@@ -363,6 +368,7 @@ mod tests {
         let nature = Nature {
             effects: task::Effects::default(),
             bound: vec!["input_uri".to_owned()],
+            blocks: Blocks::No,
         };
         let args = json!({"input_uri": "file:///a", "rate": 8000});
         let said = parameters(Some(&args), &[("CAP".to_owned(), nature)]).unwrap();

@@ -171,6 +171,8 @@ table! {
     InFlight = "in_flight", DependencyError, Yes, 4004;
     /// Another run is performing the same request.
     RequestInFlight = "request_in_flight", DependencyError, Yes, 4004;
+    /// The result is withheld until a person has reviewed it.
+    ReviewOpen = "review_open", DependencyError, Yes, 4004;
     /// The ledger cannot record the task, so it is not performed.
     LedgerUnavailable = "ledger_unavailable", ProcessingError, Yes, 5009;
     /// A once-only call may or may not have happened: a person must decide.

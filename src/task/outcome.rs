@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{CallContext, Failure, RefId, Risk, Waiting, cut_links};
+use super::{CallContext, Failure, RefId, Review, Risk, Waiting, cut_links};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
+    /// The review of the result; `None` if the entry demands none.
+    pub review: Option<Review>,
     pub server: Option<ServerReport>,
     pub plan: Option<Plan>,
     pub preview: Option<Preview>,

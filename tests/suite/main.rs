@@ -67,6 +67,8 @@ mod real_servers;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]
+mod reviewed;
+#[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
 mod speech;

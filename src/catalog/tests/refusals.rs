@@ -48,6 +48,7 @@ fn a_failure_rule_cannot_give_a_class_that_only_oneact_can_know() {
         "cancelled",
         "request_in_flight",
         "in_flight",
+        "review_open",
         "ledger_unavailable",
         "idempotency_conflict",
         "context_changed",

@@ -6,7 +6,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     record::{Decision, Fact, How, Open, Page, Reason, Row, RowState, Step, Whole},
-    task::Sight,
+    task::{Review, Sight},
 };
 
 use super::words;
@@ -80,6 +80,7 @@ fn session(page: &Page) -> Value {
         "principal": opened.map(|session| &session.principal),
         "opened_at": opened.map(|session| &session.opened_at),
         "steps": page.count,
+        "awaiting_review": page.open_reviews().count(),
     })
 }
 
@@ -117,7 +118,22 @@ fn summary(step: &Step) -> Value {
         "request_hash": row.request_hash,
         "seq": row.seq,
         "revoked_by": row.revoked_by,
+        "review": step.review.as_ref().map(review),
         "pruned": words::pruned(row),
+    })
+}
+
+fn review(review: &Review) -> Value {
+    let Review {
+        terms,
+        state,
+        decision,
+    } = review;
+    json!({
+        "state": state, "blocks": terms.blocks, "since": terms.since, "until": terms.until,
+        "decision": decision.as_ref().map(|decision| {
+            json!({"at": decision.at, "by": decision.by, "link": decision.link})
+        }),
     })
 }
 

@@ -112,7 +112,7 @@ fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
         escaped(&task(&whole.step)),
         about(row, answer.as_ref(), desk),
         asked(row),
-        decided(whole),
+        decided(whole, desk),
         answered(whole, answer.as_ref(), desk, room),
         n = row.step_index,
     )
@@ -178,7 +178,7 @@ fn asked(row: &Row) -> String {
     )
 }
 
-fn decided(whole: &Whole) -> String {
+fn decided(whole: &Whole, desk: &Desk) -> String {
     let row = &whole.step.row;
     let decision = &whole.decision;
     let ran = match &decision.reason {
@@ -206,11 +206,14 @@ fn decided(whole: &Whole) -> String {
     let again = again.map(|n| format!("<a href=\"#step-{n}\">#{n}</a>"));
     let revoked = row.revoked_by;
     let revoked = revoked.map(|seq| format!("<span class=\"bad\">by link {seq}</span>"));
+    let review = whole.step.review.as_ref();
+    let review = review.map(|review| escaped(&words::review(review, |at| desk.date(at))));
     let facts = [
         ("request hash", hash),
         ("ledger", links.collect::<Vec<_>>().join(" → ")),
         ("returned again to", again.collect::<Vec<_>>().join(", ")),
         ("revoked", revoked.unwrap_or_default()),
+        ("review", review.unwrap_or_default()),
     ];
     let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
     let facts = facts.map(|(name, value)| (name.to_owned(), value));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     record::{Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
-    task::{Sight, visible},
+    task::{Review, ReviewState, ReviewTerms, Sight, visible},
 };
 
 use super::{duration, size};
@@ -41,7 +41,8 @@ pub(in crate::cli) fn pruned(row: &Row) -> bool {
     row.state.is_some() && row.request.is_none() && row.response.is_none()
 }
 
-pub(in crate::cli) fn note(step: &Step) -> String {
+/// `date` prints a recorded time.
+pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String {
     let row = &step.row;
     let mut notes = Vec::new();
     if row.state.is_none() {
@@ -75,11 +76,24 @@ pub(in crate::cli) fn note(step: &Step) -> String {
     }
     if row.revoked_by.is_some() {
         notes.push("revoked".to_owned());
+    } else if let Some(review) = step.review.as_ref().filter(|_| step.from.is_none()) {
+        notes.push(self::review(review, date));
     }
     if pruned(row) {
         notes.push("pruned".to_owned());
     }
     line(&notes.join("; "))
+}
+
+/// `awaiting review since 2026-02-24 10:01:35`
+pub(in crate::cli) fn review(review: &Review, date: impl Fn(&str) -> String) -> String {
+    let ReviewTerms { since, until, .. } = &review.terms;
+    let until = until.as_deref().unwrap_or_default();
+    match review.state {
+        ReviewState::Open => format!("awaiting review since {}", date(since)),
+        ReviewState::Overdue => format!("awaiting review, overdue since {}", date(until)),
+        ReviewState::Accepted | ReviewState::Rejected => review.state.name().to_owned(),
+    }
 }
 
 /// The parameters that a retry changed: `adjusted sample_rate 8000`.

@@ -9,7 +9,7 @@ use crate::{
             tests::InFile,
             tests::given::{SESSION, full, history, link, open_session, session, written},
         },
-        tests::MISSES,
+        tests::{MISSES, NOW},
         words::{Again, Miss, Why},
     },
     task::Sight,
@@ -35,7 +35,7 @@ fn ledger(rows: &[Row]) -> Reading {
         }
         Ok(())
     });
-    Reading::of(Box::new(file.store()))
+    Reading::of(Box::new(file.store()), NOW.parse().unwrap())
 }
 
 fn row(seq: u64, step: u64) -> Row {
@@ -64,7 +64,9 @@ fn steps(page: &Page) -> Vec<u64> {
 fn a_ledger_that_is_not_there_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = camino::Utf8PathBuf::try_from(dir.path().join("ledger.db")).unwrap();
-    let error = Reading::open(&Place::File(path.clone())).err().unwrap();
+    let error = Reading::open(&Place::File(path.clone()), NOW.parse().unwrap())
+        .err()
+        .unwrap();
     assert!(matches!(error, CommandError::Missing { .. }), "{error}");
     assert!(!path.exists());
 }
@@ -102,7 +104,7 @@ fn an_empty_ledger_says_so() {
 fn a_session_of_no_steps_is_shown_as_one() {
     let file = InFile::new();
     written(&mut file.store(), |tx| open_session(tx, "sess-0"));
-    let mut reading = Reading::of(Box::new(file.store()));
+    let mut reading = Reading::of(Box::new(file.store()), NOW.parse().unwrap());
     let last = reading.session(None).unwrap();
     let page = reading.page(&last, Most::All, &|_| true).unwrap();
     assert_eq!(

@@ -148,6 +148,14 @@ impl<'a> Tx<'a> {
         links.into_iter().map(|link| self.whole(link)).collect()
     }
 
+    /// The reviews of a session from the number `from` on, as they are stored.
+    pub(crate) fn reviews(&mut self, session_id: &str, from: Seq) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            "WHERE session_id = ?1 AND seq >= ?2 AND event = 'reviewed' ORDER BY seq",
+            &[session_id.into(), Value::since(from)],
+        )
+    }
+
     /// Whether any link records a request in that session.
     pub(crate) fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError> {
         let found: Option<Head> = self.one(

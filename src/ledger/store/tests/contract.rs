@@ -49,6 +49,7 @@ macro_rules! contract {
                 a_whole_id_comes_before_longer_ones_and_another_session_has_none
                 what_was_answered_before_a_link_is_found_and_nothing_after_it
                 the_links_of_a_session_are_its_own
+                the_reviews_of_a_session_are_found_from_a_link_on
                 a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_operation_itself
                 history_stands_before_the_first_link_and_its_sessions_go_on
                 the_key_for_secrets_is_made_once

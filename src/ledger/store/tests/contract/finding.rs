@@ -300,6 +300,34 @@ pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
     assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
 }
 
+pub(crate) fn the_reviews_of_a_session_are_found_from_a_link_on(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let stamp = Stamp {
+        operation_id: "op_2",
+        session_id: "other",
+        at: Timestamp::UNIX_EPOCH,
+        actor: "uid:1000",
+    };
+    written(&mut *store, |tx| {
+        for event in [
+            Event::Succeeded,
+            Event::Reviewed,
+            Event::Revoked,
+            Event::Reviewed,
+        ] {
+            append(tx, event, stamp, &Body::default())?;
+        }
+        Ok(())
+    });
+    let mut reviews = |session, from| {
+        let links = seen(&mut *store, |tx| tx.reviews(session, from));
+        links.iter().map(|link| link.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(reviews("other", 0), [11, 13]);
+    assert_eq!(reviews("other", 12), [13]);
+    assert!(reviews("sess", 0).is_empty());
+}
+
 pub(crate) fn a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_operation_itself(
     ledger: &dyn Ledger,
 ) {
