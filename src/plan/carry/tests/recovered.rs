@@ -100,6 +100,21 @@ fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
 }
 
 #[test]
+fn a_plan_that_another_run_is_settling_is_known_when_it_is_settled() {
+    let lab = half();
+    let root = Root::open(&lab.root).unwrap();
+    assert!(root.try_lock().unwrap());
+    let fate = thread::scope(|scope| {
+        let asked = scope.spawn(|| fate(desk(&lab, &Course::default()), "op_1"));
+        thread::sleep(Duration::from_millis(50));
+        recovered(&lab, &Arc::new(Faults::default())).unwrap();
+        root.unlock();
+        asked.join().unwrap()
+    });
+    assert_eq!(fate, Fate::NotMade);
+}
+
+#[test]
 fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_change() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
     let reports = lab.root.join("agent_outputs/reports");
