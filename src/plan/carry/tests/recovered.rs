@@ -148,6 +148,7 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
         "{told:?}"
     );
     // Nor is a journal read that is longer than any plan's.
+    fs::write(reports.join("hostile/journal"), "").unwrap();
     cut(&reports.join("hostile/journal"), 5 << 20);
     let told = settled(&lab);
     assert!(told.told[0].contains("cannot read"), "{told:?}");

@@ -204,6 +204,21 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
 }
 
 #[test]
+fn of_a_journal_whose_first_line_is_longer_than_any_real_one_nothing_more_is_read() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = crate::plan::files::Root::open(path).unwrap();
+    let dir = root.dir(None).unwrap();
+    drop(Journal::begin(&dir, &"x".repeat(1 << 20)).unwrap());
+    assert!(is_from_elsewhere(&dir).unwrap());
+    // What a power failure leaves is not from elsewhere.
+    for length in [0, 100, 8192] {
+        std::fs::write(path.join(JOURNAL), vec![0; length]).unwrap();
+        assert!(!is_from_elsewhere(&dir).unwrap(), "{length}");
+    }
+}
+
+#[test]
 fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
