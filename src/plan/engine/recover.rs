@@ -238,8 +238,13 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    for path in entries.iter().flat_map(Entry::places) {
-        limits.admits(path).map_err(|failure| failure.message)?;
+    for entry in entries {
+        let admits = match entry {
+            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Limits::admits_dir,
+            _ => Limits::admits,
+        };
+        let mut admitted = entry.places().map(|path| admits(limits, path));
+        admitted.try_for_each(|admitted| admitted.map_err(|failure| failure.message))?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
     for slot in slots {
@@ -267,7 +272,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
     if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
-    limits.admits(slot).map_err(|failure| failure.message)
+    limits.admits_dir(slot).map_err(|failure| failure.message)
 }
 
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {

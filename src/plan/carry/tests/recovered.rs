@@ -266,3 +266,43 @@ fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_
         assert_eq!(lab.read("a.txt"), "one\n");
     }
 }
+
+#[test]
+fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
+    let create = |target: &str| {
+        json!({"action_id": target, "action_type": "FILE_CREATE", "target": target,
+            "operation": {"type": "create", "content": "x"}})
+    };
+    let both = plan(json!([create("keys/notes.txt"), create("store/s9/d1.txt")]));
+    for at in 20.. {
+        let lab = Lab::new(&[]);
+        let own = || {
+            ["keys/sign", "store/.incoming"]
+                .map(|own| lab.root.join(own))
+                .to_vec()
+        };
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        let done = lab.run_as(both.clone(), &faults, &own);
+        let course = Course::default();
+        let desk = Desk {
+            own: &own,
+            ..desk(&lab, &course)
+        };
+        let told = recover(desk);
+        assert_eq!(told.open, 0, "{told:?}");
+        let finished = lab.root.join("keys").exists();
+        if finished {
+            let order = RollbackOrder {
+                plan: PlanName::Path(lab.reports().remove(0).to_string()),
+                checkpoints: Vec::new(),
+                belief: Belief::WrittenHere,
+            };
+            let undone = rollback(&order, desk);
+            assert_eq!(undone.failure, None, "{done:#?}");
+        }
+        assert!(lab.tree().is_empty(), "{:?}", lab.tree());
+        if finished {
+            break;
+        }
+    }
+}
