@@ -85,6 +85,7 @@ fn settle(
         return unrecorded(folder, limits, Silent::Gone);
     };
     let Account { state, origin, .. } = account;
+    let begun = matches!(state, State::Applying(_));
     let state = match state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
@@ -116,7 +117,7 @@ fn settle(
         State::Applying(entries) => {
             let before = course.now();
             course.set(Reach::Changing);
-            let end = take_back(folder, &entries, &mut journal, threads);
+            let end = take_back(folder, &entries, &mut journal, begun, threads);
             course.set(before);
             Ok(match end {
                 UndoEnd::NothingChanged => End::NothingChanged,

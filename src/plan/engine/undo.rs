@@ -77,6 +77,40 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     }
 }
 
+/// What others wrote to the slot or the backup of a change that is undone, or put there. It is told from the disk
+/// alone, because a recovery that was killed may have put it there itself.
+pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
+    let stays = |what: String| Ok(Some(conflict(entry.path(), what)));
+    let (post, pre) = match entry {
+        Entry::Create { post, .. } => (Some(post), None),
+        Entry::Modify { pre, post, .. } => (Some(post), Some(pre)),
+        Entry::Delete { pre, .. } | Entry::Rename { pre, .. } => (None, Some(pre)),
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(None),
+    };
+    let copied = match pre {
+        Some(pre) => !is(root.look(entry.path())?, pre.facts.ino),
+        None => false,
+    };
+    // A renamed file whose backup was put back, because others have changed it, is still at its new path.
+    let slot = entry.slot().or(entry.to().filter(|_| copied));
+    for at in slot.into_iter().chain(pre.map(|pre| &pre.backup)) {
+        let Some(dir) = there(root.parent(at))? else {
+            continue;
+        };
+        let known = dir.look(at.name())?.is_none()
+            || pre.map_or(Ok(false), |pre| is_original(root, at, pre))?
+            || post
+                .map_or(Ok(None), |post| own(&dir, at.name(), post))?
+                .is_some();
+        if !known {
+            return stays(format!(
+                "it is as before; what others wrote meanwhile is kept as {at}"
+            ));
+        }
+    }
+    Ok(None)
+}
+
 struct Change<'a> {
     root: &'a Root,
     path: &'a RelPath,

@@ -72,6 +72,64 @@ fn a_recovery_that_is_repeated_names_the_same_conflicts() {
     assert!(repeated > 5, "{repeated}");
 }
 
+/// Stopped when every change of this plan was made, but not recorded as done.
+fn made(change: &Value, prepare: &dyn Fn(&Utf8Path)) -> Lab {
+    let stopped = |at: u64| {
+        let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+        prepare(&lab.root.join("a.txt"));
+        let both = json!([change, replace("a002", "b.txt", "two", "zwei")]);
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        lab.run_with(plan(both), &faults);
+        (lab.read("b.txt") == "zwei\n").then_some(lab)
+    };
+    (1..200).find_map(stopped).unwrap()
+}
+
+#[test]
+fn a_recovery_that_is_killed_and_repeated_keeps_and_names_what_others_wrote() {
+    let act = |kind: &str, operation: Value| json!({"action_id": "a001", "action_type": kind, "target": "a.txt", "operation": operation});
+    let slot = "staged/0";
+    for (change, written) in [
+        (replace("a001", "a.txt", "one", "eins"), slot),
+        (act("FILE_DELETE", json!({"type": "delete"})), slot),
+        (
+            act(
+                "FILE_RENAME",
+                json!({"type": "rename", "new_path": "c.txt"}),
+            ),
+            "c.txt",
+        ),
+    ] {
+        let mut points = 0;
+        for at in 1.. {
+            let lab = made(&change, &|_| ());
+            let report = lab.reports().remove(0);
+            let theirs = match written {
+                "c.txt" => lab.root.join(written),
+                slot => report.join(slot),
+            };
+            fs::remove_file(&theirs).unwrap();
+            fs::write(&theirs, "theirs\n").unwrap();
+            let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+            let first = recovered(&lab, &faults);
+            let again = settled(&lab);
+            let told = format!("{change} stopped at {at}: {first:?}, {again:?}");
+            let kept = [theirs, report.join("backups/a.txt.bak")];
+            let mut kept = kept.iter().filter_map(|path| fs::read_to_string(path).ok());
+            assert!(kept.any(|text| text == "theirs\n"), "{told}");
+            assert_eq!(lab.read("a.txt"), "one\n", "{told}");
+            if faults.seen() < at {
+                break;
+            }
+            if let Some(sentence) = again.told.first() {
+                points += 1;
+                assert!(sentence.contains("a.txt: "), "{told}");
+            }
+        }
+        assert!(points > 3, "{points}");
+    }
+}
+
 #[test]
 fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
