@@ -334,6 +334,9 @@ pub(crate) struct Pre {
     pub(crate) sha256: String,
     /// Where it is kept as well, below the root.
     pub(crate) backup: RelPath,
+    /// Of its owner, permissions and extended attributes. Journals of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<String>,
 }
 
 /// A file after the plan.

@@ -6,7 +6,7 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::files::{Dir, Facts, FileError, Kind, Root, there},
+    plan::files::{Attributes, Dir, Facts, FileError, Kind, Root, there},
     task::{Bounds, RelPath},
 };
 
@@ -77,8 +77,9 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     }
 }
 
-/// What others wrote to the slot or the backup of a change that is undone, or put there. It is told from the disk
-/// alone, because a recovery that was killed may have put it there itself.
+/// What the undoing of a change left that is not as before: attributes that a backup did not have, and what others
+/// wrote to the slot or the backup, or put there. It is told from the disk alone, because a recovery that was killed
+/// may have put it there itself.
 pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     let stays = |what: String| Ok(Some(conflict(entry.path(), what)));
     let (post, pre) = match entry {
@@ -108,7 +109,22 @@ pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
             ));
         }
     }
+    let attributes = pre
+        .and_then(|pre| pre.attributes.as_ref())
+        .filter(|_| copied);
+    if attributes.is_some_and(|was| digest(root, entry.path()).is_ok_and(|is| is != *was)) {
+        return stays(
+            "its content is as before, but not its owner, permissions or extended attributes: its backup had others"
+                .to_owned(),
+        );
+    }
     Ok(None)
+}
+
+fn digest(root: &Root, path: &RelPath) -> Result<String, FileError> {
+    let dir = root.parent(path)?;
+    let (file, facts) = dir.open(path.name())?;
+    Ok(Attributes::of(&dir, path.name(), &file, &facts)?.digest())
 }
 
 struct Change<'a> {

@@ -11,7 +11,7 @@ use crate::{
     task::{Belief, PlanName, Reach, RollbackOrder},
 };
 
-fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
+pub(super) fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
     Desk {
         host: lab.host,
         root: &lab.root,
@@ -24,7 +24,7 @@ fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
     }
 }
 
-fn settled(lab: &Lab) -> Settled {
+pub(super) fn settled(lab: &Lab) -> Settled {
     recover(desk(lab, &Course::default()))
 }
 
@@ -73,7 +73,7 @@ fn a_recovery_that_is_repeated_names_the_same_conflicts() {
 }
 
 /// Stopped when every change of this plan was made, but not recorded as done.
-fn made(change: &Value, prepare: &dyn Fn(&Utf8Path)) -> Lab {
+pub(super) fn made(change: &Value, prepare: &dyn Fn(&Utf8Path)) -> Lab {
     let stopped = |at: u64| {
         let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
         prepare(&lab.root.join("a.txt"));

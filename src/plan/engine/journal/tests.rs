@@ -56,6 +56,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         },
         sha256: "00".to_owned(),
         backup: path("backups/a.bak"),
+        attributes: None,
     };
     let post = Post {
         ino: 2,
