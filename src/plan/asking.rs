@@ -12,11 +12,13 @@ use crate::{
 
 use super::{
     Desk,
+    carry::{locked, stopped},
     engine::{
         Entry, Folder, Mark, Origin, REPORTS, State, account, finished, is_undone, mark_of,
         unfinished,
     },
     files::{FileError, Root},
+    limits::PLAN_TIMEOUT,
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
     reported,
@@ -172,11 +174,20 @@ pub(crate) enum Fate {
     Unknown,
 }
 
+/// If the journals do not say it yet, another run may be settling the plan: they are read again under the lock.
 pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     let Ok(root) = Root::open(desk.root) else {
         return Fate::Unknown;
     };
-    let Ok(folders) = finished(&root) else {
+    match told(&root, operation_id) {
+        Fate::Unknown => locked(&root, &|| stopped(desk, PLAN_TIMEOUT.0))
+            .map_or(Fate::Unknown, |_lock| told(&root, operation_id)),
+        known => known,
+    }
+}
+
+fn told(root: &Root, operation_id: &str) -> Fate {
+    let Ok(folders) = finished(root) else {
         return Fate::Unknown;
     };
     let told = folders.filter_map(|folder| {

@@ -368,6 +368,7 @@ impl Original {
                 facts,
                 mount: dir.mount_of(name, &file)?,
                 sha256: hash(&bytes),
+                attributes: attributes.digest(),
             },
             bytes,
             attributes,

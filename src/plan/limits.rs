@@ -187,14 +187,23 @@ impl Limits {
     /// Whether a plan may create, change, delete or rename this file. For the path as the plan spells it
     /// and again for where it leads.
     pub(crate) fn admits(&self, path: &RelPath) -> Result<(), Failure> {
-        let Some((class, pattern)) = self.protected.class_of(path) else {
+        self.unless(path, self.protected.class_of(path))
+    }
+
+    /// Whether a plan may make or remove this directory, or put a slot there.
+    pub(crate) fn admits_dir(&self, path: &RelPath) -> Result<(), Failure> {
+        self.unless(path, self.protected.class_of_dir(path))
+    }
+
+    fn unless(&self, path: &RelPath, protected: Option<(Class, &str)>) -> Result<(), Failure> {
+        let Some((class, pattern)) = protected else {
             return Ok(());
         };
         let rules = self.protection;
         let (class_name, rule) = match class {
             Class::Own => {
                 let message = format!(
-                    "`{path}` is one of oneact's own files (`{pattern}`); no plan may touch it, approved or not"
+                    "`{path}` is kept for oneact's own files (`{pattern}`); no plan may touch it, approved or not"
                 );
                 return Err(Failure::new(Fault::ProtectedFile, message));
             }

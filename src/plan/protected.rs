@@ -122,12 +122,15 @@ impl Protected {
 
     /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
     pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        let place = |own| {
-            let its = is_or_is_in(path, own).then_some(own.as_str());
-            its.or_else(|| displaced(path, own))
-        };
-        if let Some(place) = self.own.iter().find_map(place) {
-            return Some((Class::Own, place));
+        let displaced = self.own.iter().find_map(|own| displaced(path, own));
+        let own = displaced.map(|place| (Class::Own, place));
+        own.or_else(|| self.class_of_dir(path))
+    }
+
+    /// The same of a directory. It may lead to oneact's own files.
+    pub(crate) fn class_of_dir(&self, path: &RelPath) -> Option<(Class, &str)> {
+        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
+            return Some((Class::Own, own.as_str()));
         }
         let readings = readings(path).into_iter();
         let first = readings.filter_map(|reading| self.globs.matches(&reading).into_iter().min());
@@ -184,17 +187,20 @@ fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
     readings(path).iter().any(within)
 }
 
-/// The store of assets that `own` shows, if a file of that path would be in the place of one of its directories. The
-/// store keeps each asset in the directory of its session.
+/// The place of `own`, or the store of assets that it shows, if a file of that path would be in the place of a
+/// directory that leads to it. The store keeps each asset in the directory of its session.
 fn displaced<'o>(path: &RelPath, own: &'o RelPath) -> Option<&'o str> {
-    let store = own.as_str().strip_suffix(INCOMING)?.strip_suffix('/')?;
-    let folded = fold(store);
+    let store = own.as_str().strip_suffix(INCOMING);
+    let store = store.and_then(|store| store.strip_suffix('/'));
+    let place = store.unwrap_or(own.as_str());
+    let folded = fold(place);
     let displaces = |reading: &String| match reading.strip_prefix(folded.as_str()) {
-        Some("") => true,
-        Some(rest) if rest.starts_with('/') => rest.matches('/').count() != 2,
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            store.is_some() && rest.matches('/').count() != 2
+        }
         _ => (folded.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
     };
-    readings(path).iter().any(displaces).then_some(store)
+    readings(path).iter().any(displaces).then_some(place)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -378,6 +384,9 @@ mod tests {
             "data./ledger.sqlite::$DATA",
             "var/state/outbox/x.json",
             "var/State",
+            // A file there would be in the place of a directory.
+            "var",
+            "Data.",
             "kept",
             "kept/store",
             "kept/store/s9",
@@ -391,12 +400,18 @@ mod tests {
             "data/ledger.sqlite.md",
             "data/ledger",
             "var/States",
+            "var/x",
+            "va",
             "x/var/State",
             "kept/store/s9/d1.txt",
             "kept/stores",
             "kep",
         ] {
             assert_eq!(by(free), None, "{free}");
+        }
+        for dir in ["var", "data", "kept/store/s9"] {
+            let class = protected.class_of_dir(&RelPath::parse(dir).unwrap());
+            assert_eq!(class, None, "{dir}");
         }
         assert_eq!(by("a/Cargo.lock"), Some(Class::Forbidden));
         assert_eq!(by("agent_outputs/notes.md"), None);

@@ -191,6 +191,8 @@ struct Inverse<'a> {
     then: Option<Original>,
     /// The owner, permissions or extended attributes were changed after the plan. These changes stay.
     attributes_stay: bool,
+    /// The extended attributes of the backup are not those of the original.
+    backup_differs: bool,
     /// Directories that have to be made again, the outermost first.
     missing: Vec<RelPath>,
     /// The mount that the file is or will be in.
@@ -230,6 +232,8 @@ impl<'a> Inverse<'a> {
         if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
             return Err(changed(&point.file_path, "a file exists there again"));
         }
+        let mut pre = entries.iter().filter_map(Entry::pre);
+        let pre = pre.find(|pre| Some(&pre.backup) == point.backup_location.as_ref());
         let then = match (point.operation_to_reverse, &point.backup_location) {
             (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
             (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
@@ -241,8 +245,6 @@ impl<'a> Inverse<'a> {
                     )));
                 }
                 // Somebody may have given the backup to another owner, or added permissions.
-                let mut pre = entries.iter().filter_map(Entry::pre);
-                let pre = pre.find(|pre| pre.backup == *backup);
                 let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
                 let attributes = then.attributes.owned_like(facts);
                 Some(Original { attributes, ..then })
@@ -265,12 +267,16 @@ impl<'a> Inverse<'a> {
             let is = now.attributes.digest();
             is != then.attributes.digest() && Some(&is) != left
         });
+        let was = pre.and_then(|pre| pre.attributes.as_ref());
+        let backup_differs =
+            (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
         let nearest = root.dir(nearest.as_ref())?;
         Ok(Self {
             point,
             now,
             then,
             attributes_stay,
+            backup_differs,
             missing,
             mount: nearest.mount()?,
             inherited: Inherited::of(&nearest)?,
@@ -308,14 +314,18 @@ impl<'a> Inverse<'a> {
         })
     }
 
-    /// The note about attributes that stay.
+    /// The note about attributes that are not restored.
     fn note(&self) -> Option<String> {
-        self.attributes_stay.then(|| {
-            format!(
-                "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored.",
-                self.point.file_path
-            )
-        })
+        let what = match (self.attributes_stay, self.backup_differs) {
+            (true, _) => {
+                "its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored"
+            }
+            (_, true) => {
+                "its backup does not have the extended attributes of the original; the file gets those of the backup"
+            }
+            (false, false) => return None,
+        };
+        Some(format!("{}: {what}.", self.point.file_path))
     }
 
     fn verdict(&self, desk: Desk<'_>) -> Verdict {

@@ -1,5 +1,6 @@
 //! Whole plans on real directories.
 
+mod belongings;
 mod crash;
 mod inherited;
 mod kept;

@@ -6,7 +6,7 @@
 //! A checksum proves nothing about the author. The first line therefore names the inode and the birth time of its own
 //! file, which a copy, a clone or an unpacked archive cannot have, and the inode of the root.
 
-use std::fs::File;
+use std::{fs::File, io::Read};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use rustix::io::Errno;
@@ -28,6 +28,9 @@ const TAIL: usize = 4096;
 /// The largest journal that is written or read. A plan has at most some hundred entries, and a journal that somebody
 /// else wrote must cost little time and memory.
 const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// The longest first line of a journal that is recovered without a question. It names no paths.
+const FIRST: u64 = 4096;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
@@ -218,16 +221,23 @@ fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
 }
 
-/// Whether the first line shows that the journal was not written in this place. The other lines, of which a stranger
-/// may have written many, are not parsed.
+/// Whether the first line shows that the journal was not written in this place. Nothing else is read, because a
+/// stranger may have written a journal that takes long to read.
 pub(super) fn is_from_elsewhere(dir: &Dir<'_>) -> Result<bool, FileError> {
-    let Some((bytes, _, file)) = there(dir.read_open(JOURNAL, LONGEST))? else {
+    let Some((file, _)) = there(dir.open(JOURNAL))? else {
         return Ok(false);
     };
+    let mut bytes = Vec::new();
+    let read_first = (&file).take(FIRST).read_to_end(&mut bytes);
+    read_first.map_err(FileError::of("read", dir.name(JOURNAL)))?;
     let first = bytes.split_inclusive(|byte| *byte == b'\n').next();
-    let first = first.filter(|line| whole(line).is_some());
-    let account = first.map(|line| read(line, Birth::of(&file), dir.root.inode()).0);
-    Ok(account.is_some_and(|account| account.origin == Origin::Unproven))
+    let first = first.unwrap_or_default();
+    if first.len() as u64 == FIRST && !first.ends_with(b"\n") {
+        // After a power failure, a journal can consist of zeros.
+        return Ok(!first.starts_with(b"\0"));
+    }
+    let account = || read(first, Birth::of(&file), dir.root.inode()).0;
+    Ok(whole(first).is_some() && account().origin == Origin::Unproven)
 }
 
 fn line(event: &Event) -> Vec<u8> {
@@ -324,6 +334,9 @@ pub(crate) struct Pre {
     pub(crate) sha256: String,
     /// Where it is kept as well, below the root.
     pub(crate) backup: RelPath,
+    /// Of its owner, permissions and extended attributes. Journals of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<String>,
 }
 
 /// A file after the plan.

@@ -85,6 +85,7 @@ fn settle(
         return unrecorded(folder, limits, Silent::Gone);
     };
     let Account { state, origin, .. } = account;
+    let begun = matches!(state, State::Applying(_));
     let state = match state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
@@ -116,7 +117,7 @@ fn settle(
         State::Applying(entries) => {
             let before = course.now();
             course.set(Reach::Changing);
-            let end = take_back(folder, &entries, &mut journal, threads);
+            let end = take_back(folder, &entries, &mut journal, begun, threads);
             course.set(before);
             Ok(match end {
                 UndoEnd::NothingChanged => End::NothingChanged,
@@ -238,8 +239,13 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    for path in entries.iter().flat_map(Entry::places) {
-        limits.admits(path).map_err(|failure| failure.message)?;
+    for entry in entries {
+        let admits = match entry {
+            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Limits::admits_dir,
+            _ => Limits::admits,
+        };
+        let mut admitted = entry.places().map(|path| admits(limits, path));
+        admitted.try_for_each(|admitted| admitted.map_err(|failure| failure.message))?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
     for slot in slots {
@@ -267,7 +273,7 @@ fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Res
     if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
-    limits.admits(slot).map_err(|failure| failure.message)
+    limits.admits_dir(slot).map_err(|failure| failure.message)
 }
 
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {

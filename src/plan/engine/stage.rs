@@ -33,6 +33,8 @@ pub(crate) struct Seen {
     /// Differs from that of its directory if the file is a mount point.
     pub(crate) mount: u64,
     pub(crate) sha256: String,
+    /// The digest of its attributes.
+    pub(crate) attributes: String,
 }
 
 #[derive(Debug)]
@@ -204,6 +206,7 @@ impl<'a> Stage<'a> {
             facts: seen.facts,
             sha256: seen.sha256,
             backup,
+            attributes: Some(seen.attributes),
         })
     }
 }

@@ -98,6 +98,7 @@ fn what_was_written_in_place_is_as_old_as_before_when_it_is_taken_back() {
         facts: place.root.look(&path("bound")).unwrap().unwrap(),
         sha256: super::hash(b"before"),
         backup: path("bound.bak"),
+        attributes: None,
     };
     let entry = Entry::Modify {
         path: path("bound"),
@@ -193,6 +194,7 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
             facts: place.root.look(&path("notes")).unwrap().unwrap(),
             sha256: super::hash(b"checked"),
             backup: path("notes.bak"),
+            attributes: None,
         };
         // The plan comes too late: it has to give back what it takes.
         save(&place.path, "first");

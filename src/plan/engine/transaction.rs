@@ -20,7 +20,7 @@ use super::{
     folder::{Folder, REPORTS},
     journal::{Entry, Event, JOURNAL, Journal},
     stage::Stage,
-    undo::{Conflict, undo},
+    undo::{Conflict, left, undo},
 };
 
 /// The checkpoint is on the disk: the new contents, the originals, the manifest, the journal
@@ -185,7 +185,7 @@ impl<'a> Armed<'a> {
     /// Undoes the first `made` changes; the others were not made.
     fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
         let entries = self.entries.get(..made).unwrap_or(&self.entries);
-        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
+        let end = take_back(&self.folder, entries, &mut self.journal, true, self.threads);
         Undoing {
             folder: self.folder,
             why,
@@ -245,18 +245,24 @@ impl<'a> Applied<'a> {
     }
 }
 
-/// Undoes in reverse order those of these entries that were made, and records that in the journal.
+/// Undoes in reverse order those of these entries that were made, and records that in the journal. Unless the changes
+/// were `begun`, a power failure may have left slots and backups that are written partly.
 pub(super) fn take_back(
     folder: &Folder<'_>,
     entries: &[Entry],
     journal: &mut Journal,
+    begun: bool,
     threads: usize,
 ) -> UndoEnd {
     let mut conflicts = Vec::new();
     let mut spared = Vec::new();
     let mut obstacles = Vec::new();
     for entry in entries.iter().rev() {
-        match undo(folder.root, entry) {
+        let undone = match undo(folder.root, entry) {
+            Ok(None) if begun => left(folder.root, entry),
+            undone => undone,
+        };
+        match undone {
             Ok(None) => {}
             Ok(Some(conflict)) => {
                 conflicts.push(conflict);

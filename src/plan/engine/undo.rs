@@ -6,7 +6,7 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::files::{Dir, Facts, FileError, Kind, Root, there},
+    plan::files::{Attributes, Dir, Facts, FileError, Kind, Root, there},
     task::{Bounds, RelPath},
 };
 
@@ -75,6 +75,56 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         Entry::Delete { pre, .. } | Entry::Rename { pre, .. } => change.undo_move(pre),
         Entry::RemoveDir { .. } => change.undo_remove_dir(),
     }
+}
+
+/// What the undoing of a change left that is not as before: attributes that a backup did not have, and what others
+/// wrote to the slot or the backup, or put there. It is told from the disk alone, because a recovery that was killed
+/// may have put it there itself.
+pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
+    let stays = |what: String| Ok(Some(conflict(entry.path(), what)));
+    let (post, pre) = match entry {
+        Entry::Create { post, .. } => (Some(post), None),
+        Entry::Modify { pre, post, .. } => (Some(post), Some(pre)),
+        Entry::Delete { pre, .. } | Entry::Rename { pre, .. } => (None, Some(pre)),
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(None),
+    };
+    let copied = match pre {
+        Some(pre) => !is(root.look(entry.path())?, pre.facts.ino),
+        None => false,
+    };
+    // A renamed file whose backup was put back, because others have changed it, is still at its new path.
+    let slot = entry.slot().or(entry.to().filter(|_| copied));
+    for at in slot.into_iter().chain(pre.map(|pre| &pre.backup)) {
+        let Some(dir) = there(root.parent(at))? else {
+            continue;
+        };
+        let known = dir.look(at.name())?.is_none()
+            || pre.map_or(Ok(false), |pre| is_original(root, at, pre))?
+            || post
+                .map_or(Ok(None), |post| own(&dir, at.name(), post))?
+                .is_some();
+        if !known {
+            return stays(format!(
+                "it is as before; what others wrote meanwhile is kept as {at}"
+            ));
+        }
+    }
+    let attributes = pre
+        .and_then(|pre| pre.attributes.as_ref())
+        .filter(|_| copied);
+    if attributes.is_some_and(|was| digest(root, entry.path()).is_ok_and(|is| is != *was)) {
+        return stays(
+            "its content is as before, but not its owner, permissions or extended attributes: its backup had others"
+                .to_owned(),
+        );
+    }
+    Ok(None)
+}
+
+fn digest(root: &Root, path: &RelPath) -> Result<String, FileError> {
+    let dir = root.parent(path)?;
+    let (file, facts) = dir.open(path.name())?;
+    Ok(Attributes::of(&dir, path.name(), &file, &facts)?.digest())
 }
 
 struct Change<'a> {

@@ -42,7 +42,7 @@ pub(super) fn vouched(
         )));
     }
     for dir in &manifest.created_directories {
-        limits.admits(dir)?;
+        limits.admits_dir(dir)?;
     }
     let named = |entry: &&Entry| match entry {
         Entry::MakeDir { path, .. } => manifest.created_directories.contains(path),

@@ -11,7 +11,7 @@ use crate::{
     task::{Belief, PlanName, Reach, RollbackOrder},
 };
 
-fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
+pub(super) fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
     Desk {
         host: lab.host,
         root: &lab.root,
@@ -24,7 +24,7 @@ fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
     }
 }
 
-fn settled(lab: &Lab) -> Settled {
+pub(super) fn settled(lab: &Lab) -> Settled {
     recover(desk(lab, &Course::default()))
 }
 
@@ -72,6 +72,64 @@ fn a_recovery_that_is_repeated_names_the_same_conflicts() {
     assert!(repeated > 5, "{repeated}");
 }
 
+/// Stopped when every change of this plan was made, but not recorded as done.
+pub(super) fn made(change: &Value, prepare: &dyn Fn(&Utf8Path)) -> Lab {
+    let stopped = |at: u64| {
+        let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+        prepare(&lab.root.join("a.txt"));
+        let both = json!([change, replace("a002", "b.txt", "two", "zwei")]);
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        lab.run_with(plan(both), &faults);
+        (lab.read("b.txt") == "zwei\n").then_some(lab)
+    };
+    (1..200).find_map(stopped).unwrap()
+}
+
+#[test]
+fn a_recovery_that_is_killed_and_repeated_keeps_and_names_what_others_wrote() {
+    let act = |kind: &str, operation: Value| json!({"action_id": "a001", "action_type": kind, "target": "a.txt", "operation": operation});
+    let slot = "staged/0";
+    for (change, written) in [
+        (replace("a001", "a.txt", "one", "eins"), slot),
+        (act("FILE_DELETE", json!({"type": "delete"})), slot),
+        (
+            act(
+                "FILE_RENAME",
+                json!({"type": "rename", "new_path": "c.txt"}),
+            ),
+            "c.txt",
+        ),
+    ] {
+        let mut points = 0;
+        for at in 1.. {
+            let lab = made(&change, &|_| ());
+            let report = lab.reports().remove(0);
+            let theirs = match written {
+                "c.txt" => lab.root.join(written),
+                slot => report.join(slot),
+            };
+            fs::remove_file(&theirs).unwrap();
+            fs::write(&theirs, "theirs\n").unwrap();
+            let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+            let first = recovered(&lab, &faults);
+            let again = settled(&lab);
+            let told = format!("{change} stopped at {at}: {first:?}, {again:?}");
+            let kept = [theirs, report.join("backups/a.txt.bak")];
+            let mut kept = kept.iter().filter_map(|path| fs::read_to_string(path).ok());
+            assert!(kept.any(|text| text == "theirs\n"), "{told}");
+            assert_eq!(lab.read("a.txt"), "one\n", "{told}");
+            if faults.seen() < at {
+                break;
+            }
+            if let Some(sentence) = again.told.first() {
+                points += 1;
+                assert!(sentence.contains("a.txt: "), "{told}");
+            }
+        }
+        assert!(points > 3, "{points}");
+    }
+}
+
 #[test]
 fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
@@ -97,6 +155,21 @@ fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     let note = lab.root.join("agent_outputs/reports/.unfinished");
     fs::write(note.join(report.file_name().unwrap()), "{}").unwrap();
     assert_eq!(told(), Fate::Unknown);
+}
+
+#[test]
+fn a_plan_that_another_run_is_settling_is_known_when_it_is_settled() {
+    let lab = half();
+    let root = Root::open(&lab.root).unwrap();
+    assert!(root.try_lock().unwrap());
+    let fate = thread::scope(|scope| {
+        let asked = scope.spawn(|| fate(desk(&lab, &Course::default()), "op_1"));
+        thread::sleep(Duration::from_millis(50));
+        recovered(&lab, &Arc::new(Faults::default())).unwrap();
+        root.unlock();
+        asked.join().unwrap()
+    });
+    assert_eq!(fate, Fate::NotMade);
 }
 
 #[test]
@@ -133,6 +206,7 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
         "{told:?}"
     );
     // Nor is a journal read that is longer than any plan's.
+    fs::write(reports.join("hostile/journal"), "").unwrap();
     cut(&reports.join("hostile/journal"), 5 << 20);
     let told = settled(&lab);
     assert!(told.told[0].contains("cannot read"), "{told:?}");
@@ -248,5 +322,45 @@ fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_
             (0o640, before.uid(), before.gid())
         );
         assert_eq!(lab.read("a.txt"), "one\n");
+    }
+}
+
+#[test]
+fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
+    let create = |target: &str| {
+        json!({"action_id": target, "action_type": "FILE_CREATE", "target": target,
+            "operation": {"type": "create", "content": "x"}})
+    };
+    let both = plan(json!([create("keys/notes.txt"), create("store/s9/d1.txt")]));
+    for at in 20.. {
+        let lab = Lab::new(&[]);
+        let own = || {
+            ["keys/sign", "store/.incoming"]
+                .map(|own| lab.root.join(own))
+                .to_vec()
+        };
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        let done = lab.run_as(both.clone(), &faults, &own);
+        let course = Course::default();
+        let desk = Desk {
+            own: &own,
+            ..desk(&lab, &course)
+        };
+        let told = recover(desk);
+        assert_eq!(told.open, 0, "{told:?}");
+        let finished = lab.root.join("keys").exists();
+        if finished {
+            let order = RollbackOrder {
+                plan: PlanName::Path(lab.reports().remove(0).to_string()),
+                checkpoints: Vec::new(),
+                belief: Belief::WrittenHere,
+            };
+            let undone = rollback(&order, desk);
+            assert_eq!(undone.failure, None, "{done:#?}");
+        }
+        assert!(lab.tree().is_empty(), "{:?}", lab.tree());
+        if finished {
+            break;
+        }
     }
 }

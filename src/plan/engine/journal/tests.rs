@@ -56,6 +56,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         },
         sha256: "00".to_owned(),
         backup: path("backups/a.bak"),
+        attributes: None,
     };
     let post = Post {
         ino: 2,
@@ -201,6 +202,21 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     std::fs::copy(path.join("aside"), path.join(JOURNAL)).unwrap();
     assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
     assert_eq!(account(&dir).unwrap().operation, "op_1");
+}
+
+#[test]
+fn of_a_journal_whose_first_line_is_longer_than_any_real_one_nothing_more_is_read() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = crate::plan::files::Root::open(path).unwrap();
+    let dir = root.dir(None).unwrap();
+    drop(Journal::begin(&dir, &"x".repeat(1 << 20)).unwrap());
+    assert!(is_from_elsewhere(&dir).unwrap());
+    // What a power failure leaves is not from elsewhere.
+    for length in [0, 100, 8192] {
+        std::fs::write(path.join(JOURNAL), vec![0; length]).unwrap();
+        assert!(!is_from_elsewhere(&dir).unwrap(), "{length}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn made(place: &Place, modify: Change) -> Entry {
         facts,
         sha256: super::super::hash(b"old"),
         backup: path("file.bak"),
+        attributes: None,
     };
     fs::hard_link(at("file"), at("file.bak")).unwrap();
     let entry = match modify {
@@ -173,6 +174,7 @@ fn a_file_that_stands_in_the_place_of_a_renamed_one_is_a_conflict_unless_it_is_t
         facts: place.root.look(&path("a")).unwrap().unwrap(),
         sha256: super::super::hash(b"old"),
         backup: path("a.bak"),
+        attributes: None,
     };
     let rename = Entry::Rename {
         path: path("a"),
@@ -219,6 +221,7 @@ fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
         facts: place.root.look(&path("slot")).unwrap().unwrap(),
         sha256: super::super::hash(b"old"),
         backup: path("a.bak"),
+        attributes: None,
     };
     let more = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     fs::set_permissions(place.path.join("slot"), more).unwrap();
@@ -246,6 +249,7 @@ fn an_inode_number_does_not_make_a_file_the_original() {
             facts: crate::plan::files::Facts { bytes: 3, ..facts },
             sha256: super::super::hash(b"old"),
             backup: path("file.bak"),
+            attributes: None,
         };
         let file = path("file");
         let entry = match kind {
@@ -289,6 +293,7 @@ fn a_renamed_file_that_somebody_wrote_to_stays_and_its_original_comes_back() {
         facts: place.root.look(&path("c")).unwrap().unwrap(),
         sha256: super::super::hash(b"old"),
         backup: path("a.bak"),
+        attributes: None,
     };
     fs::copy(at("c"), at("a.bak")).unwrap();
     fs::write(at("c"), "bad").unwrap();
