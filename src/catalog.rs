@@ -20,6 +20,7 @@ mod raw;
 mod resolve;
 mod schema;
 mod server;
+mod standard;
 #[cfg(test)]
 mod tests;
 
@@ -32,3 +33,4 @@ pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
 pub(crate) use resolve::{Nature, STORAGE, nature, plan_entry, resolve, storage};
 pub(crate) use schema::{Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server};
+pub(crate) use standard::{enough_for, named as named_in_catalog};

@@ -10,6 +10,7 @@
 mod answer;
 mod prepare;
 mod recover;
+mod unperformed;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ use crate::{
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
-use prepare::{prepare, scratch_name};
+use prepare::{Prepared, prepare, scratch_name};
 
 pub use crate::{
     executor::{Limits, Seen, Watch},
@@ -199,9 +200,14 @@ fn work(
     };
     let scratch = Staging::path(&project.state_dir, &name);
     prepare(received, settings, host, &scratch)
-        .map_or_else(Executed::rejected, |(work, ledger)| match settings.mode {
-            Mode::Run => recorded(work, ledger, received, &context),
-            Mode::DryRun => executor::show(work, &context),
+        .map_or_else(Executed::rejected, |prepared| {
+            match (prepared, settings.mode) {
+                (Prepared::Answer(outcome), _) => Executed::from(*outcome),
+                (Prepared::Work(work, ledger), Mode::Run) => {
+                    recorded(*work, *ledger, received, &context)
+                }
+                (Prepared::Work(work, _), Mode::DryRun) => executor::show(*work, &context),
+            }
         })
         .noted(settled)
 }

@@ -298,7 +298,7 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 9] = [
+const OWN_CLASSES: [Fault; 11] = [
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,
@@ -307,6 +307,8 @@ const OWN_CLASSES: [Fault; 9] = [
     Fault::ContextChanged,
     Fault::Stuck,
     Fault::JournalForeign,
+    Fault::KindRule,
+    Fault::ClarificationRequired,
     Fault::Internal,
 ];
 

@@ -7,11 +7,12 @@ mod refusals;
 mod remedies;
 mod resolving;
 mod shipped;
+mod standard;
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Input, InputRef, RefId, RefStatus};
+use crate::task::{CapabilityTask, Failure, Input, InputRef, NamedAs, RefId, RefStatus};
 
 use super::{Catalog, Job, Places, ToolJob, resolve};
 
@@ -34,6 +35,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         task_id: "task_5".to_owned(),
         action: String::new(),
         capability_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        named_as: NamedAs::Capability,
         inputs: vec![input("store_1", "media/fox.mp4", RefStatus::Stored)],
         expected: Vec::new(),
         parameters: vec![Map::new(); ids.len()],
@@ -41,6 +43,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         input: Input::Refused,
         carried: None,
         salt: None,
+        clarifies: None,
     }
 }
 

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use crate::task::{
-    Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview, Produced,
-    RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting, message_id,
+    Checks, Effect, Invocation, Kind, LedgerRef, OperationId, Outcome, Phase, Plan, Preview,
+    Produced, RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Suggestion, Waiting,
+    message_id,
 };
 
 use super::{prose, read::Received};
@@ -92,10 +93,11 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             content: Content {
                 task_result: task_result(&received.task_id, outcome),
                 execution_report: outcome.execution_report.as_ref(),
+                suggestion: outcome.suggestion.as_ref(),
                 oneact: Extras {
                     version: env!("CARGO_PKG_VERSION"),
                     operation_id: operation.as_str(),
-                    kind: "standard",
+                    kind: received.kind,
                     state: outcome.state,
                     fault: failure.map(|failure| failure.fault.name()),
                     effect: outcome.effect,
@@ -112,7 +114,10 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     reports: outcome.reports.as_ref(),
                 },
             },
-            content_type: "task_result",
+            content_type: match outcome.suggestion {
+                Some(_) => "suggestion",
+                None => "task_result",
+            },
         },
         next_agent: json!({"name": "dispatch_agent", "reason": prose::next_reason(outcome)}),
         status: json!({
@@ -247,6 +252,8 @@ struct Content<'a> {
     task_result: TaskResult<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution_report: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<&'a Suggestion>,
     oneact: Extras<'a>,
 }
 
@@ -267,7 +274,7 @@ pub(super) struct TaskResult<'a> {
 struct Extras<'a> {
     version: &'static str,
     operation_id: &'a str,
-    kind: &'static str,
+    kind: Kind,
     state: State,
     fault: Option<&'static str>,
     effect: Effect,

@@ -1,6 +1,6 @@
 //! The sentences of an answer. The same facts always give the same sentences.
 
-use crate::task::{InvocationStatus, Outcome, Phase, State};
+use crate::task::{InvocationStatus, Outcome, Phase, State, Waiting};
 
 use super::read::Received;
 
@@ -14,10 +14,16 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
-        State::Pending if outcome.waiting.is_none() => {
-            "The same task is being performed by another run. Returning to dispatch agent."
+        State::Advised => {
+            "A suggestion is to be shown to the user. Returning to dispatch agent for workflow state update."
         }
-        State::Pending => "Task is waiting for input. Returning to dispatch agent.",
+        State::Pending => match outcome.waiting {
+            None => "The same task is being performed by another run. Returning to dispatch agent.",
+            Some(Waiting::Input(_)) => "Task is waiting for input. Returning to dispatch agent.",
+            Some(Waiting::Clarification { .. }) => {
+                "Task is waiting for a clarification. Returning to dispatch agent."
+            }
+        },
         State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
             "Task failed. Returning to dispatch agent for error handling."
         }
@@ -26,7 +32,9 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
 
 pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     match outcome.state {
-        State::Done | State::Planned | State::Reused | State::Suppressed => "success",
+        State::Done | State::Planned | State::Advised | State::Reused | State::Suppressed => {
+            "success"
+        }
         State::Replayed if outcome.failure.is_none() => "success",
         State::Pending => "pending",
         State::Partial => "partial",
@@ -53,10 +61,12 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Failed => format!("{task} failed: {class}"),
         State::Partial => format!("{task} was performed in part: {class}"),
         State::RolledBack => format!("{task} was rolled back: {class}"),
-        State::Pending if outcome.waiting.is_none() => {
-            format!("{task} is being performed by another run")
-        }
-        State::Pending => format!("{task} is waiting for input"),
+        State::Advised => format!("{task} is a suggestion; nothing was performed"),
+        State::Pending => match outcome.waiting {
+            None => format!("{task} is being performed by another run"),
+            Some(Waiting::Input(_)) => format!("{task} is waiting for input"),
+            Some(Waiting::Clarification { .. }) => format!("{task} is waiting for a clarification"),
+        },
         State::Cancelled => format!("{task} was cancelled"),
         State::Reused => {
             format!("{task} completed successfully; an earlier result is returned again")
@@ -91,16 +101,18 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Done if executed.is_empty() => "The query was answered.".to_owned(),
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
-        State::Rejected => "Nothing was executed.".to_owned(),
+        State::Rejected | State::Advised => "Nothing was executed.".to_owned(),
         State::Failed => failed_at(outcome),
         State::Partial => {
             format!("Execution of {executed} was completed in part; the completed part is kept.")
         }
         State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
-        State::Pending if outcome.waiting.is_none() => "Nothing was executed.".to_owned(),
-        State::Pending => {
-            format!("Execution of {executed} is waiting for input; nothing was stored.")
-        }
+        State::Pending => match outcome.waiting {
+            Some(Waiting::Input(_)) => {
+                format!("Execution of {executed} is waiting for input; nothing was stored.")
+            }
+            Some(Waiting::Clarification { .. }) | None => "Nothing was executed.".to_owned(),
+        },
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
         State::Reused | State::Suppressed | State::Replayed => {
             "Nothing was executed: the answer is from the ledger.".to_owned()

@@ -16,35 +16,63 @@ use crate::{
     inputs,
     record::RunLedger,
     task::{
-        CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Task, Uri,
+        CapabilityTask, Failure, Fault, Input, OperationId, Outcome, Phase, PlanOrder, Task, Uri,
         hexadecimal,
     },
 };
 
-use super::{Mode, Reply, Settings};
+use super::{Mode, Reply, Settings, unperformed};
 
-/// The work for the task, and the ledger that records it.
+/// A task after all checks that need no tool.
+pub(super) enum Prepared<'h> {
+    /// The work for the task, and the ledger that records it.
+    Work(Box<Work>, Box<RunLedger<'h>>),
+    /// The answer to a proposal that is never performed.
+    Answer(Box<Outcome>),
+}
+
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<(Work, RunLedger<'h>), Rejection> {
+) -> Result<Prepared<'h>, Rejection> {
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
-    let order = match task {
-        Task::Capabilities(task) => {
-            return capabilities(task, received, settings, host, scratch);
-        }
+    let (work, ledger) = match task {
+        Task::Capabilities(task) => capabilities(task, received, settings, host, scratch)?,
         Task::Plan(order) => {
             let prepared = plan_alone(order.clone(), received, settings);
-            return prepared.map_err(Rejection::at(Phase::Catalog));
+            prepared.map_err(Rejection::at(Phase::Catalog))?
         }
-        Task::Rollback(order) => FileOrder::Rollback(order.clone()),
-        Task::Status(name) => FileOrder::Status(name.clone()),
-        Task::Cancel(name) => FileOrder::Cancel(name.clone()),
+        Task::Rollback(order) => on_plan(FileOrder::Rollback(order.clone()), received, settings)?,
+        Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings)?,
+        Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings)?,
+        Task::Suggestion(card) => return spoken(unperformed::suggestion(card), settings),
+        Task::Clarification(question) => {
+            let outcome = unperformed::clarification(question, &settings.project);
+            return spoken(outcome, settings);
+        }
+        Task::Improvised(proposal) => {
+            let failure = unperformed::improvised(proposal, &settings.project);
+            return Err(Rejection::at(Phase::Catalog)(failure));
+        }
     };
+    Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
+}
+
+fn spoken(outcome: Outcome, settings: &Settings) -> Result<Prepared<'_>, Rejection> {
+    only_of_plans(settings)?;
+    Ok(Prepared::Answer(Box::new(outcome)))
+}
+
+/// An order about a finished or a running plan.
+fn on_plan<'h>(
+    order: FileOrder,
+    received: &Received,
+    settings: &'h Settings,
+) -> Result<(Work, RunLedger<'h>), Rejection> {
     let work = no_plan(settings, order)?;
     let ledger = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => catalog

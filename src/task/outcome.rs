@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Failure, RefId, Waiting, cut_links};
+use super::{Failure, RefId, Suggestion, Waiting, cut_links};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
+    /// Only in [`State::Advised`].
+    pub suggestion: Option<Suggestion>,
     pub server: Option<ServerReport>,
     pub plan: Option<Plan>,
     pub preview: Option<Preview>,
@@ -98,6 +100,8 @@ pub enum State {
     Done,
     /// `--dry-run`: everything was resolved and checked, and nothing was started.
     Planned,
+    /// A suggestion, which is shown to a person.
+    Advised,
     /// Refused before anything ran.
     #[default]
     Rejected,
