@@ -32,7 +32,7 @@ pub(super) fn must_be(tables: &Tables<'_>, name: &str) -> Result<(), Failure> {
         Some((_, said)) if said.is_action => return Ok(()),
         Some((named, _)) => {
             return broken(format!(
-                "{name} is no standard action, because its entry ({}) does not say `is_action = true`",
+                "{name} is no standard action, because its entry ({}) does not say `is_action = true`; name another one",
                 named.place(named.at)
             ));
         }

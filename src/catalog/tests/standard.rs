@@ -9,7 +9,7 @@ const CATALOG: &str = r#"catalog = 1
 command = ["s"]
 [capability.task_create]
 is_action = true
-aliases = ["create task", "wb/TODO"]
+aliases = ["create task", "wb/Todo"]
 examples = ["Create a new task"]
 defaults = { due = "today" }
 bind = { session = "session.id" }
@@ -76,7 +76,7 @@ fn a_name_is_never_corrected_and_the_error_says_what_was_meant() {
             Fault::KindRule,
             r#"write its id: "name": "task_create""#,
         ),
-        ("wb/TODO", Fault::KindRule, "task_create"),
+        ("wb/Todo", Fault::KindRule, "task_create"),
         (
             "task_crate",
             Fault::UnknownCapability,
@@ -124,7 +124,7 @@ fn a_text_is_enough_for_an_action_that_needs_one_parameter_r_003_21() {
     let tables = catalog.tables().unwrap();
     let enough = |text: &str| enough_for(&tables, &[text.to_owned()]).unwrap();
     for text in [
-        "wb/TODO X",
+        "wb/Todo X",
         "WB/todo: call Ada",
         "create a NEW task ",
         "create task",
@@ -133,7 +133,7 @@ fn a_text_is_enough_for_an_action_that_needs_one_parameter_r_003_21() {
     }
     for text in [
         "send mail",
-        "wb/TODOs",
+        "wb/todos",
         "delete task",
         "Create a new task for Ada",
         "",
