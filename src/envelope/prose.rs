@@ -46,6 +46,27 @@ pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// The state of the machine of specification 003 (R-003-18, R-003-32) in which the answer leaves the task.
+pub(super) fn fsm(outcome: &Outcome) -> &'static str {
+    match (outcome.state, &outcome.waiting) {
+        (State::Done | State::Advised | State::Reused | State::Suppressed, _) => "DONE",
+        (State::Replayed, _) if outcome.failure.is_none() => "DONE",
+        (State::Planned, _) => "AWAITING_CONFIRMATION",
+        (State::Pending, Some(Waiting::Clarification { .. })) => "AWAITING_ACTION_CLARIFICATION",
+        // The call is open, or another run performs it.
+        (State::Pending, Some(Waiting::Input(_)) | None) => "EXECUTING",
+        (
+            State::Rejected
+            | State::Failed
+            | State::Partial
+            | State::RolledBack
+            | State::Cancelled
+            | State::Replayed,
+            _,
+        ) => "AWAITING_REDIRECT",
+    }
+}
+
 /// `status.message`, in one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);
