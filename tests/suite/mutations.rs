@@ -98,7 +98,7 @@ fn a_hundred_thousand_mutated_tasks_get_a_hundred_thousand_valid_envelopes() {
         ("no_capability", 100),
         ("unknown_capability", 100),
         ("params_invalid", 100),
-        ("input_unresolved", 1000),
+        ("input_unresolved", 500),
         ("input_inaccessible", 100),
     ] {
         let count = faults.get(reason).copied().unwrap_or(0);

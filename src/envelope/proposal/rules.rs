@@ -110,11 +110,10 @@ fn check_with(
             return given(key).then_some((key, "has", "leave it out"));
         };
         let why = match rule {
-            Allowed => return None,
             Required if !given(key) => "lacks",
             RequiredWithout(other) if !given(key) && !given(other) => "lacks",
             Forbidden if given(key) => "has",
-            Required | RequiredWithout(_) | Forbidden => return None,
+            Allowed | Required | RequiredWithout(_) | Forbidden => return None,
         };
         Some((key, why, *to_do))
     });
