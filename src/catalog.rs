@@ -26,6 +26,7 @@ mod review;
 mod schema;
 mod search;
 mod server;
+mod standard;
 #[cfg(test)]
 mod tests;
 
@@ -43,3 +44,4 @@ pub(crate) use resolve::{Nature, STORAGE, look_up_all, nature, plan_entry, resol
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
 pub(crate) use server::{PrivateNetwork, Server};
+pub(crate) use standard::{enough_for, named as named_in_catalog};

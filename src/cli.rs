@@ -57,7 +57,7 @@ Exit codes of a run:
   0    complete
   1    failed; do not retry
   2    rejected: nothing ran; fix the request or the catalog
-  3    pending: the tool asks for input (oneact.waiting), or another run is performing the same request
+  3    pending: input or a clarification is missing (oneact.waiting), or another run is performing the same request
   75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
        unfinished changes are undone";

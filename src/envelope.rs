@@ -10,6 +10,7 @@ mod fields;
 mod find;
 mod mcp_response;
 mod plans;
+mod proposal;
 mod prose;
 mod protocol;
 mod read;

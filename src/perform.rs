@@ -10,6 +10,7 @@
 mod answer;
 mod prepare;
 mod recover;
+mod unperformed;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
@@ -199,13 +200,16 @@ fn work(
     };
     let scratch = Staging::path(&project.state_dir, &name);
     prepare(received, settings, host, &scratch)
-        .map_or_else(Executed::rejected, |Prepared { work, ledger }| {
-            let admission = ledger.admission.clone();
-            let executed = match settings.mode {
-                Mode::Run => recorded(work, ledger, received, &context),
-                Mode::DryRun => executor::show(work, &context),
-            };
-            executed.admitted(admission)
+        .map_or_else(Executed::rejected, |prepared| match prepared {
+            Prepared::Answer(outcome) => Executed::from(*outcome),
+            Prepared::Work(work, ledger) => {
+                let admission = ledger.admission.clone();
+                let executed = match settings.mode {
+                    Mode::Run => recorded(*work, *ledger, received, &context),
+                    Mode::DryRun => executor::show(*work, &context),
+                };
+                executed.admitted(admission)
+            }
         })
         .noted(settled)
 }

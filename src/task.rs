@@ -8,6 +8,7 @@ mod json;
 mod outcome;
 mod pin;
 mod print;
+mod proposal;
 mod rel_path;
 mod request;
 mod review;
@@ -29,11 +30,13 @@ pub use outcome::{
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
+pub use proposal::{Clarification, Improvised, Kind, Suggestion};
 pub use rel_path::RelPath;
 pub use request::{
     Belief, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input,
-    InputRef, MAX_ACTIONS, MAX_STEPS, PlanName, PlanOrder, Question, RefStatus, Resources,
-    Response, ResponseKind, RollbackOrder, Task, Validation, Waiting, WaitingFor, too_many_actions,
+    InputRef, MAX_ACTIONS, MAX_STEPS, NamedAs, PlanName, PlanOrder, Question, RefStatus, Resources,
+    Response, ResponseKind, RollbackOrder, Task, ToolQuestions, Validation, Waiting,
+    too_many_actions,
 };
 pub use review::{
     Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,

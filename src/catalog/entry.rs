@@ -311,7 +311,7 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 11] = [
+const OWN_CLASSES: [Fault; 13] = [
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,
@@ -322,6 +322,8 @@ const OWN_CLASSES: [Fault; 11] = [
     Fault::ContextChanged,
     Fault::Stuck,
     Fault::JournalForeign,
+    Fault::KindRule,
+    Fault::ClarificationRequired,
     Fault::Internal,
 ];
 

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Blocks, CapabilityTask, Effects, Failure, Fault, ReviewRule, decided};
+use crate::task::{Blocks, CapabilityTask, Effects, Failure, Fault, NamedAs, ReviewRule, decided};
 
 use super::{
     compile::{self, Capability},
@@ -17,8 +17,11 @@ use super::{
     job::{Job, Places, Step, ToolJob},
     outputs,
     schema::Values,
-    server,
+    server, standard,
 };
+
+/// The ids of capabilities that only the reasoning agent has (R-000-111).
+const SYNTHESIS: &str = "CAP-SYN-";
 
 /// The default of `[storage] uri`.
 pub(crate) const STORAGE: &str = "agent_outputs/assets";
@@ -28,8 +31,13 @@ pub(crate) fn look_up_all(
     task: &CapabilityTask,
     tables: &Tables<'_>,
 ) -> Result<Vec<Capability>, Failure> {
-    let ids = task.capability_ids.iter();
-    ids.map(|id| look_up(tables, id)).collect()
+    let named = |id: &String| {
+        if task.named_as == NamedAs::StandardAction && !id.starts_with(SYNTHESIS) {
+            standard::must_be(tables, id)?;
+        }
+        look_up(tables, id)
+    };
+    task.capability_ids.iter().map(named).collect()
 }
 
 /// Configures each capability of the task (000 §Step 3, 4).
@@ -177,7 +185,7 @@ pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
 
 /// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.
 pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
-    if id.starts_with("CAP-SYN-") {
+    if id.starts_with(SYNTHESIS) {
         let message = format!(
             "misrouted task: {id} is a synthesis capability and should go to reasoning_agent"
         );

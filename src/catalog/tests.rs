@@ -8,11 +8,12 @@ mod refusals;
 mod remedies;
 mod resolving;
 mod shipped;
+mod standard;
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Input, InputRef, RefId, RefStatus};
+use crate::task::{CapabilityTask, Failure, Input, InputRef, NamedAs, RefId, RefStatus};
 
 use super::{Catalog, Job, Places, ToolJob, look_up_all, resolve};
 
@@ -35,6 +36,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         task_id: "task_5".to_owned(),
         action: String::new(),
         capability_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        named_as: NamedAs::Capability,
         inputs: vec![input("store_1", "media/fox.mp4", RefStatus::Stored)],
         expected: Vec::new(),
         parameters: vec![Map::new(); ids.len()],
@@ -42,6 +44,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         input: Input::Refused,
         carried: None,
         salt: None,
+        clarifies: None,
     }
 }
 

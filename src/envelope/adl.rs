@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use crate::task::{
-    Admission, Checks, Effect, Invocation, LedgerRef, OperationId, Outcome, Phase, Plan, Preview,
-    Produced, RefId, ReportFiles, Resources, ReuseReport, Review, ServerReport, State, Waiting,
-    message_id,
+    Admission, Checks, Effect, Invocation, Kind, LedgerRef, OperationId, Outcome, Phase, Plan,
+    Preview, Produced, RefId, ReportFiles, Resources, ReuseReport, Review, ServerReport, State,
+    Suggestion, Waiting, message_id,
 };
 
 use super::{prose, read::Received};
@@ -93,11 +93,13 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             content: Content {
                 task_result: task_result(&received.task_id, outcome),
                 execution_report: outcome.execution_report.as_ref(),
+                suggestion: outcome.suggestion.as_ref(),
                 oneact: Extras {
                     version: env!("CARGO_PKG_VERSION"),
                     operation_id: operation.as_str(),
-                    kind: "standard",
+                    kind: received.kind,
                     state: outcome.state,
+                    fsm: prose::fsm(outcome),
                     fault: failure.map(|failure| failure.fault.name()),
                     effect: outcome.effect,
                     phase: outcome.phase,
@@ -114,7 +116,10 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     reports: outcome.reports.as_ref(),
                 },
             },
-            content_type: "task_result",
+            content_type: match outcome.suggestion {
+                Some(_) => "suggestion",
+                None => "task_result",
+            },
         },
         next_agent: json!({"name": "dispatch_agent", "reason": prose::next_reason(outcome)}),
         status: json!({
@@ -173,7 +178,6 @@ fn review(review: &Review) -> Value {
         "until": terms.until,
         "decided_at": decision.as_ref().map(|decision| &decision.at),
         "how": terms.how(),
-        "fsm_state": if state.is_open() { "AWAITING_REVIEW" } else { "DONE" },
     })
 }
 
@@ -267,6 +271,8 @@ struct Content<'a> {
     task_result: TaskResult<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution_report: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<&'a Suggestion>,
     oneact: Extras<'a>,
 }
 
@@ -287,8 +293,9 @@ pub(super) struct TaskResult<'a> {
 struct Extras<'a> {
     version: &'static str,
     operation_id: &'a str,
-    kind: &'static str,
+    kind: Kind,
     state: State,
+    fsm: &'static str,
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,

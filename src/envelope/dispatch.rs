@@ -8,11 +8,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, RefStatus};
+use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, NamedAs, RefId, RefStatus};
 
 use super::{
     answers,
-    fields::{OF_REQUEST_AND_DISPATCH, optional, optional_text, required_text, shape},
+    fields::{OF_REQUEST_AND_DISPATCH, is_context, optional, optional_text, required_text, shape},
     plans,
 };
 
@@ -42,10 +42,12 @@ pub(super) fn read(
     };
     let input = answers::read(object)?;
     let salt = optional_text(object, "salt")?;
+    let clarifies = optional_text(object, "clarifies")?;
     Ok(CapabilityTask {
         task_id,
         action,
         capability_ids,
+        named_as: NamedAs::Capability,
         inputs,
         expected,
         parameters,
@@ -53,6 +55,7 @@ pub(super) fn read(
         input,
         carried,
         salt,
+        clarifies,
     })
 }
 
@@ -237,7 +240,7 @@ pub(super) fn read_request(
     }
     if object
         .get("context")
-        .is_some_and(|context| !context.is_null())
+        .is_some_and(|context| !context.is_null() && !is_context("context", context))
     {
         notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
     }

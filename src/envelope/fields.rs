@@ -2,25 +2,44 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault};
+use crate::task::{CallContext, Failure, Fault};
 
-/// The fields of a dispatch, without those about questions and plans.
+/// The fields of a dispatch and of a proposal, without those of only one of them and those about questions and plans.
 pub(super) const OF_DISPATCH: &[&str] = &[
     "task_id",
     "action",
-    "capability_ids",
     "input_refs_resolved",
     "output_refs_expected",
     "parameters",
     "attempt",
     "salt",
     "idempotency_key",
+    "clarifies",
     // Known, and of no consequence for one task:
     "execution_group",
     "workflow_progress",
     "metadata",
     "resources",
     "message_id",
+];
+
+/// The fields of a proposal that a dispatch does not have, and those that carry something to perform.
+pub(super) const OF_PROPOSAL: &[&str] = &[
+    "name",
+    "parameters_json",
+    "parameters",
+    "task_plan",
+    "title",
+    "plan_summary",
+    "rationale",
+    "confidence",
+    "blocked_on",
+    "irreversibility",
+    "regret_potential",
+    "risk_amplifier",
+    "steps",
+    "grant",
+    "clarifies",
 ];
 
 pub(super) const OF_QUESTIONS: &[&str] = &[
@@ -53,9 +72,25 @@ pub(super) const OF_REQUEST_AND_DISPATCH: &[&str] = &[
     "attempt",
     "salt",
     "idempotency_key",
+    "clarifies",
     "input_responses",
     "request_state",
 ];
+
+/// Whether a field names the kind of caller, which only the launch decides (C-32).
+pub(super) fn is_context(key: &str, value: &Value) -> bool {
+    let word = |word: &str| {
+        let known = CallContext::ALL.into_iter();
+        known
+            .into_iter()
+            .any(|context| context.name().eq_ignore_ascii_case(word))
+    };
+    match key {
+        "invocation_context" => !value.is_null(),
+        "context" => value.as_str().is_some_and(word),
+        _ => false,
+    }
+}
 
 /// The failure of a task, or of its message, that has the wrong shape.
 pub(super) fn shape(message: impl Into<String>) -> Failure {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::Failure;
+use crate::task::{Failure, Kind};
 
 use super::fields::{multiple, shape};
 
@@ -26,6 +26,8 @@ pub(super) enum Shape {
     Protocol,
     /// An action with its arguments (004 §Contract).
     Request,
+    /// What an agent proposes (003, "The four kinds").
+    Proposal,
 }
 
 impl<'a> Found<'a> {
@@ -82,15 +84,21 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         no_several(content, LISTS)?;
     }
     let has = |key: &str| whole.contains_key(key);
-    let of_capabilities = has("capability_ids") || (has("task_id") && !is_plan(whole));
     let of_protocol = at(document, "envelope/message_type").is_some()
         || has("payload") && document.get("envelope").is_some_and(Value::is_object);
-    let bare_plan = is_plan(whole) && !has("capability_ids");
-    let request = is_request(whole) && !of_protocol;
+    let inner = [CONTENT, "dispatch"].map(|path| (path, at(document, path)));
+    let alone = !of_protocol && inner.iter().all(|(_, task)| task.is_none());
+    let proposal = is_proposal(whole) || alone && is_of_unknown_kind(whole);
+    let of_capabilities =
+        !proposal && (has("capability_ids") || (has("task_id") && !is_plan(whole)));
+    let bare_plan = !proposal && is_plan(whole) && !has("capability_ids");
+    let request = !proposal && is_request(whole) && !of_protocol;
     let payload = || document.get("payload").unwrap_or(&Value::Null);
+    let [message, wrapped] = inner.map(|(path, task)| (shape_inside(task), path, task));
     let places = [
-        (Shape::Dispatch, CONTENT, at(document, CONTENT)),
-        (Shape::Dispatch, "dispatch", document.get("dispatch")),
+        message,
+        wrapped,
+        (Shape::Proposal, "", proposal.then_some(document)),
         (Shape::Dispatch, "", of_capabilities.then_some(document)),
         (Shape::Plan, "", bare_plan.then_some(document)),
         (Shape::Protocol, "payload", of_protocol.then(payload)),
@@ -102,7 +110,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let Some((shape, path, task)) = tasks.next() else {
         return Err(shape(
             "the input is not a task that oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
-             and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
+             and `capability_ids`, a proposal with a `kind`, or a file plan (`oneact schema task` prints the schema)",
         ));
     };
     let place = named(shape, path);
@@ -111,7 +119,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         return Err(multiple(&format!("a task in {place} and one in {other}")));
     }
     let found = Found::new(shape, task, path, &place)?;
-    if shape == Shape::Dispatch && !std::ptr::eq(task, document) {
+    if matches!(shape, Shape::Dispatch | Shape::Proposal) && !std::ptr::eq(task, document) {
         no_several(found.object, LISTS)?;
         nothing_around(found.object, &place)?;
     }
@@ -125,6 +133,7 @@ fn named(shape: Shape, path: &str) -> String {
     match (shape, path) {
         (Shape::Plan, "") => "a plan in the input itself".to_owned(),
         (Shape::Request, "") => "an action in the input itself".to_owned(),
+        (Shape::Proposal, "") => "a proposal in the input itself".to_owned(),
         (_, "") => "the input itself".to_owned(),
         (_, path) => format!("`{}`", path.replace('/', ".")),
     }
@@ -166,6 +175,30 @@ fn no_several(object: &Map<String, Value>, lists: &[&str]) -> Result<(), Failure
 
 pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
     object.contains_key("task_plan") || object.contains_key("action_plan")
+}
+
+/// Whether the `kind` is one of the four words. The word may be in capitals here, and is refused later. Otherwise a
+/// `Suggestion` that has `capability_ids` would be performed.
+pub(super) fn is_proposal(object: &Map<String, Value>) -> bool {
+    let said = object.get("kind").and_then(Value::as_str);
+    said.is_some_and(|said| {
+        let mut kinds = Kind::ALL.into_iter();
+        kinds.any(|kind| said.trim().eq_ignore_ascii_case(kind.name()))
+    })
+}
+
+/// Whether the object is no other task and has a `kind`.
+fn is_of_unknown_kind(object: &Map<String, Value>) -> bool {
+    let said = object.get("kind").is_some_and(|kind| !kind.is_null());
+    said && !object.contains_key("capability_ids") && !is_plan(object) && !is_request(object)
+}
+
+/// The dialect of a task inside a message.
+fn shape_inside(task: Option<&Value>) -> Shape {
+    match task.and_then(Value::as_object) {
+        Some(task) if is_proposal(task) || is_of_unknown_kind(task) => Shape::Proposal,
+        Some(_) | None => Shape::Dispatch,
+    }
 }
 
 pub(super) fn is_request(object: &Map<String, Value>) -> bool {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    AiPrompt, AiResponse, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome, numbered,
+    AiPrompt, AiResponse, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome,
+    Suggestion, numbered,
 };
 
 use super::{
@@ -37,6 +38,8 @@ struct Data<'a> {
     task_result: TaskResult<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution_report: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<&'a Suggestion>,
 }
 
 /// The response to that task, as one line of JSON. An earlier answer is returned as it was stored (R-004-39).
@@ -59,6 +62,7 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
         data: Data {
             task_result: task_result(&received.task_id, outcome),
             execution_report: outcome.execution_report.as_ref(),
+            suggestion: outcome.suggestion.as_ref(),
         },
         error: outcome.failure.as_ref().map(|failure| {
             let details = json!({
@@ -97,7 +101,7 @@ fn next(outcome: &Outcome) -> Vec<Value> {
         return next;
     };
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
-        (Some(waiting), _) => ("answer", "high", waiting.resume),
+        (Some(waiting), _) => ("answer", "high", waiting.resume()),
         (None, Fault::ReviewOpen) => (
             "retry",
             "medium",

@@ -1,6 +1,6 @@
 //! The sentences of an answer. The same facts always give the same sentences.
 
-use crate::task::{InvocationStatus, Outcome, Phase, State};
+use crate::task::{InvocationStatus, Outcome, Phase, State, Waiting};
 
 use super::read::Received;
 
@@ -14,13 +14,19 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
+        State::Advised => {
+            "A suggestion is to be shown to the user. Returning to dispatch agent for workflow state update."
+        }
         State::Pending if is_open(outcome) => {
             "Task is waiting for a review of its result. Returning to dispatch agent."
         }
-        State::Pending if outcome.waiting.is_none() => {
-            "The same task is being performed by another run. Returning to dispatch agent."
-        }
-        State::Pending => "Task is waiting for input. Returning to dispatch agent.",
+        State::Pending => match outcome.waiting {
+            None => "The same task is being performed by another run. Returning to dispatch agent.",
+            Some(Waiting::Input(_)) => "Task is waiting for input. Returning to dispatch agent.",
+            Some(Waiting::Clarification { .. }) => {
+                "Task is waiting for a clarification. Returning to dispatch agent."
+            }
+        },
         State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
             "Task failed. Returning to dispatch agent for error handling."
         }
@@ -29,7 +35,9 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
 
 pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     match outcome.state {
-        State::Done | State::Planned | State::Reused | State::Suppressed => "success",
+        State::Done | State::Planned | State::Advised | State::Reused | State::Suppressed => {
+            "success"
+        }
         State::Replayed if outcome.failure.is_none() => "success",
         State::Pending => "pending",
         State::Partial => "partial",
@@ -47,6 +55,32 @@ fn is_open(outcome: &Outcome) -> bool {
     review.is_some_and(|review| review.state.is_open())
 }
 
+/// The state of the machine of specification 003 (R-003-18, R-003-32, R-003-33) in which the answer leaves the task.
+pub(super) fn fsm(outcome: &Outcome) -> &'static str {
+    match (outcome.state, &outcome.waiting) {
+        (State::Done | State::Reused | State::Suppressed | State::Replayed | State::Pending, _)
+            if is_open(outcome) =>
+        {
+            "AWAITING_REVIEW"
+        }
+        (State::Done | State::Advised | State::Reused | State::Suppressed, _) => "DONE",
+        (State::Replayed, _) if outcome.failure.is_none() => "DONE",
+        (State::Planned, _) => "AWAITING_CONFIRMATION",
+        (State::Pending, Some(Waiting::Clarification { .. })) => "AWAITING_ACTION_CLARIFICATION",
+        // The call is open, or another run performs it.
+        (State::Pending, Some(Waiting::Input(_)) | None) => "EXECUTING",
+        (
+            State::Rejected
+            | State::Failed
+            | State::Partial
+            | State::RolledBack
+            | State::Cancelled
+            | State::Replayed,
+            _,
+        ) => "AWAITING_REDIRECT",
+    }
+}
+
 /// `status.message`, in one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);
@@ -62,13 +96,15 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Failed => format!("{task} failed: {class}"),
         State::Partial => format!("{task} was performed in part: {class}"),
         State::RolledBack => format!("{task} was rolled back: {class}"),
+        State::Advised => format!("{task} is a suggestion; nothing was performed"),
         State::Pending if is_open(outcome) => {
             format!("{task} is waiting for a review of its result")
         }
-        State::Pending if outcome.waiting.is_none() => {
-            format!("{task} is being performed by another run")
-        }
-        State::Pending => format!("{task} is waiting for input"),
+        State::Pending => match outcome.waiting {
+            None => format!("{task} is being performed by another run"),
+            Some(Waiting::Input(_)) => format!("{task} is waiting for input"),
+            Some(Waiting::Clarification { .. }) => format!("{task} is waiting for a clarification"),
+        },
         State::Cancelled => format!("{task} was cancelled"),
         State::Reused => {
             format!("{task} completed successfully; an earlier result is returned again")
@@ -103,7 +139,7 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Done if executed.is_empty() => "The query was answered.".to_owned(),
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
-        State::Rejected => "Nothing was executed.".to_owned(),
+        State::Rejected | State::Advised => "Nothing was executed.".to_owned(),
         State::Failed => failed_at(outcome),
         State::Partial => {
             format!("Execution of {executed} was completed in part; the completed part is kept.")
@@ -112,10 +148,12 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Pending if is_open(outcome) && !executed.is_empty() => format!(
             "Execution of {executed} completed within quality constraints; the result is withheld."
         ),
-        State::Pending if outcome.waiting.is_none() => "Nothing was executed.".to_owned(),
-        State::Pending => {
-            format!("Execution of {executed} is waiting for input; nothing was stored.")
-        }
+        State::Pending => match outcome.waiting {
+            Some(Waiting::Input(_)) => {
+                format!("Execution of {executed} is waiting for input; nothing was stored.")
+            }
+            Some(Waiting::Clarification { .. }) | None => "Nothing was executed.".to_owned(),
+        },
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
         State::Reused | State::Suppressed | State::Replayed => {
             "Nothing was executed: the answer is from the ledger.".to_owned()

@@ -5,13 +5,13 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
+use crate::task::{Counted, Failure, Fault, Identity, Kind, Resources, Task};
 
 use super::{
     dispatch,
     fields::{optional, shape},
-    find::{Found, Shape, at, find, is_request, take},
-    plans, protocol, strangers, strict,
+    find::{Found, Shape, at, find, is_proposal, is_request, take},
+    plans, proposal, protocol, strangers, strict,
 };
 
 /// A received input: the caller, what to echo, and the task or why there is none.
@@ -23,6 +23,7 @@ pub struct Received {
     pub resources: Resources,
     /// As received; `unknown` if it is missing or longer than 512 bytes.
     pub task_id: String,
+    pub kind: Kind,
     /// Whether the delivery has a name, by which it is recognised if it is repeated.
     pub delivery: Delivery,
     /// As received, or 1.
@@ -60,7 +61,12 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         let id = shown.get(key).and_then(Value::as_str);
         id.is_some_and(|id| !id.is_empty())
     };
+    let kind = match &found {
+        Ok(found) if found.shape == Shape::Proposal => proposal::kind(found.object),
+        _ => Ok(Kind::Standard),
+    };
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
+        let kind = kind.clone()?;
         strangers::check(&document, found, &mut notes)?;
         let task = match found.shape {
             Shape::Dispatch => {
@@ -79,6 +85,10 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
                 named(found)?;
                 protocol::read(&document, found, &mut notes)?
             }
+            Shape::Proposal => {
+                named(found)?;
+                proposal::read(kind, found.object, &mut notes)?
+            }
         };
         around.problem.map_or(Ok(task), Err)
     });
@@ -87,9 +97,8 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
     };
-    let of_protocol = found
-        .as_ref()
-        .is_ok_and(|found| found.shape == Shape::Protocol);
+    let is = |shape| found.as_ref().is_ok_and(|found| found.shape == shape);
+    let of_protocol = is(Shape::Protocol);
     let attempt = if of_protocol {
         protocol::attempt(&document)
     } else {
@@ -100,16 +109,21 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         .filter(|id| id.len() <= LONGEST_NAME)
         .unwrap_or("unknown")
         .to_owned();
-    let delivery = match (called, shown.get("actionId").or(shown.get("action"))) {
-        (None, _) => Delivery::Nameless,
+    let of_action = is(Shape::Proposal)
+        || ["actionId", "action"]
+            .iter()
+            .any(|key| shown.get(key).is_some());
+    let delivery = match called {
+        None => Delivery::Nameless,
         // The id of an action is the same in every request, so it names no delivery.
-        (Some(_), Some(_)) if !own("taskId") && !own("task_id") => Delivery::Nameless,
-        _ => Delivery::Named,
+        Some(_) if of_action && !own("taskId") && !own("task_id") => Delivery::Nameless,
+        Some(_) => Delivery::Named,
     };
     Received {
         identity: around.identity,
         resources: around.resources,
         task_id,
+        kind: kind.unwrap_or_default(),
         delivery,
         attempt: attempt.unwrap_or(1),
         counted: attempt.map_or(Counted::Unsaid, |_| Counted::Said),
@@ -141,11 +155,15 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// The id of the task; of a plan without one, the `plan_id`.
+/// The id of the task; without one, the id of the action or of the plan.
 fn task_id(shown: &Value) -> Option<&str> {
     let own = shown.get("task_id").and_then(Value::as_str);
     own.filter(|id| !id.is_empty()).or_else(|| {
         let object = shown.as_object()?;
+        if is_proposal(object) {
+            let name = object.get("name").and_then(Value::as_str);
+            return name.filter(|name| !name.is_empty());
+        }
         if is_request(object) {
             return dispatch::request_task_id(object).or(dispatch::action_id(object));
         }
@@ -206,6 +224,7 @@ impl Received {
             echo: Value::Null,
             resources: Resources::default(),
             task_id: "unknown".to_owned(),
+            kind: Kind::Standard,
             delivery: Delivery::Nameless,
             attempt: 1,
             counted: Counted::Unsaid,

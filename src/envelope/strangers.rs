@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::task::Failure;
 
 use super::{
-    fields::{self, shape},
+    fields::{self, is_context, shape},
     find::{Found, Shape, at},
 };
 
@@ -73,7 +73,12 @@ const SESSION: &[&str] = &["session", "session_id"];
 
 const TASK: Keys = Keys {
     of: "a task",
-    known: &[fields::OF_DISPATCH, fields::OF_QUESTIONS, fields::OF_PLANS],
+    known: &[
+        &["capability_ids"],
+        fields::OF_DISPATCH,
+        fields::OF_QUESTIONS,
+        fields::OF_PLANS,
+    ],
     synonyms: &[
         ("parameters", PARAMETERS),
         ("capability_ids", CAPABILITY_IDS),
@@ -116,6 +121,30 @@ const REQUEST: Keys = Keys {
         ("attempt", ATTEMPT),
         ("--dry-run", DRY_RUN),
         ("sessionId", SESSION),
+    ],
+};
+
+const PROPOSAL: Keys = Keys {
+    of: "a proposal",
+    known: &[
+        &["kind"],
+        fields::OF_PROPOSAL,
+        fields::OF_DISPATCH,
+        fields::OF_QUESTIONS,
+        fields::OF_PLANS,
+    ],
+    synonyms: &[
+        ("parameters", PARAMETERS),
+        ("name", CAPABILITY_IDS),
+        ("name", &["capability_ids", "action_name"]),
+        ("task_plan", &["plan", "action_plan"]),
+        ("input_refs_resolved", INPUTS),
+        ("output_refs_expected", OUTPUTS),
+        ("idempotency_key", IDEMPOTENCY_KEY),
+        ("attempt", ATTEMPT),
+        ("--dry-run", DRY_RUN),
+        ("metadata.session_id", SESSION),
+        ("metadata.request_id", &["request_id"]),
     ],
 };
 
@@ -188,7 +217,8 @@ pub(super) fn check(
     let around = document
         .as_object()
         .filter(|whole| !std::ptr::eq(*whole, task));
-    if let Some(around) = around.filter(|_| found.shape == Shape::Dispatch) {
+    let in_message = matches!(found.shape, Shape::Dispatch | Shape::Proposal);
+    if let Some(around) = around.filter(|_| in_message) {
         let [output, content] =
             ["output", "output/content"].map(|path| at(document, path).and_then(Value::as_object));
         for object in [Some(around), content].into_iter().flatten() {
@@ -202,9 +232,11 @@ pub(super) fn check(
     if let Some(metadata) = document.get("metadata").and_then(Value::as_object) {
         METADATA.refuse(metadata)?;
     }
+    tell_context(document, task, notes);
     let keys = match found.shape {
         Shape::Dispatch => &TASK,
         Shape::Request => &REQUEST,
+        Shape::Proposal => &PROPOSAL,
         // The room `plan` checks the keys of a plan, and [`beside_plan`] those beside it.
         Shape::Plan | Shape::Protocol => return Ok(()),
     };
@@ -212,7 +244,7 @@ pub(super) fn check(
         let said = match key {
             "sessionId" | "session_id" => "metadata/session_id",
             "requestId" | "request_id" => "metadata/request_id",
-            _ => return false,
+            _ => return task.get(key).is_some_and(|value| is_context(key, value)),
         };
         // Specification 004's names are known at the top of a message. Elsewhere they may repeat the metadata.
         let known = around.is_none() && matches!(key, "sessionId" | "requestId");
@@ -222,12 +254,35 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Says that the kind of caller in the task, or around it, has no effect (R-003-36, C-32).
+fn tell_context(document: &Value, task: &Map<String, Value>, notes: &mut Vec<String>) {
+    let around = ["metadata", "output", "output/content", "payload"];
+    let around = around.iter().map(|path| at(document, path));
+    let objects = [Some(document)].into_iter().chain(around);
+    let objects = objects.filter_map(|object| object?.as_object());
+    let fields = objects.chain([task]).flatten();
+    let mut keys: Vec<&str> = fields
+        .filter(|(key, value)| is_context(key, value))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let note = format!(
+            "`{key}` has no effect: the way in which oneact was started decides the context."
+        );
+        tracing::warn!("{note}");
+        notes.push(note);
+    }
+}
+
 /// Checks the keys beside a plan under `task_plan`.
 pub(super) fn beside_plan(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    tell("beside the plan", &PLAN.others(object, |_| false)?, notes);
+    let known = |key: &str| object.get(key).is_some_and(|value| is_context(key, value));
+    tell("beside the plan", &PLAN.others(object, known)?, notes);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod answering;
 mod asking;
 mod carrying;
+mod kinds;
 mod planning;
 mod reading;
 mod strangers;

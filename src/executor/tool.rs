@@ -9,7 +9,7 @@ use crate::{
     },
     task::{
         Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
-        ServerReport, Stat, State, Waiting, WaitingFor, decided,
+        ServerReport, Stat, State, ToolQuestions, Waiting, decided,
     },
 };
 
@@ -282,8 +282,7 @@ fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
         step.entry.tool,
         questions.requests.len()
     );
-    Some(Waiting {
-        r#for: WaitingFor::Input,
+    Some(Waiting::Input(ToolQuestions {
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
@@ -300,7 +299,7 @@ fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
             }
             (true, _) => "Send the same task again, later, with this `request_state`.",
         },
-    })
+    }))
 }
 
 /// Judges a call without an answer.

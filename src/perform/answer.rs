@@ -46,7 +46,7 @@ impl Answer {
     /// signal that cancelled the run.
     pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
         match self.state {
-            State::Done | State::Planned | State::Reused | State::Suppressed => 0,
+            State::Done | State::Planned | State::Advised | State::Reused | State::Suppressed => 0,
             State::Replayed if self.outcome().failure.is_none() => 0,
             State::Rejected => 2,
             State::Pending => 3,

@@ -18,17 +18,19 @@ use crate::{
     inputs,
     record::RunLedger,
     task::{
-        Assessment, CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Risk,
-        Task, Uri, hexadecimal,
+        Assessment, CapabilityTask, Failure, Fault, Input, OperationId, Outcome, Phase, PlanOrder,
+        Risk, Task, Uri, hexadecimal,
     },
 };
 
-use super::{Mode, Reply, Settings};
+use super::{Mode, Reply, Settings, unperformed};
 
-/// A task of which everything is known and checked that can be known before anything is started.
-pub(super) struct Prepared<'h> {
-    pub(super) work: Work,
-    pub(super) ledger: RunLedger<'h>,
+/// A task after all checks that need no tool.
+pub(super) enum Prepared<'h> {
+    /// The work for the task, and the ledger that records it.
+    Work(Box<Work>, Box<RunLedger<'h>>),
+    /// The answer to a proposal that is never performed.
+    Answer(Box<Outcome>),
 }
 
 pub(super) fn prepare<'h>(
@@ -40,18 +42,39 @@ pub(super) fn prepare<'h>(
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
-    let order = match task {
-        Task::Capabilities(task) => {
-            return capabilities(task, received, settings, host, scratch);
-        }
+    let (work, ledger) = match task {
+        Task::Capabilities(task) => capabilities(task, received, settings, host, scratch)?,
         Task::Plan(order) => {
             let prepared = plan_alone(order.clone(), received, settings);
-            return prepared.map_err(Rejection::at(Phase::Catalog));
+            prepared.map_err(Rejection::at(Phase::Catalog))?
         }
-        Task::Rollback(order) => FileOrder::Rollback(order.clone()),
-        Task::Status(name) => FileOrder::Status(name.clone()),
-        Task::Cancel(name) => FileOrder::Cancel(name.clone()),
+        Task::Rollback(order) => on_plan(FileOrder::Rollback(order.clone()), received, settings)?,
+        Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings)?,
+        Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings)?,
+        Task::Suggestion(card) => return spoken(unperformed::suggestion(card), settings),
+        Task::Clarification(question) => {
+            let outcome = unperformed::clarification(question, &settings.project);
+            return spoken(outcome, settings);
+        }
+        Task::Improvised(proposal) => {
+            let failure = unperformed::improvised(proposal, &settings.project);
+            return Err(Rejection::at(Phase::Catalog)(failure));
+        }
     };
+    Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
+}
+
+fn spoken(outcome: Outcome, settings: &Settings) -> Result<Prepared<'_>, Rejection> {
+    only_of_plans(settings)?;
+    Ok(Prepared::Answer(Box::new(outcome)))
+}
+
+/// An order about a finished or a running plan.
+fn on_plan<'h>(
+    order: FileOrder,
+    received: &Received,
+    settings: &'h Settings,
+) -> Result<(Work, RunLedger<'h>), Rejection> {
     let work = no_plan(settings, order)?;
     let ledger = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => catalog
@@ -61,7 +84,7 @@ pub(super) fn prepare<'h>(
         Err(_) => ledger(settings, None, received),
     };
     let ledger = ledger.map_err(Rejection::at(Phase::Catalog))?;
-    Ok(Prepared { work, ledger })
+    Ok((work, ledger))
 }
 
 /// The ledger of a run whose task names no entry of the catalog.
@@ -80,7 +103,7 @@ fn capabilities<'h>(
     settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<Prepared<'h>, Rejection> {
+) -> Result<(Work, RunLedger<'h>), Rejection> {
     let root = &settings.project.root;
     let resolved = || {
         let catalog = Catalog::load(&settings.project.catalog)?;
@@ -109,7 +132,7 @@ fn capabilities<'h>(
             plan(order, entry, reasoning, settings, &mut ledger)
         }
     };
-    Ok(Prepared { work, ledger })
+    Ok((work, ledger))
 }
 
 fn tools(
@@ -170,7 +193,7 @@ fn plan_alone<'h>(
     order: PlanOrder,
     received: &Received,
     settings: &'h Settings,
-) -> Result<Prepared<'h>, Failure> {
+) -> Result<(Work, RunLedger<'h>), Failure> {
     let (entry, mut ledger) = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => {
             let tables = catalog.tables()?;
@@ -186,7 +209,7 @@ fn plan_alone<'h>(
     };
     ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);
     let work = plan(order, entry, Vec::new(), settings, &mut ledger);
-    Ok(Prepared { work, ledger })
+    Ok((work, ledger))
 }
 
 /// The work of a plan, which is in the task or in the file that the task refers to.

@@ -318,23 +318,27 @@ fn request(
     received: &Received,
     hidden: &Hidden,
 ) -> String {
-    let (inputs, action) = match &received.task {
+    let (inputs, action, clarifies) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
             (
                 task.inputs.iter().map(input).collect(),
                 Value::String(task.action.clone()),
+                task.clarifies.as_deref(),
             )
         }
-        _ => (Vec::new(), Value::Null),
+        _ => (Vec::new(), Value::Null, None),
     };
     let entries = asked.steps.iter().map(|step| step.entry.as_str());
     let entries: Vec<&str> = entries.collect();
-    let around = json!({
+    let mut around = json!({
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": asked.outputs, "salt": asked.salt,
         "gate": admission,
     });
+    if let (Some(operation), Some(around)) = (clarifies, around.as_object_mut()) {
+        around.insert("clarifies".to_owned(), operation.into());
+    }
     let mut around = hidden.value(around);
     abridge(&mut around);
     json!({

@@ -85,9 +85,12 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
         State::RolledBack => RowState::RolledBack,
         State::Cancelled => RowState::Cancelled,
         State::Rejected => RowState::Rejected,
-        State::Failed | State::Planned | State::Replayed | State::Reused | State::Suppressed => {
-            RowState::Failed
-        }
+        State::Failed
+        | State::Planned
+        | State::Advised
+        | State::Replayed
+        | State::Reused
+        | State::Suppressed => RowState::Failed,
     }
 }
 

@@ -61,6 +61,8 @@ table! {
     InvalidUsage = "invalid_usage", InvalidInput, No, 1001;
     /// A task without capability ids (R-000-109).
     NoCapability = "no_capability", InvalidInput, No, 1002;
+    /// A clarification: the agent must learn more before it can propose an action (R-003-16).
+    ClarificationRequired = "clarification_required", InvalidInput, No, 1033;
     /// Several tasks, or a workflow of tasks (R-000-112).
     MultipleTasks = "multiple_tasks", ValidationError, No, 1003;
     /// A capability id that is not in the catalog (R-000-110).
@@ -69,6 +71,8 @@ table! {
     MisroutedSynthesis = "misrouted_synthesis", ValidationError, No, 1005;
     /// Parameters that do not fit the capability's or the tool's schema.
     ParamsInvalid = "params_invalid", ValidationError, No, 1006;
+    /// A proposal that breaks a rule of its kind (003, "The four kinds").
+    KindRule = "kind_rule", ValidationError, No, 1009;
     /// The tool differs from the pin in the catalog.
     ToolChanged = "tool_changed", ValidationError, No, 1012;
     /// The catalog cannot be read, or the part of it that this task needs is wrong.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{CallContext, Failure, RefId, Review, Risk, Waiting, cut_links};
+use super::{CallContext, Failure, RefId, Review, Risk, Suggestion, Waiting, cut_links};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -32,6 +32,8 @@ pub struct Outcome {
     pub waiting: Option<Waiting>,
     /// The review of the result; `None` if the entry demands none.
     pub review: Option<Review>,
+    /// Only in [`State::Advised`].
+    pub suggestion: Option<Suggestion>,
     pub server: Option<ServerReport>,
     pub plan: Option<Plan>,
     pub preview: Option<Preview>,
@@ -122,6 +124,8 @@ pub enum State {
     Done,
     /// `--dry-run`: everything was resolved and checked, and nothing was started.
     Planned,
+    /// A suggestion, which is shown to a person.
+    Advised,
     /// Refused before anything ran.
     #[default]
     Rejected,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Failure, Fault, RefId};
+use super::{Clarification, Failure, Fault, Improvised, RefId, Suggestion};
 
 pub const MAX_STEPS: usize = 64;
 
@@ -20,6 +20,10 @@ pub enum Task {
     Status(PlanName),
     /// An order to that running plan to stop and undo its changes.
     Cancel(PlanName),
+    // The proposals that are never performed:
+    Suggestion(Suggestion),
+    Clarification(Clarification),
+    Improvised(Improvised),
 }
 
 /// Capability ids with resolved input references (000 §Step 1).
@@ -30,6 +34,7 @@ pub struct CapabilityTask {
     pub action: String,
     /// In the order in which they are performed (C-06). Never empty.
     pub capability_ids: Vec<String>,
+    pub named_as: NamedAs,
     pub inputs: Vec<InputRef>,
     pub expected: Vec<RefId>,
     /// The parameters that the task sets, for each element of `capability_ids`.
@@ -41,6 +46,17 @@ pub struct CapabilityTask {
     pub carried: Option<Carried>,
     /// Part of the request: another salt makes it another request.
     pub salt: Option<String>,
+    /// The operation that asked for a clarification, which this task answers.
+    pub clarifies: Option<String>,
+}
+
+/// Which entries of the catalog a task may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedAs {
+    /// Each of them.
+    Capability,
+    /// Only those with `is_action = true` (R-003-01): the task is a proposal.
+    StandardAction,
 }
 
 /// Who asks, in which session, and to which message the answer belongs (R-000-133, R-000-134).
@@ -259,9 +275,32 @@ pub enum Question {
     Roots,
 }
 
+/// What another run needs, because this one cannot continue by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Waiting {
-    pub r#for: WaitingFor,
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum Waiting {
+    Input(ToolQuestions),
+    Clarification {
+        /// What is missing.
+        blocked_on: Vec<String>,
+        resume: &'static str,
+    },
+}
+
+impl Waiting {
+    /// What to do next.
+    pub const fn resume(&self) -> &'static str {
+        match self {
+            Self::Input(ToolQuestions { resume, .. }) | Self::Clarification { resume, .. } => {
+                resume
+            }
+        }
+    }
+}
+
+/// The questions of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolQuestions {
     pub capability_id: String,
     pub mcp_server: String,
     pub tool_name: String,
@@ -270,11 +309,4 @@ pub struct Waiting {
     /// To be sent back unchanged; null if there is none.
     pub request_state: Option<String>,
     pub resume: &'static str,
-}
-
-/// Why a run cannot continue by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitingFor {
-    Input,
 }

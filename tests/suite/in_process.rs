@@ -69,7 +69,8 @@ impl InProcess {
             ours["state"].as_str(),
             envelope["error"]["has_error"].as_bool(),
         ) {
-            (Some("planned"), Some(false)) => 0,
+            (Some("planned" | "advised"), Some(false)) => 0,
+            (Some("pending"), Some(true)) => 3,
             (Some("rejected"), Some(true)) => 2,
             other => panic!("{other:?} of a dry run for {}", shown()),
         };

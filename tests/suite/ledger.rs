@@ -3,6 +3,7 @@
 mod again;
 mod alone;
 mod died;
+mod kinds;
 mod plans;
 mod rules;
 mod secrets;
@@ -30,6 +31,7 @@ effects = { idempotent = true, open_world = false }
 mcp = { server = "counter", tool = "happen" }
 result = { kind = "metadata" }
 [capability.once]
+is_action = true
 effects = { idempotent = false, destructive = false }
 mcp = { server = "counter", tool = "happen" }
 result = { kind = "metadata" }

@@ -17,6 +17,7 @@ const CATALOG: &str = r#"catalog = 1
 [server.s]
 command = ["/dev/null"]
 [capability.ANY]
+is_action = true
 mcp = { server = "s", tool = "t" }
 [capability.OTHER]
 mcp = { server = "s", tool = "u" }
@@ -51,7 +52,15 @@ fn good() -> Vec<Value> {
     let resources = json!({
         "source_refs": [{"ref_id": "src_1"}], "storage_refs": [], "derived_refs": [],
     });
+    let standard = json!({
+        "kind": "standard", "name": "ANY", "parameters_json": "{\"a\": 1}", "rationale": "it is due",
+        "confidence": 0.5, "clarifies": "op_1", "metadata": metadata,
+    });
+    let clarification =
+        json!({"kind": "clarification", "blocked_on": ["the day"], "title": "Meet"});
     vec![
+        standard,
+        clarification,
         cut.clone(),
         chain.clone(),
         json!({"dispatch": cut, "metadata": metadata, "resources": resources}),
@@ -83,11 +92,13 @@ fn a_hundred_thousand_mutated_tasks_get_a_hundred_thousand_valid_envelopes() {
         ("", 10_000),
         ("invalid_json", 10_000),
         ("invalid_shape", 10_000),
+        ("kind_rule", 100),
+        ("clarification_required", 1000),
         ("multiple_tasks", 100),
         ("no_capability", 100),
         ("unknown_capability", 100),
         ("params_invalid", 100),
-        ("input_unresolved", 1000),
+        ("input_unresolved", 500),
         ("input_inaccessible", 100),
     ] {
         let count = faults.get(reason).copied().unwrap_or(0);
@@ -187,6 +198,8 @@ fn pick<'a>(rng: &mut Rng, value: &'a mut Value) -> &'a mut Value {
 
 /// Names that mean something somewhere.
 const NAMES: &[&str] = &[
+    "kind",
+    "name",
     "task_id",
     "capability_ids",
     "dispatch",

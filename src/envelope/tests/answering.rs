@@ -7,7 +7,7 @@ use crate::{
     envelope::{Answered, read, to_json, to_response},
     task::{
         Ai, AiPrompt, Effect, Failure, Fault, Invocation, InvocationStatus, OperationId, Outcome,
-        Phase, Preview, Produced, RefId, ReportFiles, State,
+        Phase, Preview, Produced, RefId, ReportFiles, State, Waiting,
     },
 };
 
@@ -351,4 +351,37 @@ fn a_request_in_flight_is_to_be_sent_again_and_not_to_be_answered_r_004_12() {
     let next = &response(&outcome(State::Pending, Some(failure)))["nextActions"][0];
     assert_eq!(next["type"], "retry");
     assert_eq!(next["description"], "Send the same task again later.");
+}
+
+#[test]
+fn the_state_of_the_machine_follows_from_the_outcome_r_003_18() {
+    let fsm = |outcome: &Outcome| {
+        answer(&task(), outcome, AT)["output"]["content"]["oneact"]["fsm"].clone()
+    };
+    let failed = || Some(Failure::new(Fault::ToolError, "no"));
+    for (state, failure, word) in [
+        (State::Done, None, "DONE"),
+        (State::Advised, None, "DONE"),
+        (State::Reused, None, "DONE"),
+        (State::Suppressed, None, "DONE"),
+        (State::Replayed, None, "DONE"),
+        (State::Replayed, failed(), "AWAITING_REDIRECT"),
+        (State::Planned, None, "AWAITING_CONFIRMATION"),
+        (State::Pending, failed(), "EXECUTING"),
+        (State::Rejected, failed(), "AWAITING_REDIRECT"),
+        (State::Failed, failed(), "AWAITING_REDIRECT"),
+        (State::Partial, failed(), "AWAITING_REDIRECT"),
+        (State::RolledBack, failed(), "AWAITING_REDIRECT"),
+        (State::Cancelled, failed(), "AWAITING_REDIRECT"),
+    ] {
+        assert_eq!(fsm(&outcome(state, failure)), word, "{state:?}");
+    }
+    let waiting = Outcome {
+        waiting: Some(Waiting::Clarification {
+            blocked_on: vec!["the day".to_owned()],
+            resume: "Ask.",
+        }),
+        ..outcome(State::Pending, failed())
+    };
+    assert_eq!(fsm(&waiting), "AWAITING_ACTION_CLARIFICATION");
 }

@@ -1,0 +1,87 @@
+//! The proposals that are answered and never performed (003, "The four kinds"). They are not recorded, and no rule of
+//! the catalog applies to them.
+
+use crate::{
+    catalog::{Catalog, CatalogError, enough_for, named_in_catalog},
+    record::Project,
+    task::{
+        Clarification, Failure, Fault, Improvised, Outcome, Phase, State, Suggestion, Waiting,
+        cut_links, decided,
+    },
+};
+
+/// The card of a suggestion (R-003-12, R-003-13).
+pub(super) fn suggestion(card: &Suggestion) -> Outcome {
+    let mut card = card.clone();
+    let texts = [&mut card.title, &mut card.summary, &mut card.rationale];
+    texts.into_iter().flatten().for_each(cut_links);
+    Outcome {
+        suggestion: Some(card),
+        reasoning: vec![decided(
+            "The suggestion is a card for the user; a suggestion is never performed.".to_owned(),
+        )],
+        ..Outcome::nothing_done(State::Advised, Phase::Complete, None)
+    }
+}
+
+/// The answer to a clarification (R-003-18 … R-003-20). It needs no catalog: without one, only the hint is missing.
+pub(super) fn clarification(question: &Clarification, project: &Project) -> Outcome {
+    let mut blocked_on = question.blocked_on.clone();
+    blocked_on.iter_mut().for_each(cut_links);
+    let first: String = blocked_on
+        .first()
+        .map_or("", String::as_str)
+        .chars()
+        .take(LONGEST)
+        .collect();
+    let message = format!(
+        "nothing was performed, because information is missing (`waiting.blocked_on`): {first}"
+    );
+    Outcome {
+        waiting: Some(Waiting::Clarification {
+            blocked_on,
+            resume: "Find out what `blocked_on` names, then send a new task with it, in which `clarifies` is the \
+                     `operation_id` of this answer.",
+        }),
+        notes: hint(question, project).into_iter().collect(),
+        ..Outcome::nothing_done(
+            State::Pending,
+            Phase::Read,
+            Some(Failure::new(Fault::ClarificationRequired, message)),
+        )
+    }
+}
+
+/// The longest text in a message, in characters.
+const LONGEST: usize = 200;
+
+/// Names the action for which the texts of the clarification are enough (R-003-21).
+fn hint(question: &Clarification, project: &Project) -> Option<String> {
+    let catalog = Catalog::load(&project.catalog).ok()?;
+    let action = enough_for(&catalog.tables().ok()?, &question.texts).ok()??;
+    Some(decided(format!(
+        "The text of the clarification is enough for the standard action {action}; it could be sent as kind `standard`."
+    )))
+}
+
+/// Why an improvised action is refused (R-003-08: it needs an approval).
+pub(super) fn improvised(proposal: &Improvised, project: &Project) -> Failure {
+    let named = |name: &String| match Catalog::load(&project.catalog) {
+        Err(CatalogError::Missing { .. }) => Ok(None),
+        catalog => named_in_catalog(&catalog?.tables()?, name),
+    };
+    match proposal.name.as_ref().map_or(Ok(None), named) {
+        Err(error) => error.into(),
+        Ok(Some(id)) => {
+            let message = format!(
+                "the proposal of kind `improvised` names {id}, which is in the catalog; use kind `standard`: \"name\": \"{id}\""
+            );
+            Failure::new(Fault::KindRule, message)
+        }
+        Ok(None) => Failure::new(
+            Fault::OperationNotBuiltIn,
+            "an improvised action needs an approval, and approvals are not built into this version of oneact; nothing was \
+             performed. Send each step as a proposal of kind `standard`",
+        ),
+    }
+}
