@@ -13,7 +13,7 @@ mod standard;
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Input, InputRef, NamedAs, RefId, RefStatus};
+use crate::task::{CapabilityTask, Failure, Input, InputRef, NamedAs, RefId, RefStatus, Risk};
 
 use super::{Catalog, Job, Places, ToolJob, look_up_all, resolve};
 
@@ -45,6 +45,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         carried: None,
         salt: None,
         clarifies: None,
+        stated: Risk::Low,
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, NamedAs, RefId, RefStatus};
+use crate::task::{
+    CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, NamedAs, RefId, RefStatus, Risk,
+};
 
 use super::{
     answers,
@@ -56,6 +58,7 @@ pub(super) fn read(
         carried,
         salt,
         clarifies,
+        stated: Risk::Low,
     })
 }
 

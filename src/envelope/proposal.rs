@@ -7,7 +7,8 @@ mod rules;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    CapabilityTask, Clarification, Failure, Improvised, Kind, NamedAs, Suggestion, Task,
+    Amplifiers, CapabilityTask, Clarification, Failure, Improvised, Kind, NamedAs, Risk,
+    Suggestion, Task,
 };
 
 use super::{
@@ -36,10 +37,10 @@ pub(super) fn read(
 ) -> Result<Task, Failure> {
     let proposal = &given(proposal);
     rules::check(kind, proposal)?;
-    claims(proposal)?;
+    let stated = claims(proposal)?;
     let card = card(proposal)?;
     Ok(match kind {
-        Kind::Standard => Task::Capabilities(Box::new(standard(proposal, notes)?)),
+        Kind::Standard => Task::Capabilities(Box::new(standard(proposal, stated, notes)?)),
         Kind::Improvised => Task::Improvised(improvised(proposal)?),
         Kind::Suggestion => {
             let texts = [&card.title, &card.summary].into_iter().flatten();
@@ -66,6 +67,7 @@ fn given(proposal: &Map<String, Value>) -> Map<String, Value> {
 /// The task of one capability that a dispatch of the same entry would be (R-003-05).
 fn standard(
     proposal: &Map<String, Value>,
+    stated: Risk,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
     let name = required_text(proposal, "name")?;
@@ -78,6 +80,7 @@ fn standard(
     task.insert("parameters".to_owned(), parameters);
     Ok(CapabilityTask {
         named_as: NamedAs::StandardAction,
+        stated,
         ..dispatch::read(&task, notes)?
     })
 }
@@ -133,18 +136,27 @@ fn card(proposal: &Map<String, Value>) -> Result<Suggestion, Failure> {
     })
 }
 
-/// Checks what the agent claims about the risk, and which clarification it answers.
-fn claims(proposal: &Map<String, Value>) -> Result<(), Failure> {
+/// The risk that the agent states. Also checks which clarification the proposal answers.
+fn claims(proposal: &Map<String, Value>) -> Result<Risk, Failure> {
     let level = |value: &Value| {
         let levels = ["low", "moderate", "medium", "high"];
         levels.contains(&value.as_str()?).then_some(())
     };
+    let mut amplifiers = Map::new();
     for key in ["irreversibility", "regret_potential"] {
         optional(proposal, key, "`low`, `medium` or `high`", level)?;
+        let value = proposal
+            .get(key)
+            .map(|value| (key.to_owned(), value.clone()));
+        amplifiers.extend(value);
     }
-    optional(proposal, "risk_amplifier", "true or false", Value::as_bool)?;
+    let amplified = optional(proposal, "risk_amplifier", "true or false", Value::as_bool)?;
     optional_text(proposal, "clarifies")?;
-    Ok(())
+    let amplifiers = Amplifiers::read(&amplifiers).map_err(shape)?;
+    Ok(match amplified {
+        Some(true) => amplifiers.risk().max(Risk::High),
+        Some(false) | None => amplifiers.risk(),
+    })
 }
 
 /// What is missing: a text, or a list of texts.

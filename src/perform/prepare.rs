@@ -115,7 +115,8 @@ fn capabilities<'h>(
         };
         let mut ledger = ledger(settings, Some(&tables), received)?;
         let named = look_up_all(task, &tables)?;
-        ledger.admission = Some(ledger.caller.admit(named.iter().map(Capability::gated))?);
+        let admission = ledger.caller.admit(named.iter().map(Capability::gated))?;
+        ledger.admission = Some(admission.with(Assessment::stated(task.stated)));
         let last = ledger.last_failure(received, contact(settings), host)?;
         let job = resolve(task, named, &tables, places, last)?;
         Ok::<_, Failure>((job, ledger))

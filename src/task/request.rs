@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Clarification, Failure, Fault, Improvised, RefId, Suggestion};
+use super::{Clarification, Failure, Fault, Improvised, RefId, Risk, Suggestion};
 
 pub const MAX_STEPS: usize = 64;
 
@@ -48,6 +48,8 @@ pub struct CapabilityTask {
     pub salt: Option<String>,
     /// The operation that asked for a clarification, which this task answers.
     pub clarifies: Option<String>,
+    /// The risk that a proposal states; low for every other task.
+    pub stated: Risk,
 }
 
 /// Which entries of the catalog a task may name.

@@ -143,6 +143,21 @@ impl Amplifiers {
     }
 }
 
+impl Amplifiers {
+    /// The risk of an action of which nothing else is known.
+    pub fn risk(&self) -> Risk {
+        let hazards = Hazards {
+            effects: Effects {
+                read_only: Some(true),
+                ..Effects::default()
+            },
+            amplifiers: self.clone(),
+            backup: Backup::Kept,
+        };
+        assess(&hazards).risk
+    }
+}
+
 /// Everything about an action that its risk depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hazards {

@@ -190,6 +190,38 @@ fn a_plan_is_refused_in_a_context_that_its_entry_does_not_name() {
     );
 }
 
+/// R-003-30: what an agent states about its proposal raises the risk.
+#[test]
+fn a_proposal_can_raise_the_risk_and_never_lower_it() {
+    for (claims, risk) in [
+        (json!({}), "medium"),
+        (
+            json!({"irreversibility": "low", "regret_potential": "low"}),
+            "medium",
+        ),
+        (json!({"irreversibility": "high"}), "high"),
+        (json!({"risk_amplifier": true}), "high"),
+        (
+            json!({"irreversibility": "high", "regret_potential": "high"}),
+            "critical",
+        ),
+    ] {
+        let root = Root::with_catalog(&catalog());
+        let mut task =
+            json!({"kind": "standard", "name": "for_all", "metadata": {"session_id": "s"}});
+        task.as_object_mut()
+            .unwrap()
+            .extend(claims.as_object().unwrap().clone());
+        let answer = as_profile(&root, "agent_conversation", &task);
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+        assert_eq!(
+            answer.at("/output/content/oneact/gate/risk"),
+            risk,
+            "{claims}"
+        );
+    }
+}
+
 #[test]
 fn the_ledger_keeps_what_the_gate_decided() {
     let root = Root::with_catalog(&catalog());
