@@ -19,6 +19,7 @@ mod settings;
 mod show;
 mod stdin;
 mod streams;
+mod supervise;
 mod tame;
 mod terminal;
 mod verify;
@@ -96,8 +97,11 @@ enum Verb {
     Prune(decide::PruneArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
-    /// Run a built-in tool server on stdio, for any MCP client
+    /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
+    /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
+    #[command(hide = true)]
+    Supervise(RunArgs),
     /// Print the JSON Schema of a document that oneact reads or prints
     Schema(manual::SchemaArgs),
     /// Write a starter catalog
@@ -155,6 +159,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         | Verb::Rollback(_)
         | Verb::Recover(_)
         | Verb::Doctor(_)
+        | Verb::Supervise(_)
         | Verb::Selftest(_) => true,
         _ => false,
     };
@@ -177,7 +182,8 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Review(args) => decide::review(&args, interrupts),
         Verb::Prune(args) => decide::prune(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args),
-        Verb::Serve(args) => serve::run(&args),
+        Verb::Serve(args) => serve::run(&args, interrupts),
+        Verb::Supervise(args) => supervise::run(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),

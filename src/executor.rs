@@ -15,12 +15,12 @@ mod spill;
 mod take;
 mod tool;
 
-use std::{any::Any, time::Duration};
+use std::{any::Any, cell::RefCell, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
-    assets::{Staging, Store},
+    assets::{Staging, Store, StoreError},
     catalog::{Delivery, Step, ToolJob},
     host::{Host, Moment},
     mcp::{Closing, ServerSpec},
@@ -80,6 +80,30 @@ pub(crate) struct Context<'a> {
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
     /// Records what may have happened so far.
     pub(crate) course: &'a Course,
+    /// The servers of the session, if this process performs several tasks.
+    pub(crate) kept: Option<&'a Kept>,
+}
+
+/// The servers that serve several runs, with a scratch directory of their own.
+pub struct Kept {
+    // Servers are dropped before the scratch directory, because they may have its files open.
+    servers: RefCell<Vec<Closing>>,
+    scratch: Staging,
+}
+
+impl Kept {
+    /// Makes the scratch directory `name`.
+    pub(crate) fn open(state_dir: &Utf8Path, name: &str) -> Result<Self, StoreError> {
+        Ok(Self {
+            servers: RefCell::default(),
+            scratch: Staging::open(state_dir, name)?,
+        })
+    }
+
+    /// The `TMPDIR` of the servers.
+    pub(crate) fn scratch(&self) -> &Utf8Path {
+        self.scratch.dir()
+    }
 }
 
 /// The limits that the operator sets for a run.

@@ -39,7 +39,7 @@ pub use plain::{
     is_out_of_files, is_plain_or_free, open_named, open_plain, open_plain_at, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
-pub use spawn::{Program, Spawned, die_with_us, spawn};
+pub use spawn::{Program, Spawned, die_with_us, spawn, spawn_self};
 
 /// The source of time, ids and signals.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod executor;
 #[doc(hidden)]
 pub mod fuzz;
 mod gate;
+mod gateway;
 pub mod host;
 mod inputs;
 mod ledger;

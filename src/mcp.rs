@@ -96,6 +96,8 @@ pub(crate) enum After {
     End,
     /// It waits for another call of this run.
     Stay,
+    /// It waits for the calls of later runs, also after an answer that is a failure.
+    Keep,
 }
 
 /// Calls a tool. Uses a server of `waiting` that was started in the same way and still runs, otherwise starts one. Must
@@ -110,6 +112,10 @@ pub(crate) fn call_among(
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
     let asked = Asked { server, call, host };
+    if after == After::Keep {
+        // One that has ended, or whose entry has changed, is of no more use.
+        waiting.retain(|one| one.serves(server));
+    }
     let found = waiting.iter().position(|one| one.serves(server));
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
@@ -158,8 +164,9 @@ fn called(
     };
     let mut closing = Closing::new(runtime, session);
     match &result {
-        Ok(_) if after == After::Stay => {}
+        Ok(_) if after != After::End => {}
         Err(error) if !error.leaves_server_sound() => closing.end(),
+        Err(_) if after == After::Keep => {}
         Ok(_) | Err(_) => closing.tell(),
     }
     CallEnd {

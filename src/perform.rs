@@ -26,10 +26,10 @@ use crate::{
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
-use prepare::{Prepared, prepare, scratch_name};
+use prepare::{Prepared, Scratches, prepare, scratch_name};
 
 pub use crate::{
-    executor::{Limits, Seen, Watch},
+    executor::{Kept, Limits, Seen, Watch},
     record::Project,
     task::Reuse,
 };
@@ -135,6 +135,13 @@ impl Arrived {
     }
 }
 
+/// Prepares a process that performs several tasks, and keeps servers between them.
+pub fn keep(settings: &Settings, host: &Host) -> Result<Kept, Failure> {
+    let name = OperationId::new(host.timestamp(), host.random_bytes());
+    let kept = Kept::open(&settings.project.state_dir, name.as_str());
+    kept.map_err(Failure::from)
+}
+
 /// Performs one task. There is exactly one answer, for every input and every failure (R-000-12).
 pub fn perform(
     arrived: &Arrived,
@@ -143,8 +150,19 @@ pub fn perform(
     course: &Course,
     watch: Watch<'_>,
 ) -> Answer {
+    perform_with(None, arrived, settings, host, (course, watch))
+}
+
+/// The same in a process that performs several tasks, one after the other. `kept` are servers that it keeps.
+pub fn perform_with(
+    kept: Option<&Kept>,
+    arrived: &Arrived,
+    settings: &Settings,
+    host: &Host,
+    (course, watch): (&Course, Watch<'_>),
+) -> Answer {
     tell_begin(&arrived.received);
-    let executed = work(arrived, settings, host, course, watch);
+    let executed = work(arrived, settings, host, (course, watch), kept);
     tell_end(&executed.outcome);
     arrived.answered(executed, settings.reply, host)
 }
@@ -167,8 +185,8 @@ fn work(
     arrived: &Arrived,
     settings: &Settings,
     host: &Host,
-    course: &Course,
-    watch: Watch<'_>,
+    (course, watch): (&Course, Watch<'_>),
+    kept: Option<&Kept>,
 ) -> Executed {
     let Arrived {
         received,
@@ -191,6 +209,7 @@ fn work(
         watch,
         own: &|| project.own_files(),
         course,
+        kept,
     };
     let settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
@@ -199,7 +218,11 @@ fn work(
         _ => Vec::new(),
     };
     let scratch = Staging::path(&project.state_dir, &name);
-    prepare(received, settings, host, &scratch)
+    let scratches = Scratches {
+        own: &scratch,
+        kept: kept.map(Kept::scratch),
+    };
+    prepare(received, settings, host, scratches)
         .map_or_else(Executed::rejected, |prepared| match prepared {
             Prepared::Answer(outcome) => Executed::from(*outcome),
             Prepared::Work(work, ledger) => {

@@ -28,6 +28,15 @@ pub(crate) struct Listed {
     pub(crate) schema: Value,
     /// The tool and its server; `None` for file plans.
     pub(crate) tool: Option<(String, String)>,
+    pub(crate) binds: Binds,
+}
+
+/// Whether an asset of the task is one of the bound parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binds {
+    /// [`INPUT_REF`] names it.
+    Asset,
+    Nothing,
 }
 
 /// The describing texts of an entry.
@@ -64,7 +73,7 @@ pub(crate) enum Presence {
 }
 
 /// The parameter that stands for all assets that oneact fills in (R-000-140).
-const INPUT_REF: &str = "input_ref";
+pub(crate) const INPUT_REF: &str = "input_ref";
 
 /// All entries that compile, by their ids.
 pub(crate) fn list(tables: &Tables<'_>) -> Result<Vec<Listed>, CatalogError> {
@@ -105,6 +114,7 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
             }],
             schema: json!({"type": "object", "required": ["plan"], "properties": {"plan": {"type": "object"}}}),
             tool: None,
+            binds: Binds::Nothing,
         },
         Capability::Tool(entry) => {
             let schema = offered(entry.schema.as_ref(), &entry.bind);
@@ -119,6 +129,11 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
                 on_duplicate: entry.identity.on_duplicate,
                 schema,
                 tool: Some((entry.tool, entry.server)),
+                binds: if binds_asset(&entry.bind) {
+                    Binds::Asset
+                } else {
+                    Binds::Nothing
+                },
             }
         }
     }))
@@ -156,7 +171,7 @@ fn offered(schema: Option<&Schema>, bind: &[Bound]) -> Value {
     let is_bound = |name: &str| bind.iter().any(|bound| bound.parameter == name);
     let mut properties = Map::new();
     let mut required = Vec::new();
-    if bind.iter().any(|bound| bound.source.is_asset()) {
+    if binds_asset(bind) {
         let about = "The ref id of a stored asset, e.g. store_1";
         properties.insert(
             INPUT_REF.to_owned(),
@@ -178,6 +193,10 @@ fn offered(schema: Option<&Schema>, bind: &[Bound]) -> Value {
         keywords.insert("required".to_owned(), required.into());
     }
     schema
+}
+
+fn binds_asset(bind: &[Bound]) -> bool {
+    bind.iter().any(|bound| bound.source.is_asset())
 }
 
 /// The parameters in the order of the schema. One with a default need not be set.

@@ -206,7 +206,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
     Err(unknown(id, tables.names("capability")?))
 }
 
-pub(super) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+pub(crate) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
     let hint = match nearest(id, known) {
         Some(near) => format!("; did you mean {near}?"),
         None => "; the catalog maps no tool to it".to_owned(),

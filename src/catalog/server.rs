@@ -1,6 +1,6 @@
 //! A checked `[server.NAME]`: how a tool server is started.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use camino::Utf8PathBuf;
 use serde::Deserialize;
@@ -31,6 +31,8 @@ struct RawServer {
     allow_private: bool,
     #[serde(default)]
     files: Vec<String>,
+    #[serde(default)]
+    keep_alive: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -50,6 +52,15 @@ pub(crate) struct Server {
     /// Directories, relative to the root, whose files the tools may name as assets, in addition to the run's
     /// scratch directory and the store.
     pub(crate) files: Vec<Utf8PathBuf>,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// How long a server of `oneact serve catalog` lives. In any other run it ends with the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    Call,
+    /// It serves all calls of the session (`keep_alive = true`).
+    Session,
 }
 
 /// Whether oneact itself (its downloader, its check of inputs) may reach private addresses for this server.
@@ -66,6 +77,20 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
     let server = tables.entry::<RawServer>("server", name)?;
     server.map(|(named, raw)| check(named, raw)).transpose()
+}
+
+/// The names of the servers that live as long as a session.
+pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, CatalogError> {
+    let mut kept = BTreeSet::new();
+    for name in tables.names("server")? {
+        let server = named(tables, name)?;
+        kept.extend(
+            server
+                .filter(|server| server.lifetime == Lifetime::Session)
+                .map(|server| server.name),
+        );
+    }
+    Ok(kept)
 }
 
 /// Reads the server of this capability; there must be one (R-000-100).
@@ -126,6 +151,11 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             PrivateNetwork::Refused
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
+        lifetime: if raw.keep_alive {
+            Lifetime::Session
+        } else {
+            Lifetime::Call
+        },
         command: raw.command,
     })
 }

@@ -72,6 +72,19 @@ pub(super) fn start(args: LogArgs) {
     let _ = tracing::dispatcher::set_global_default(dispatch);
 }
 
+/// The flags with which another run of oneact logs in the same way.
+pub(super) fn flags() -> Vec<String> {
+    let args = ARGS.get().copied().unwrap_or_default();
+    let mut flags = vec!["-v".to_owned(); usize::from(args.verbose)];
+    if args.quiet {
+        flags.push("--quiet".to_owned());
+    }
+    if args.log == LogForm::Json {
+        flags.push("--log=json".to_owned());
+    }
+    flags
+}
+
 /// Prints why a run failed, in one line: a user who redirects stdout sees nothing else.
 pub(super) fn failed(failure: &Failure) {
     let args = ARGS.get().copied().unwrap_or_default();

@@ -23,7 +23,7 @@ use super::{
     Stop, logs, print_unless,
     settings::{self, TaskArgs},
     stdin, streams,
-    terminal::{self, Bar},
+    terminal::{self, Bar, Shows},
     watch::Watched,
 };
 
@@ -39,9 +39,17 @@ pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> 
                 Some(path) if path != "-" => stdin::read_file(path),
                 Some(_) | None => stdin::read(&host, begun, settings.limits.budget),
             };
-            answer(input, settings, begun, host)
+            let bar = Bar::new(if run.progress {
+                Shows::Lines
+            } else {
+                Shows::Bar
+            });
+            answer(input, settings, begun, host, &bar)
         }
-        Err(Stop { why, .. }) => answer(Err(unusable(&why)), settings::nowhere(), begun, host),
+        Err(Stop { why, .. }) => {
+            let bar = Bar::new(Shows::Bar);
+            answer(Err(unusable(&why)), settings::nowhere(), begun, host, &bar)
+        }
     }
 }
 
@@ -52,7 +60,8 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let failure = unusable(what.trim_start_matches("error: "));
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
-    let code = answer(Err(failure), settings::nowhere(), begun, host);
+    let bar = Bar::new(Shows::Bar);
+    let code = answer(Err(failure), settings::nowhere(), begun, host, &bar);
     streams::tell(error);
     code
 }
@@ -91,6 +100,7 @@ fn answer(
     settings: Settings,
     begun: Moment,
     host: Host,
+    bar: &Bar,
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| Arrived::read(input, begun, &host)));
@@ -108,7 +118,6 @@ fn answer(
         taken,
         ..
     } = &*watched;
-    let bar = Bar::new();
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
         perform(arrived, settings, host, course, &|seen| bar.show(seen))
     }))

@@ -1,25 +1,134 @@
-//! `oneact serve NAME`: a built-in tool server on stdio. stdout belongs to the protocol.
+//! `oneact serve NAME`: a built-in tool server on stdio, or the catalog as one. stdout belongs to the protocol.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use jiff::Zoned;
 
-use super::{Stop, settings::moment};
-use crate::{host::Clock, servers};
+use super::{
+    Stop, logs,
+    settings::{PlaceArgs, moment},
+    stop,
+};
+use crate::{
+    envelope,
+    gateway::Gateway,
+    host::{self, Clock, Host, Interrupts},
+    servers,
+    task::{OperationId, duration_or_seconds},
+};
+
+/// The server whose tools are the actions of the catalog.
+const CATALOG: &str = "catalog";
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// The name of the server
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(servers::names().map(|(name, _)| name)))]
+    /// The name of the server; `catalog` offers the actions of catalog.toml
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new([CATALOG].into_iter().chain(servers::names().map(|(name, _)| name))))]
     name: String,
     /// Use this time as the server's clock, as `--clock` of a run does
     #[arg(long, value_name = "RFC9557", value_parser = moment)]
     clock: Option<Zoned>,
+    #[command(flatten, next_help_heading = "Options of `serve catalog`")]
+    catalog: CatalogFlags,
+}
+
+#[derive(Debug, Args)]
+struct CatalogFlags {
+    #[command(flatten)]
+    places: PlaceArgs,
+    /// The calling context: a [profile.NAME] of the catalog
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The session of all calls [default: `$ONEACT_SESSION`, or a new one]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// The longest duration of one call: 90s, 500ms, 2m, or a number of seconds
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
+    timeout: Option<Duration>,
 }
 
 /// Serves until stdin ends.
-pub(super) fn run(args: &ServeArgs) -> Result<ExitCode, Stop> {
-    servers::serve(&args.name, Clock::new(args.clock.clone()))?;
+pub(super) fn run(args: &ServeArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let ServeArgs {
+        name,
+        clock,
+        catalog,
+    } = args;
+    if name == CATALOG {
+        let host = Host::new(clock.clone(), None, interrupts);
+        return serve_catalog(catalog, clock.as_ref(), &host);
+    }
+    if let Some(flag) = catalog.first() {
+        let why =
+            format!("{flag} is a flag of `oneact serve catalog`, not of `oneact serve {name}`");
+        return Err(stop(2)(why));
+    }
+    servers::serve(name, Clock::new(clock.clone()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl CatalogFlags {
+    /// The first flag that is given.
+    fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--root", self.places.root.is_some()),
+            ("--catalog", self.places.catalog.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--session", self.session.is_some()),
+            ("--timeout", self.timeout.is_some()),
+        ];
+        given
+            .into_iter()
+            .find(|(_, given)| *given)
+            .map(|(flag, _)| flag)
+    }
+}
+
+fn serve_catalog(
+    flags: &CatalogFlags,
+    clock: Option<&Zoned>,
+    host: &Host,
+) -> Result<ExitCode, Stop> {
+    if host::input_is_a_terminal() {
+        let why = "`oneact serve catalog` speaks MCP on stdin and stdout, so an MCP client must start it, not a terminal";
+        return Err(stop(2)(why));
+    }
+    let project = flags.places.project()?;
+    let process = OperationId::new(host.timestamp(), host.random_bytes());
+    let process = process.as_str().trim_start_matches("op_").to_owned();
+    let said = flags
+        .session
+        .clone()
+        .or_else(|| host::variable("ONEACT_SESSION"));
+    let session = match said.filter(|id| !id.is_empty()) {
+        Some(session) => match envelope::unusable_session(&session) {
+            Some(why) => return Err(stop(2)(format!("the session {session:?} {why}"))),
+            None => session,
+        },
+        None => format!("sess-{process}"),
+    };
+    let mut passed = Vec::from(["--root".to_owned(), project.root.to_string()]);
+    passed.extend(["--catalog".to_owned(), project.catalog.to_string()]);
+    if let Some(profile) = &flags.profile {
+        passed.push(format!("--profile={profile}"));
+    }
+    if let Some(timeout) = flags.timeout {
+        passed.push(format!("--timeout={}ms", timeout.as_millis()));
+    }
+    if let Some(clock) = clock {
+        passed.push(format!("--clock={clock}"));
+    }
+    passed.extend(logs::flags());
+    tracing::info!("The session is {session}.");
+    let gateway = Gateway {
+        catalog: project.catalog,
+        profile: flags.profile.clone(),
+        session,
+        process,
+        flags: passed,
+    };
+    let opened = gateway.open().map_err(|failure| stop(2)(failure.message))?;
+    opened.serve()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -58,6 +58,10 @@ pub(super) struct RunArgs {
     /// The longest duration of the run: 90s, 500ms, 2m, or a number of seconds
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) timeout: Option<Duration>,
+    /// Report the progress of tools on stderr, as one JSON object per line: {"progress": {"tool", "done", "total",
+    /// "message"}}
+    #[arg(long)]
+    pub(super) progress: bool,
     /// Report this time (RFC 9557, e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]) and durations of 0, for
     /// reproducible output. Timeouts use the real clock
     #[arg(long, value_name = "RFC9557", value_parser = moment)]

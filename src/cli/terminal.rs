@@ -6,11 +6,12 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
 
 use crate::{
     host,
     perform::Seen,
-    task::{Preview, visible, visible_lines},
+    task::{Preview, visible, visible_json, visible_lines},
 };
 
 use super::streams::Stderr;
@@ -25,22 +26,49 @@ pub(super) fn in_colour(text: &str, colour: u8) -> String {
     format!("\x1b[{colour}m{text}\x1b[0m")
 }
 
-/// A progress bar that appears with the first progress that a tool reports.
-pub(super) struct Bar(OnceCell<ProgressBar>);
+/// The progress that tools report: a bar, which appears with the first report, or lines.
+pub(super) struct Bar {
+    shows: Shows,
+    bar: OnceCell<ProgressBar>,
+}
+
+/// How progress is shown on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// As a bar, if stderr is a terminal.
+    Bar,
+    /// As one JSON object per line, for a program (`--progress`).
+    Lines,
+}
 
 /// The length of the bar. Tools count in units of their own; the bar counts in thousandths.
 const WHOLE: u64 = 1000;
 
 impl Bar {
-    pub(super) fn new() -> Self {
-        Self(OnceCell::new())
+    pub(super) fn new(shows: Shows) -> Self {
+        Self {
+            shows,
+            bar: OnceCell::new(),
+        }
     }
 
     pub(super) fn show(&self, seen: Seen<'_>) {
+        if self.shows == Shows::Lines {
+            let Seen {
+                tool,
+                done,
+                total,
+                message,
+            } = seen;
+            let line = json!({"progress": {"tool": tool, "done": done, "total": total, "message": message}});
+            // If stderr is gone, nothing can be done.
+            let _ = Stderr.write_all(format!("{}\n", visible_json(&line.to_string())).as_bytes());
+            return;
+        }
         if !io::stderr().is_terminal() {
             return;
         }
-        let bar = self.0.get_or_init(|| {
+        let bar = self.bar.get_or_init(|| {
             let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
             let style =
                 ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {elapsed} {msg}");
@@ -68,7 +96,7 @@ impl Bar {
     }
 
     pub(super) fn clear(&self) {
-        if let Some(bar) = self.0.get() {
+        if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
     }

@@ -320,7 +320,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
 }
 
 /// Why a session id cannot be used as the name of a directory in the store; `None` if it can.
-fn unusable(session: &str) -> Option<&'static str> {
+pub(crate) fn unusable(session: &str) -> Option<&'static str> {
     if session.is_empty() || session.len() > 128 {
         return Some("must have 1 to 128 bytes");
     }

@@ -2,8 +2,8 @@
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Once, Process, Step, StepOutput},
-    mcp::{Closing, ServerSpec},
+    catalog::{Delivery, Lifetime, Once, Process, Step, StepOutput},
+    mcp::{After, Closing, ServerSpec},
     task::{
         Ai, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced, Reach,
         Repeatable, State, decided,
@@ -127,14 +127,26 @@ impl Executed {
             let later = steps.get(at + 1..).unwrap_or_default();
             let mut none = Vec::new();
             let mut run = |done: &mut Self| {
-                let servers = Servers {
-                    before: match step.entry.process {
-                        Process::Shared => &mut done.closing,
-                        Process::Fresh => &mut none,
+                let kept = context.kept.filter(|_| is_kept(step));
+                let mut lent = kept.map(|kept| kept.servers.borrow_mut());
+                let servers = match (&mut lent, step.entry.process) {
+                    (Some(kept), _) => Servers {
+                        before: kept,
+                        after: After::Keep,
                     },
-                    after: tool::after(step, later),
+                    (None, Process::Shared) => Servers {
+                        before: &mut done.closing,
+                        after: tool::after(step, later),
+                    },
+                    (None, Process::Fresh) => Servers {
+                        before: &mut none,
+                        after: tool::after(step, later),
+                    },
                 };
-                let end = tool::run(step, (launch, &hidden), places, context, servers);
+                let mut end = tool::run(step, (launch, &hidden), places, context, servers);
+                if let Some(kept) = &mut lent {
+                    kept.extend(end.closing.take());
+                }
                 done.add(step, end)
             };
             let found = context
@@ -247,6 +259,11 @@ impl Executed {
             }
         }
     }
+}
+
+/// Whether the step's server may serve other runs.
+fn is_kept(step: &Step) -> bool {
+    step.server.lifetime == Lifetime::Session && step.entry.process == Process::Shared
 }
 
 /// The first step whose tool succeeded and whose entry says `idempotent = false`.

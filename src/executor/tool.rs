@@ -28,7 +28,8 @@ pub(super) struct End {
     pub(super) outcome: Outcome,
     /// The result data, and the state of the asset when it was checked.
     pub(super) result: Result<(Option<ResultData>, Option<Stat>), Failure>,
-    /// The server, if the step succeeded. It ends while the answer is checked and printed.
+    /// The server, if the step succeeded or the server is kept. Unless it is kept, it ends while the answer is checked
+    /// and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
 
@@ -58,6 +59,7 @@ pub(super) fn run(
     servers: Servers<'_>,
 ) -> End {
     let entry = &step.entry;
+    let after = servers.after;
     let CallEnd {
         result,
         effect,
@@ -70,6 +72,7 @@ pub(super) fn run(
             },
         closing,
     } = call(step, launch, hidden, context, servers);
+    let kept = after == After::Keep && closing.is_up();
     let sent = effect != Effect::None;
     let seen = closing.report();
     if sent {
@@ -127,7 +130,7 @@ pub(super) fn run(
             Err(failed(entry, &mut outcome, judged, asked.as_deref()))
         }
     };
-    let closing = if result.is_ok() {
+    let closing = if result.is_ok() || kept {
         Some(closing)
     } else {
         // The last words of a failed server are a part of the answer, so its end is awaited here.

@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use camino::Utf8PathBuf;
@@ -42,7 +42,7 @@ pub fn spawn(program: &Program) -> io::Result<Spawned> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    die_with_us(&mut command);
+    signal_at_our_end(&mut command, Signal::KILL);
     let child = command.spawn()?;
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
     Ok(Spawned {
@@ -53,15 +53,35 @@ pub fn spawn(program: &Program) -> io::Result<Spawned> {
     })
 }
 
+/// Starts this program once more, also if its file was replaced or removed meanwhile, with pipes for its standard
+/// streams. It leads its own process group. When the calling *thread* ends, the kernel sends it SIGTERM, so that it
+/// can end what it has started and record that.
+pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    signal_at_our_end(&mut command, Signal::TERM);
+    command.spawn()
+}
+
 /// Makes the kernel kill the child of `command` when the *thread* that starts it ends.
+pub fn die_with_us(command: &mut Command) {
+    signal_at_our_end(command, Signal::KILL);
+}
+
+/// Makes the kernel send `signal` to the child of `command` when the *thread* that starts it ends.
 #[expect(
     unsafe_code,
     reason = "the standard library has no safe way to act between fork and exec"
 )]
-pub fn die_with_us(command: &mut Command) {
+fn signal_at_our_end(command: &mut Command, signal: Signal) {
     let parent = getpid();
     let ask = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
+        set_parent_process_death_signal(Some(signal))?;
         // If the parent died before the request, the kernel would send nothing.
         if getppid() == Some(parent) {
             Ok(())

@@ -36,6 +36,12 @@ impl Closing {
         live.is_some_and(|(session, _)| session.spec.starts_as(spec) && session.link.is_up())
     }
 
+    /// Whether the server still runs and was not told to end.
+    pub(crate) fn is_up(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|(session, _)| session.link.is_up())
+    }
+
     /// The server, for another call.
     pub(super) fn resume(mut self) -> Option<(Runtime, Session)> {
         let (mut session, runtime) = self.live.take()?;

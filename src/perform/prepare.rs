@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanJob,
-        PlanSource, PrivateNetwork, ToolJob, look_up_all, plan_entry, resolve,
+        Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Lifetime, Places, PlanJob,
+        PlanSource, PrivateNetwork, Server, ToolJob, look_up_all, plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
@@ -33,11 +33,18 @@ pub(super) enum Prepared<'h> {
     Answer(Box<Outcome>),
 }
 
+/// The scratch directory of the run, and that of the servers that outlive it.
+#[derive(Clone, Copy)]
+pub(super) struct Scratches<'a> {
+    pub(super) own: &'a Utf8Path,
+    pub(super) kept: Option<&'a Utf8Path>,
+}
+
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
     host: &'h Host,
-    scratch: &Utf8Path,
+    scratch: Scratches<'_>,
 ) -> Result<Prepared<'h>, Rejection> {
     let task = received
         .task_at(host.timestamp())
@@ -102,7 +109,7 @@ fn capabilities<'h>(
     received: &Received,
     settings: &'h Settings,
     host: &'h Host,
-    scratch: &Utf8Path,
+    scratch: Scratches<'_>,
 ) -> Result<(Work, RunLedger<'h>), Rejection> {
     let root = &settings.project.root;
     let resolved = || {
@@ -110,7 +117,7 @@ fn capabilities<'h>(
         let tables = catalog.tables()?;
         let places = Places {
             root,
-            staging: scratch,
+            staging: scratch.own,
             session: &received.identity.session_id,
         };
         let mut ledger = ledger(settings, Some(&tables), received)?;
@@ -141,7 +148,7 @@ fn tools(
     task: &CapabilityTask,
     settings: &Settings,
     host: &Host,
-    (scratch, mut own): (&Utf8Path, Vec<Utf8PathBuf>),
+    (scratch, mut own): (Scratches<'_>, Vec<Utf8PathBuf>),
 ) -> Result<Work, Rejection> {
     let root = &settings.project.root;
     only_of_plans(settings)?;
@@ -153,7 +160,13 @@ fn tools(
     let look = look(&job, settings);
     let notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
-    let launch = |server| executor::launch(server, root, scratch, &own);
+    let launch = |server: &Server| {
+        let scratch = match (server.lifetime, scratch.kept) {
+            (Lifetime::Session, Some(kept)) => kept,
+            (Lifetime::Session | Lifetime::Call, _) => scratch.own,
+        };
+        executor::launch(server, root, scratch, &own)
+    };
     let launches = job.steps.iter().map(|step| launch(&step.server));
     let launches = launches.collect::<Result<_, _>>();
     Ok(Work::Tools(Ready {

@@ -11,7 +11,7 @@ mod stdio;
 mod tool;
 
 use crate::host::Clock;
-pub(crate) use stdio::ServeError;
+pub(crate) use stdio::{ServeError, runtime, serve_on};
 use tool::Tool;
 
 struct Builtin {

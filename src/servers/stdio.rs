@@ -8,7 +8,7 @@ mod handler;
 use std::{io, sync::Arc, time::Duration};
 
 use rmcp::{
-    RoleServer, ServiceExt,
+    RoleServer, ServerHandler, ServiceExt,
     model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
@@ -16,6 +16,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    runtime::Runtime,
     sync::{Mutex, watch},
     task::JoinHandle,
 };
@@ -35,28 +36,36 @@ pub(crate) struct ServeError(pub(super) String);
 
 /// Serves `tools` on stdin and stdout until stdin ends. Blocks.
 pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            ServeError(format!(
-                "could not start the runtime of server `{name}`: {error}"
-            ))
-        })?;
+    let runtime = runtime(name)?;
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
-    let served = runtime.block_on(serve_on(name, tools, stdin, stdout));
+    let handler = |gone| Handler::new(name, tools, gone);
+    let served = runtime.block_on(serve_on(name, handler, stdin, stdout));
     runtime.shutdown_timeout(LAST_WORDS);
     served
 }
 
-/// Serves `tools` on any two streams.
-async fn serve_on<R, W>(
-    name: &'static str,
-    tools: Vec<Tool>,
+/// The runtime of a server, which runs on the calling thread.
+pub(crate) fn runtime(name: &str) -> Result<Runtime, ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| {
+        ServeError(format!(
+            "could not start the runtime of server `{name}`: {error}"
+        ))
+    })
+}
+
+/// Serves on any two streams. `handler` makes what answers the requests; it gets a channel that closes when the client
+/// closes its end.
+pub(crate) async fn serve_on<H, R, W>(
+    name: &str,
+    handler: impl FnOnce(watch::Receiver<()>) -> Result<H, String>,
     read: R,
     write: W,
 ) -> Result<(), ServeError>
 where
+    H: ServerHandler,
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
@@ -64,8 +73,8 @@ where
         ServeError(format!("server `{name}` {what}: {error}"))
     };
     let (gone, client_gone) = watch::channel(());
-    let handler = Handler::new(name, tools, client_gone)
-        .map_err(|problem| failed("has a broken tool definition", &problem))?;
+    let handler =
+        handler(client_gone).map_err(|problem| failed("has a broken tool definition", &problem))?;
     match handler.serve(Wire::new(read, write, gone)).await {
         Ok(service) => {
             let ended = service.waiting().await;

@@ -23,15 +23,15 @@ use tempfile::TempDir;
 use crate::program::ONEACT;
 
 /// The newest version with `initialize`, and the one without.
-const LEGACY: &str = "2025-11-25";
-const MODERN: &str = "2026-07-28";
+pub(crate) const LEGACY: &str = "2025-11-25";
+pub(crate) const MODERN: &str = "2026-07-28";
 
 /// Where npm has put the programs of the suite.
 #[expect(
     clippy::disallowed_methods,
     reason = "scripts/setup-conformance reads it too"
 )]
-fn programs() -> Utf8PathBuf {
+pub(crate) fn programs() -> Utf8PathBuf {
     let home = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     let servers = env::var("ONEACT_TEST_SERVERS");
     let programs = home

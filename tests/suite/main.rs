@@ -69,6 +69,16 @@ mod recipes;
 #[cfg(test)]
 mod reviewed;
 #[cfg(test)]
+mod serving;
+#[cfg(test)]
+mod serving_bad;
+#[cfg(test)]
+mod serving_client;
+#[cfg(test)]
+mod serving_conformance;
+#[cfg(test)]
+mod serving_kept;
+#[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
 mod speech;

@@ -10,12 +10,12 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     (
         "cli",
         &[
-            "perform", "record", "catalog", "doctor", "selftest", "envelope", "servers", "host",
-            "task",
+            "perform", "record", "gateway", "catalog", "doctor", "selftest", "envelope", "servers",
+            "host", "task",
         ],
     ),
     (
@@ -25,6 +25,7 @@ const EDGES: [(&str, &[&str]); 18] = [
         ],
     ),
     ("gate", &["catalog", "host", "task"]),
+    ("gateway", &["servers", "gate", "catalog", "host", "task"]),
     (
         "record",
         &[

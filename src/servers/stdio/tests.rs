@@ -64,7 +64,12 @@ impl Client {
     fn new() -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (read, write) = split(theirs);
-        let server = tokio::spawn(serve_on("acting", vec![actor()], read, write));
+        let server = tokio::spawn(serve_on(
+            "acting",
+            |gone| Handler::new("acting", vec![actor()], gone),
+            read,
+            write,
+        ));
         let (read, write) = split(ours);
         Self {
             write,

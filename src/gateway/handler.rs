@@ -1,0 +1,266 @@
+//! Answers requests: `tools/list` from the catalog, `tools/call` by a supervisor.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
+        PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+        SubscriptionFilter,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use serde_json::json;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::{MissedTickBehavior, interval},
+};
+
+use crate::task::{Failure, Fault};
+
+use super::{
+    Gateway,
+    answer::{answered, refused},
+    keeper::Keepers,
+    offer::{Offer, Version},
+    order::{Refs, order},
+    supervisor::{Started, start},
+};
+
+/// How often the file of the catalog is looked at, apart from each request.
+const LOOK: Duration = Duration::from_secs(2);
+
+const INSTRUCTIONS: &str = "Each tool is an action of the catalog of this project. A call is checked, performed at most \
+                            once and recorded. A result with isError states the class of the failure, and what the \
+                            call waits for.";
+
+#[derive(Clone)]
+pub(super) struct Handler(Arc<Shared>);
+
+struct Shared {
+    gateway: Gateway,
+    /// The current offer. Receivers learn of each change of the tools.
+    offer: watch::Sender<Arc<Offer>>,
+    /// The last version of the catalog that could not be used.
+    unusable: Mutex<Option<Version>>,
+    /// What the calls of this process have produced.
+    refs: Mutex<Refs>,
+    calls: Arc<Semaphore>,
+    keepers: Arc<Keepers>,
+    client_gone: watch::Receiver<()>,
+}
+
+impl Handler {
+    /// `client_gone` closes when the client closes its end.
+    pub(super) fn new(
+        gateway: Gateway,
+        offer: Offer,
+        (calls, keepers): (Arc<Semaphore>, Arc<Keepers>),
+        client_gone: watch::Receiver<()>,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            gateway,
+            offer: watch::Sender::new(Arc::new(offer)),
+            unusable: Mutex::default(),
+            refs: Mutex::default(),
+            calls,
+            keepers,
+            client_gone,
+        }))
+    }
+
+    /// Performs a call. The failure says why its run gave no answer.
+    async fn perform(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, Failed> {
+        let shared = &self.0;
+        let offer = shared.current();
+        let entry = offer.find(&request.name).map_err(Failed::NotOffered)?;
+        let arguments = request.arguments.unwrap_or_default();
+        let mut order = {
+            let known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
+            let delivery = (&context.id, &*context.meta.0);
+            order(entry, arguments, delivery, &known, &shared.gateway)?
+        };
+        let token = context.meta.get_progress_token();
+        let (cancelled, mut gone) = (context.ct.clone(), shared.client_gone.clone());
+        let stop = async move {
+            tokio::select! {
+                () = cancelled.cancelled() => {}
+                _ = gone.changed() => {}
+            }
+        };
+        let flags = &shared.gateway.flags;
+        let arguments = |verb: &str| [&[verb.to_owned()], flags.as_slice()].concat();
+        let calls = Arc::clone(&shared.calls);
+        let Started {
+            answer,
+            mut progress,
+        } = if let Some(server) = offer.kept_server(entry) {
+            let arguments = arguments("supervise");
+            shared
+                .keepers
+                .start(server, arguments, order.task, calls, stop)
+        } else {
+            if token.is_some() {
+                order.flags.push("--progress".to_owned());
+            }
+            start(&arguments("run"), order, calls, stop)
+        };
+        let mut answer = Box::pin(answer);
+        let line = loop {
+            tokio::select! {
+                biased;
+                Some(seen) = progress.recv() => if let Some(token) = &token {
+                    let mut param = ProgressNotificationParam::new(token.clone(), seen.done);
+                    param.total = seen.total;
+                    param.message = seen.message;
+                    if let Err(error) = context.peer.notify_progress(param).await {
+                        tracing::debug!(%error, "progress not delivered");
+                    }
+                },
+                line = &mut answer => break line,
+            }
+        };
+        let internal = |problem: String| Failure::new(Fault::Internal, problem);
+        let line =
+            line.map_err(|_| internal("the supervisor of the call was lost".to_owned()))??;
+        let answered = answered(&line).map_err(internal)?;
+        let mut known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(answered.refs);
+        Ok(answered.result)
+    }
+}
+
+impl Shared {
+    /// The offer of the catalog as it is now. If the catalog has become unusable, the last offer stays: its calls are
+    /// refused with the reason.
+    fn current(&self) -> Arc<Offer> {
+        let last = Arc::clone(&self.offer.borrow());
+        let (catalog, profile) = (&self.gateway.catalog, self.gateway.profile.as_deref());
+        let version = Version::of(catalog);
+        let mut unusable = self.unusable.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.seen == version || *unusable == version {
+            return last;
+        }
+        match Offer::load(catalog, profile) {
+            Ok(new) => {
+                let new = Arc::new(new);
+                self.offer.send_if_modified(|offer| {
+                    *offer = Arc::clone(&new);
+                    new.tools != last.tools
+                });
+                new
+            }
+            Err(failure) => {
+                tracing::warn!("the last tools stay offered: {}", failure.message);
+                *unusable = version;
+                last
+            }
+        }
+    }
+
+    /// Waits for the next change of the tools. None if the client is gone.
+    async fn change(&self, changes: &mut watch::Receiver<Arc<Offer>>) -> Option<()> {
+        let mut gone = self.client_gone.clone();
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = gone.changed() => return None,
+                _ = look.tick() => drop(self.current()),
+                changed = changes.changed() => return changed.ok(),
+            }
+        }
+    }
+}
+
+/// Why a call has no result of a run.
+enum Failed {
+    /// The client named a tool that it was not offered: an error of the protocol.
+    NotOffered(Failure),
+    Refused(Failure),
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self::Refused(failure)
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed();
+        let about = Implementation::new("oneact-catalog", env!("CARGO_PKG_VERSION"));
+        let config = ServerConfig::new(tools.build()).with_server_info(about);
+        config.with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(
+            self.0.current().tools.clone(),
+        ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.perform(request, &context).await {
+            Ok(result) => Ok(result.into()),
+            Err(Failed::Refused(failure)) => Ok(refused(&failure).into()),
+            Err(Failed::NotOffered(Failure { fault, message, .. })) => Err(
+                ErrorData::invalid_params(message, Some(json!({"fault": fault.name()}))),
+            ),
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let mut changes = shared.offer.subscribe();
+            while shared.change(&mut changes).await.is_some() {
+                if let Err(error) = context.peer.notify_tool_list_changed().await {
+                    tracing::debug!(%error, "a change of the tools was not told");
+                    break;
+                }
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.0.offer.subscribe();
+        loop {
+            let change = tokio::select! {
+                () = subscription.cancelled() => None,
+                change = self.0.change(&mut changes) => change,
+            };
+            if change.is_none()
+                || subscription
+                    .sink()
+                    .notify_tool_list_changed()
+                    .await
+                    .is_err()
+            {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The tools that are offered: the actions that the context of the launch allows, and file plans.
+
+use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, sync::Arc};
+
+use camino::Utf8Path;
+use rmcp::model::Tool;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    catalog::{
+        APPLY_FILE_PLAN, Audience, Binds, Catalog, FilePlan, Listed, ToolForm, Words, kept_servers,
+        list, tools, unknown,
+    },
+    gate::Caller,
+    task::{CallContext, Failure, Fault, assess},
+};
+
+/// What is offered according to one version of the catalog.
+pub(super) struct Offer {
+    pub(super) seen: Option<Version>,
+    context: CallContext,
+    /// The servers that live as long as the session.
+    kept: BTreeSet<String>,
+    /// All entries, so that a refusal can state its reason.
+    entries: Vec<Listed>,
+    pub(super) tools: Vec<Tool>,
+}
+
+/// What changes when the file is written or replaced: device, inode, size, and the times of the last change of the
+/// content and of the file itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version(u64, u64, u64, (i64, i64), (i64, i64));
+
+impl Version {
+    pub(super) fn of(catalog: &Utf8Path) -> Option<Self> {
+        let found = fs::metadata(catalog).ok()?;
+        Some(Self(
+            found.dev(),
+            found.ino(),
+            found.size(),
+            (found.mtime(), found.mtime_nsec()),
+            (found.ctime(), found.ctime_nsec()),
+        ))
+    }
+}
+
+impl Offer {
+    pub(super) fn load(catalog: &Utf8Path, profile: Option<&str>) -> Result<Self, Failure> {
+        // The version is read first: a change after it is noticed at the next look.
+        let seen = Version::of(catalog);
+        let text = Catalog::load(catalog)?;
+        let tables = text.tables()?;
+        let context = Caller::of_launch(profile, Some(&tables))?.context;
+        let mut entries = list(&tables)?;
+        if entries.iter().all(|entry| entry.id != APPLY_FILE_PLAN) {
+            entries.push(built_in());
+        }
+        let offered = entries.iter().filter(|entry| is_offered(entry, context));
+        let offered = offered.map(shown).collect::<Result<_, _>>()?;
+        Ok(Self {
+            seen,
+            context,
+            kept: kept_servers(&tables)?,
+            entries,
+            tools: offered,
+        })
+    }
+
+    /// The server of an entry, if it lives as long as the session.
+    pub(super) fn kept_server<'e>(&self, entry: &'e Listed) -> Option<&'e str> {
+        let (_, server) = entry.tool.as_ref()?;
+        self.kept.contains(server).then_some(server)
+    }
+
+    /// The entry of the tool of that name, or why there is none.
+    pub(super) fn find(&self, name: &str) -> Result<&Listed, Failure> {
+        let found = self.entries.iter().find(|entry| entry.id == name);
+        let context = self.context.name();
+        match found {
+            Some(entry) if is_offered(entry, self.context) => Ok(entry),
+            Some(entry) if entry.available_in.contain(self.context) => Err(Failure::new(
+                Fault::ContextDenied,
+                format!(
+                    "{name} is not offered: it is no action; the operator can set `is_action = true`"
+                ),
+            )),
+            Some(_) => Err(Failure::new(
+                Fault::ContextDenied,
+                format!(
+                    "{name} is not offered in the context {context}; the launch decides the context, and the operator \
+                     can choose another profile with --profile"
+                ),
+            )),
+            None => {
+                let offered = self.tools.iter().map(|tool| tool.name.as_ref());
+                Err(unknown(name, offered))
+            }
+        }
+    }
+}
+
+/// The entry of plans if the catalog has none.
+fn built_in() -> Listed {
+    let plan = FilePlan::built_in();
+    let hazards = plan.gated().hazards;
+    Listed {
+        id: APPLY_FILE_PLAN.to_owned(),
+        words: Words::default(),
+        audience: Audience::Models,
+        available_in: plan.access.available_in,
+        assessment: assess(&hazards),
+        effects: hazards.effects,
+        on_duplicate: plan.on_duplicate,
+        parameters: Vec::new(),
+        schema: plan_schema().into(),
+        tool: None,
+        binds: Binds::Nothing,
+    }
+}
+
+/// A plan needs no entry, so `apply_file_plan` is offered wherever a plan may be performed.
+fn is_offered(entry: &Listed, context: CallContext) -> bool {
+    let applies = entry.id == APPLY_FILE_PLAN && entry.tool.is_none();
+    let acts = entry.audience == Audience::Models || applies;
+    acts && entry.available_in.contain(context)
+}
+
+/// The tool as `tools/list` shows it.
+fn shown(entry: &Listed) -> Result<Tool, Failure> {
+    let mut tool = tools(&[entry], ToolForm::Mcp);
+    let tool = tool.pointer_mut("/tools/0").map(Value::take);
+    let mut tool: Tool = serde_json::from_value(tool.unwrap_or_default()).map_err(|error| {
+        let problem = format!("{} cannot be offered as a tool: {error}", entry.id);
+        Failure::new(Fault::CatalogInvalid, problem)
+    })?;
+    if entry.tool.is_none() {
+        tool.input_schema = Arc::new(plan_schema());
+        if entry.words.description.is_empty() {
+            tool.description = Some(PLAN.into());
+        }
+    }
+    Ok(tool)
+}
+
+const PLAN: &str = "Apply a file plan: a list of file changes below the root that are all made or none. With `dry_run`, \
+                    the result is the diff and its hash, and nothing is changed.";
+
+fn plan_schema() -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "required": ["plan"],
+        "properties": {
+            "plan": {
+                "type": "object", "required": ["action_plan"],
+                "properties": {"plan_id": {"type": "string"}, "action_plan": {"type": "array", "items": {"type": "object"}}},
+                "description": "The plan: `plan_id`, and `action_plan` with its actions"
+            },
+            "dry_run": {"type": "boolean", "description": "Return the diff and its hash, and change nothing"},
+            "expect": {"type": "string", "description": "Apply the plan only if its diff has this hash, which a dry run returned"},
+            "protocol_validation": {"type": "boolean", "description": "States that the plan was approved"},
+            "system_config": {"type": "object", "description": "Tighter limits for this plan"},
+        },
+        "additionalProperties": false,
+    });
+    schema.as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,201 @@
+//! Makes the task of a call: the dispatch message that the supervisor reads.
+
+use std::collections::BTreeMap;
+
+use rmcp::model::RequestId;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    catalog::{APPLY_FILE_PLAN, Binds, INPUT_REF, Listed},
+    task::{Failure, Fault, RefId, hexadecimal},
+};
+
+use super::Gateway;
+
+/// What the supervisor gets.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// The task, as JSON.
+    pub(super) task: Vec<u8>,
+    /// The flags of this call alone.
+    pub(super) flags: Vec<String>,
+}
+
+/// The refs of the session and their storage URIs.
+pub(super) type Refs = BTreeMap<String, String>;
+
+/// The key of the result's `_meta` that names the produced refs, and of a call's `_meta` that names known ones.
+pub(super) const REFS: &str = "oneact/refs";
+
+const KEY: &str = "oneact/idempotency_key";
+const SALT: &str = "oneact/salt";
+
+/// The number of digits of a task id. It appears in the names of assets.
+const DIGITS: usize = 16;
+
+/// The task of one call of the tool of `entry`.
+pub(super) fn order(
+    entry: &Listed,
+    mut arguments: Map<String, Value>,
+    (id, meta): (&RequestId, &Map<String, Value>),
+    known: &Refs,
+    gateway: &Gateway,
+) -> Result<Order, Failure> {
+    let meta = Meta::read(meta)?;
+    let delivery = format!("jsonrpc:{}:{}", gateway.process, json!(id));
+    let key = meta.key.as_ref().unwrap_or(&delivery);
+    let digits = hexadecimal(&Sha256::digest(key));
+    let task_id = format!("call_{}", digits.get(..DIGITS).unwrap_or_default());
+    let mut task = Map::from_iter([("task_id".to_owned(), Value::from(task_id))]);
+    if let Some(salt) = meta.salt {
+        task.insert("salt".to_owned(), salt.into());
+    }
+    let flags = if entry.tool.is_none() {
+        plan(arguments, &mut task)?
+    } else {
+        let named = match entry.binds {
+            Binds::Asset => arguments.remove(INPUT_REF),
+            Binds::Nothing => None,
+        };
+        let inputs = inputs(named.as_ref(), &meta.refs, known)?;
+        task.insert("input_refs_resolved".to_owned(), inputs.into());
+        task.insert("parameters".to_owned(), arguments.into());
+        Vec::new()
+    };
+    let metadata =
+        json!({"session_id": gateway.session, "request_id": delivery, "idempotency_key": key});
+    let message = if entry.id == APPLY_FILE_PLAN && entry.tool.is_none() {
+        // The catalog may have no such entry. A plan that names no capability needs none.
+        task.insert("metadata".to_owned(), metadata);
+        Value::from(task)
+    } else {
+        task.insert("capability_ids".to_owned(), json!([entry.id]));
+        json!({"metadata": metadata, "dispatch": task})
+    };
+    Ok(Order {
+        task: message.to_string().into_bytes(),
+        flags,
+    })
+}
+
+/// What the client says about a call beside its arguments.
+#[derive(Debug, Default)]
+struct Meta {
+    key: Option<String>,
+    salt: Option<String>,
+    refs: Refs,
+}
+
+impl Meta {
+    /// Reads the keys that begin with `oneact/`. Any other such key is an error, so that a misspelt one has an effect.
+    fn read(meta: &Map<String, Value>) -> Result<Self, Failure> {
+        let mut read = Self::default();
+        let text = |name: &str, value: &Value| {
+            let text = value.as_str().filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+                .ok_or_else(|| shape(format!("`_meta[\"{name}\"]` must be a non-empty string")))
+        };
+        for (name, value) in meta.iter().filter(|(name, _)| name.starts_with("oneact/")) {
+            match name.as_str() {
+                KEY => read.key = Some(text(name, value)?),
+                SALT => read.salt = Some(text(name, value)?),
+                REFS => {
+                    let refs = value.as_object().into_iter().flatten();
+                    let refs = refs.map(|(id, uri)| Some((id.clone(), uri.as_str()?.to_owned())));
+                    let refs: Option<Refs> = refs.collect();
+                    read.refs = refs.filter(|_| value.is_object()).ok_or_else(|| {
+                        shape(format!("`_meta[\"{REFS}\"]` must be an object that maps ref ids to storage URIs"))
+                    })?;
+                }
+                _ => {
+                    let known = [KEY, SALT, REFS].join(", ");
+                    return Err(shape(format!(
+                        "`_meta` has the unknown key {name:?}; the keys are {known}"
+                    )));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Puts the plan into the task. Returns the flags of its run, which are arguments of the tool.
+fn plan(
+    arguments: Map<String, Value>,
+    task: &mut Map<String, Value>,
+) -> Result<Vec<String>, Failure> {
+    let mut flags = Vec::new();
+    for (name, value) in arguments {
+        match (name.as_str(), &value) {
+            ("plan", Value::Object(_)) => drop(task.insert("task_plan".to_owned(), value)),
+            ("protocol_validation" | "system_config", _) => drop(task.insert(name, value)),
+            ("dry_run", Value::Bool(true)) => flags.push("--dry-run".to_owned()),
+            ("expect", Value::String(hash)) => flags.push(format!("--expect={hash}")),
+            ("dry_run", Value::Bool(false) | Value::Null) | ("expect", Value::Null) => {}
+            ("plan", _) => return Err(shape("`plan` must be an object".to_owned())),
+            ("dry_run", _) => return Err(shape("`dry_run` must be true or false".to_owned())),
+            ("expect", _) => {
+                return Err(shape(
+                    "`expect` must be the hash that a dry run returned".to_owned(),
+                ));
+            }
+            _ => return Err(shape(format!("a plan's tool has no parameter {name:?}"))),
+        }
+    }
+    if !task.contains_key("task_plan") {
+        return Err(shape("`plan` is missing".to_owned()));
+    }
+    Ok(flags)
+}
+
+/// The inputs of the task: the one that the model has chosen, then the others that the host has named.
+fn inputs(named: Option<&Value>, others: &Refs, known: &Refs) -> Result<Vec<Value>, Failure> {
+    let mut inputs = Vec::new();
+    let name = named.map(|named| {
+        named
+            .as_str()
+            .ok_or_else(|| shape(format!("`{INPUT_REF}` must be a string")))
+    });
+    let name = name.transpose()?;
+    if let Some(name) = name {
+        let uri = others.get(name).or_else(|| known.get(name));
+        inputs.push(resolved(name, uri.ok_or_else(|| unknown(name, known))?));
+    }
+    let others = others.iter().filter(|(id, _)| Some(id.as_str()) != name);
+    inputs.extend(others.map(|(id, uri)| resolved(id, uri)));
+    Ok(inputs)
+}
+
+/// A ref as a task gives it. A source that is not stored yet has the name `src_N`.
+fn resolved(name: &str, uri: &str) -> Value {
+    let status = if name.starts_with("src_") {
+        "reference"
+    } else {
+        "stored"
+    };
+    json!({"ref_id": name, "storage_uri": uri, "status": status})
+}
+
+fn unknown(name: &str, known: &Refs) -> Failure {
+    if let Err(why) = RefId::parse(name) {
+        return shape(format!("`{INPUT_REF}` {name:?}: {why}"));
+    }
+    let known = match known
+        .keys()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+    {
+        none if none.is_empty() => "no call of this process has produced a ref".to_owned(),
+        known => format!("the calls of this process have produced {known}"),
+    };
+    let message = format!(
+        "unresolved input reference: `{name}` is unknown; {known}; a host can add refs with `_meta[\"{REFS}\"]`"
+    );
+    Failure::new(Fault::InputUnresolved, message)
+}
+
+fn shape(problem: String) -> Failure {
+    Failure::new(Fault::InvalidShape, problem)
+}
