@@ -30,8 +30,21 @@ use crate::task::Format;
 
 const BLOCK: usize = 64 * 1024;
 
-/// The number of first bytes by which another format is recognised.
-const HEAD: u64 = 8192;
+/// The number of first bytes by which content is recognised.
+pub(crate) const HEAD: usize = 8192;
+
+/// The endings of media that is recognised, but whose structure cannot be checked.
+pub(crate) const UNCHECKED: &[&str] = &["avi", "flv", "wmv", "mpg", "aac", "aiff"];
+
+/// Recognises content by its first bytes: its usual file name ending and its media type.
+pub(crate) fn recognised(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known = infer::get(head).map(|kind| (kind.extension(), kind.mime_type()));
+    // `infer` does not know every brand of MP4. `crx ` is the brand of a photo.
+    known.or_else(|| match (head.get(4..8)?, head.get(8..12)?) {
+        (b"ftyp", brand) if brand != b"crx " && !is_text(head) => Some(("mp4", "video/mp4")),
+        _ => None,
+    })
+}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormatError {
@@ -99,7 +112,7 @@ fn found(source: &mut Source) -> io::Result<String> {
     let reader = source.rest();
     reader.rewind()?;
     let mut head = Vec::new();
-    reader.take(HEAD).read_to_end(&mut head)?;
+    reader.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(name_of(&head))
 }
 
@@ -107,8 +120,7 @@ fn name_of(head: &[u8]) -> String {
     if head.is_empty() {
         return "an empty file".to_owned();
     }
-    if let Some(kind) = infer::get(head) {
-        let media_type = kind.mime_type();
+    if let Some((_, media_type)) = recognised(head) {
         let article = if media_type.starts_with(['a', 'e', 'i', 'o']) {
             "an"
         } else {

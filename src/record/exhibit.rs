@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{
-    assets::{open_regular, print},
+    assets::{format::recognised, open_regular, print},
     ledger::Made,
     task::{Content, Links, Sight, Still, Uri},
 };
@@ -122,7 +122,7 @@ fn shown(mut file: File, room: &mut Room) -> Shown {
 
 /// The media type, if browsers show it and it cannot contain a script.
 fn media_type(begin: &[u8]) -> Option<&'static str> {
-    let found = infer::get(begin)?.mime_type();
+    let (_, found) = recognised(begin)?;
     let kinds = ["audio/", "image/", "video/"];
     let is_shown = kinds.iter().any(|kind| found.starts_with(kind));
     (is_shown && !found.contains("svg")).then_some(found)

@@ -5,21 +5,15 @@ use std::fmt;
 struct Row {
     name: &'static str,
     title: &'static str,
-    kind: Kind,
+    media: Option<(u8, &'static str)>,
     endings: &'static [&'static str],
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Audio or video that the built-in media tools read.
-    Media,
-    Other,
-}
-
-/// Makes a format of each row: `FORMAT = NAME IN THE CATALOG, NAME FOR PEOPLE, KIND, FILE NAME ENDINGS;`. The first
-/// ending is the usual one.
+/// Makes a format of each row: `FORMAT = NAME IN THE CATALOG, NAME FOR PEOPLE, MEDIA, FILE NAME ENDINGS;`. If the
+/// built-in media tools read the format, `MEDIA` is its place in lists of such formats and its short name there. The
+/// first ending is the usual one.
 macro_rules! table {
-    ($($(#[$doc:meta])* $format:ident = $name:literal, $title:literal, $kind:ident, $endings:expr;)*) => {
+    ($($(#[$doc:meta])* $format:ident = $name:literal, $title:literal, $media:expr, $endings:expr;)*) => {
         /// A format of an asset, as catalogs name it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Format {
@@ -35,7 +29,7 @@ macro_rules! table {
                     $(Self::$format => Row {
                         name: $name,
                         title: $title,
-                        kind: Kind::$kind,
+                        media: $media,
                         endings: &$endings,
                     },)*
                 }
@@ -45,22 +39,22 @@ macro_rules! table {
 }
 
 table! {
-    Wav = "wav", "WAV (RIFF/WAVE)", Media, ["wav"];
-    Flac = "flac", "FLAC", Media, ["flac"];
-    Mp3 = "mp3", "MP3 (MPEG audio layer III)", Media, ["mp3"];
-    Ogg = "ogg", "Ogg", Media, ["ogg", "opus"];
-    Mp4 = "mp4", "MP4 (ISO base media)", Media, ["mp4", "m4v", "m4a"];
-    Mov = "mov", "QuickTime movie", Media, ["mov"];
-    Mkv = "mkv", "Matroska", Media, ["mkv"];
-    WebM = "webm", "WebM", Media, ["webm"];
-    Json = "json", "JSON", Other, ["json"];
-    JsonLines = "jsonl", "JSON Lines", Other, ["jsonl"];
-    Text = "text", "UTF-8 text", Other, ["txt"];
-    Jpeg = "jpg", "JPEG", Other, ["jpg"];
-    Png = "png", "PNG", Other, ["png"];
-    Zip = "zip", "ZIP", Other, ["zip", "docx", "epub", "odp", "ods", "odt", "pptx", "xlsx"];
+    Wav = "wav", "WAV (RIFF/WAVE)", Some((8, "WAV")), ["wav"];
+    Flac = "flac", "FLAC", Some((6, "FLAC")), ["flac"];
+    Mp3 = "mp3", "MP3 (MPEG audio layer III)", Some((5, "MP3")), ["mp3"];
+    Ogg = "ogg", "Ogg", Some((7, "OGG")), ["ogg", "opus"];
+    Mp4 = "mp4", "MP4 (ISO base media)", Some((1, "MP4")), ["mp4", "m4v", "m4a"];
+    Mov = "mov", "QuickTime movie", Some((2, "MOV")), ["mov"];
+    Mkv = "mkv", "Matroska", Some((3, "MKV")), ["mkv"];
+    WebM = "webm", "WebM", Some((4, "WebM")), ["webm"];
+    Json = "json", "JSON", None, ["json"];
+    JsonLines = "jsonl", "JSON Lines", None, ["jsonl"];
+    Text = "text", "UTF-8 text", None, ["txt"];
+    Jpeg = "jpg", "JPEG", None, ["jpg"];
+    Png = "png", "PNG", None, ["png"];
+    Zip = "zip", "ZIP", None, ["zip", "docx", "epub", "odp", "ods", "odt", "pptx", "xlsx"];
     /// Any regular file.
-    Any = "any", "any file", Other, ["bin"];
+    Any = "any", "any file", None, ["bin"];
 }
 
 impl Format {
@@ -87,7 +81,16 @@ impl Format {
 
     /// The formats of audio and video.
     pub fn media() -> impl Iterator<Item = Self> {
-        Self::all().filter(|format| format.row().kind == Kind::Media)
+        Self::all().filter(|format| format.row().media.is_some())
+    }
+
+    /// The formats of audio and video in a text.
+    pub fn readable() -> String {
+        let mut media: Vec<_> = Self::all().filter_map(|each| each.row().media).collect();
+        media.sort_unstable();
+        let mut names: Vec<_> = media.into_iter().map(|(_, name)| name).collect();
+        let last = names.pop().unwrap_or_default();
+        format!("{} and {last}", names.join(", "))
     }
 
     pub fn endings(self) -> &'static [&'static str] {
@@ -118,5 +121,14 @@ mod tests {
         assert_eq!(Format::named("WAV"), None);
         assert_eq!(Format::Text.extension(), "txt");
         assert_eq!(Format::of_ending("opus"), Some(Format::Ogg));
+    }
+
+    #[test]
+    fn the_documentation_lists_the_formats() {
+        let page = include_str!("../../docs/catalog.md");
+        let names = Format::names().join(", ");
+        assert!(page.contains(&format!("format of the content: {names}.")));
+        let page = include_str!("../../docs/servers.md");
+        assert!(page.contains(&format!("extracts audio from {} to", Format::readable())));
     }
 }

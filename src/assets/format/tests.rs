@@ -40,6 +40,17 @@ fn formats() -> impl Iterator<Item = Format> {
 }
 
 #[test]
+fn every_format_that_is_checked_has_a_sample_and_the_others_are_no_format() {
+    for format in formats().filter(|format| *format != Format::Any) {
+        let mut samples = SAMPLES.iter();
+        assert!(samples.any(|sample| sample.format == format), "{format}");
+    }
+    for ending in UNCHECKED {
+        assert_eq!(Format::of_ending(ending), None);
+    }
+}
+
+#[test]
 fn real_media_is_what_it_is_and_nothing_else() {
     let bench = Bench::new();
     for Sample {

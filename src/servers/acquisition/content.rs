@@ -1,28 +1,17 @@
 //! Recognises content: by its first bytes, by a media type, by the ending of a file name.
 
 use camino::Utf8Path;
-use infer::MatcherType;
 
+pub(super) use crate::assets::format::HEAD;
 use crate::{
-    assets::format::{check, is_text},
+    assets::format::{UNCHECKED, check, is_text, recognised},
     task::Format,
 };
 
-/// The number of first bytes by which a format is recognised.
-pub(super) const HEAD: usize = 8192;
-
-/// Media formats that `infer` recognises, but whose structure cannot be checked.
-const UNCHECKED: &[&str] = &["avi", "flv", "wmv", "mpg", "aac", "aiff"];
-
-/// The formats that a caller may ask for, each as the file name ending that `infer` gives for its content.
+/// The formats that a caller may ask for, each as a file name ending.
 pub(super) fn formats() -> impl Iterator<Item = &'static str> {
-    let unchecked = UNCHECKED
-        .iter()
-        .filter(|ending| Format::of_ending(ending).is_none());
-    Format::media()
-        .flat_map(Format::endings)
-        .chain(unchecked)
-        .copied()
+    let checked = Format::media().flat_map(Format::endings);
+    checked.chain(UNCHECKED).copied()
 }
 
 const MEDIA_ENDINGS: &[&str] = &[
@@ -66,17 +55,13 @@ pub(super) enum Content {
 impl Content {
     /// `head` are the first bytes of the file. Only a text is read completely.
     pub(super) fn of(head: &[u8], path: &Utf8Path) -> Self {
-        let format = match infer::get(head).map(|kind| kind.extension()) {
-            Some(ending) => match Format::of_ending(ending) {
-                Some(format) => format,
-                None => return Self::Named(ending),
-            },
-            None if is_text(head) => text_format(head, path),
-            // `infer` does not know every brand of MP4.
-            None if head.get(4..8) == Some(b"ftyp") => Format::Mp4,
-            None => return Self::Unknown,
-        };
-        Self::Checkable(format)
+        match recognised(head) {
+            Some((ending, _)) => {
+                Format::of_ending(ending).map_or(Self::Named(ending), Self::Checkable)
+            }
+            None if is_text(head) => Self::Checkable(text_format(head, path)),
+            None => Self::Unknown,
+        }
     }
 
     /// The name in the catalog, or the usual file name ending.
@@ -105,31 +90,25 @@ fn text_format(head: &[u8], path: &Utf8Path) -> Format {
 
 /// Checks that content has one of the [`formats`]. The error describes the content instead.
 pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
-    let found = infer::get(head);
-    let ending = found.map(|kind| kind.extension());
-    let same = match format {
-        // M4V is MP4 with another brand. Opus is contained in Ogg.
-        "mp4" | "m4v" => matches!(ending, Some("mp4" | "m4v")),
-        "ogg" => matches!(ending, Some("ogg" | "opus")),
-        other => ending == Some(other),
+    let (found, media_type) = recognised(head).ok_or("of an unknown format")?;
+    let has_ending = |whole: Format| whole.endings().contains(&format);
+    let is_same = match (format, found) {
+        // M4A contains only audio, and Ogg may contain another codec than Opus.
+        ("m4a", "mp4" | "m4v") | ("mp4" | "m4v", "m4a") | ("opus", "ogg") => false,
+        _ => found == format || Format::of_ending(found).is_some_and(has_ending),
     };
-    if same {
-        return Ok(());
-    }
-    Err(found.map_or_else(
-        || "of an unknown format".to_owned(),
-        |kind| format!("{} ({})", kind.extension(), kind.mime_type()),
-    ))
+    is_same
+        .then_some(())
+        .ok_or_else(|| format!("{found} ({media_type})"))
 }
 
 /// The media type of the first bytes, if it is known.
 pub(super) fn sniffed_type(head: &[u8]) -> Option<&'static str> {
-    infer::get(head).map(|kind| kind.mime_type())
+    recognised(head).map(|(_, media_type)| media_type)
 }
 
 pub(super) fn is_media(head: &[u8]) -> bool {
-    infer::get(head)
-        .is_some_and(|kind| matches!(kind.matcher_type(), MatcherType::Video | MatcherType::Audio))
+    sniffed_type(head).is_some_and(|found| is_media_type(found, None))
 }
 
 /// Whether a `Content-Type` is video or audio. If it says nothing, the ending of the file name decides.
@@ -187,6 +166,28 @@ mod tests {
             Err("of an unknown format".to_owned())
         );
         assert_eq!(check_format("wav", b"RIFF\x24\0\0\0WAVEfmt "), Ok(()));
+        assert_eq!(check_format("flv", b"FLV\x01\x05"), Ok(()));
+    }
+
+    #[test]
+    fn a_format_accepts_its_other_brands_and_codecs_but_no_audio_for_video() {
+        let mp4 = |brand: &[u8; 4]| [b"\0\0\0\x20ftyp", brand.as_slice(), b"\0\0\x02\0"].concat();
+        let opus = [b"OggS".as_slice(), &[0; 24], b"OpusHead"].concat();
+        for (format, head, accepted) in [
+            ("m4v", &mp4(b"isom"), true),
+            ("mp4", &mp4(b"M4V "), true),
+            ("mp4", &mp4(b"3gp5"), true),
+            ("mp4", &mp4(b"crx "), false),
+            ("mp4", &mp4(b"M4A "), false),
+            ("m4a", &mp4(b"M4A "), true),
+            ("m4a", &mp4(b"isom"), false),
+            ("ogg", &opus, true),
+            ("opus", &opus, true),
+            ("opus", &b"OggS".to_vec(), false),
+            ("avi", &b"FLV\x01\x05".to_vec(), false),
+        ] {
+            assert_eq!(check_format(format, head).is_ok(), accepted, "{format}");
+        }
     }
 
     #[test]

@@ -46,12 +46,13 @@ pub(super) fn metadata_extractor() -> Tool {
     Tool {
         name: "metadata_extractor",
         title: "Read a file's metadata",
-        description: concat!(
-            "Read the metadata of a file of this machine: container, duration, tracks and tags of ",
-            media::readable!(),
-            "; width and height of PNG, JPEG, GIF and WebP. For other files, the answer contains the size, the time \
-             and the MIME type, and `container` is null."
-        ),
+        description: format!(
+            "Read the metadata of a file of this machine: container, duration, tracks and tags of {}; width and \
+             height of PNG, JPEG, GIF and WebP. For other files, the answer contains the size, the time and the MIME \
+             type, and `container` is null.",
+            crate::task::Format::readable()
+        )
+        .leak(),
         input: object(
             &[ARGUMENT],
             json!({"file_uri": tool::text("a path or file:// URI")}),

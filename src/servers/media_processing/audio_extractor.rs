@@ -14,10 +14,7 @@ use super::{
     request::{input_uri, output_path, output_uri, places},
     source::Source,
 };
-use crate::servers::{
-    media::readable,
-    tool::{self, Effect, Run, Tool, ToolError, World, object, record},
-};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
@@ -42,11 +39,12 @@ pub(super) fn audio_extractor() -> Tool {
     Tool {
         name: "audio_extractor",
         title: "Extract audio",
-        description: concat!(
-            "Extracts the audio of a local media file (",
-            readable!(),
-            ") into a new 16-bit WAV or FLAC file. An existing file is never overwritten."
-        ),
+        description: format!(
+            "Extracts the audio of a local media file ({}) into a new 16-bit WAV or FLAC file. An existing file is \
+             never overwritten.",
+            crate::task::Format::readable()
+        )
+        .leak(),
         input: object(
             &["input_uri"],
             json!({

@@ -22,10 +22,10 @@ use super::{
 use crate::servers::{media, tool::ToolError};
 
 /// The readable formats, for messages.
-pub(super) const READABLE: &str = concat!(
-    media::readable!(),
-    " with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, PCM or Vorbis audio"
-);
+pub(super) fn readable() -> String {
+    crate::task::Format::readable()
+        + " with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, PCM or Vorbis audio"
+}
 
 /// The rate at which Opus is decoded and its pre-skip is counted (RFC 7845, 5.1).
 const OPUS_RATE: u32 = 48_000;
@@ -145,7 +145,8 @@ pub(super) fn failed(error: Error) -> ToolError {
         }
         Error::IoError(_) => ToolError::Corrupt("it ends in the middle of its audio".to_owned()),
         Error::Unsupported(what) => ToolError::Failed(format!(
-            "the input uses an unsupported feature ({what}); this tool reads {READABLE}"
+            "the input uses an unsupported feature ({what}); this tool reads {}",
+            readable()
         )),
         Error::ResetRequired => ToolError::Failed(
             "the input is a chain of several streams, which is not supported".to_owned(),
@@ -156,7 +157,8 @@ pub(super) fn failed(error: Error) -> ToolError {
 
 fn undecodable(problem: &str) -> ToolError {
     ToolError::Failed(format!(
-        "the input cannot be decoded: {problem}; this tool reads {READABLE}"
+        "the input cannot be decoded: {problem}; this tool reads {}",
+        readable()
     ))
 }
 

@@ -1,7 +1,7 @@
 //! Runs `ffmpeg` and `ffprobe` with one opened input file and one output, and translates their errors.
 //!
 //! The programs read the input from their stdin, as `file:/proc/self/fd/0`, so its name cannot be taken for an
-//! option, a protocol or a pattern. They may read only local files, and only with the demuxers of [`DEMUXERS`].
+//! option, a protocol or a pattern. They may read only local files, and only with the demuxers of [`opening`].
 //! Playlists are excluded, because they refer to other files.
 
 mod film;
@@ -18,18 +18,21 @@ use process::{Ended, Program};
 
 pub(super) use film::Film;
 
-use crate::servers::{
-    files::open_regular,
-    tool::{Run, ToolError},
+use crate::{
+    servers::{
+        files::open_regular,
+        tool::{Run, ToolError},
+    },
+    task::Format,
 };
 
 pub(super) const PROGRAMS: &[&str] = &[FFMPEG, FFPROBE];
 const FFMPEG: &str = "ffmpeg";
 const FFPROBE: &str = "ffprobe";
 
-/// The allowed demuxers: those of containers that do not refer to other files.
-const DEMUXERS: &str = "mov,matroska,avi,mpegts,mpeg,flv,asf,ogg,mxf,ivf,dv,gif,wav,mp3,flac,aac";
-/// The same formats, for messages.
+/// The allowed demuxers besides those of [`Format::media`]: none of their containers refers to other files.
+const DEMUXERS: &str = "avi,mpegts,mpeg,flv,asf,mxf,ivf,dv,gif,aac";
+/// The allowed formats, for messages.
 const FORMATS: &str =
     "MP4, MOV, MKV, WebM, AVI, MPEG, FLV, ASF, OGG, MXF, IVF, DV, GIF and plain audio";
 
@@ -156,9 +159,16 @@ impl Output<'_> {
 
 /// The first arguments of ffmpeg. It stops at a damaged packet or frame.
 fn reading() -> Vec<OsString> {
+    opening("-nostdin -nostats -y -xerror -progress pipe:1")
+}
+
+/// These arguments and those by which both programs open the input. FFmpeg finds the demuxers of [`Format::media`] by
+/// the names of the formats.
+fn opening(arguments: &str) -> Vec<OsString> {
+    let names = |names: String, format: Format| names + "," + format.name();
+    let demuxers = Format::media().fold(DEMUXERS.to_owned(), names);
     words(&format!(
-        "-hide_banner -nostdin -nostats -v error -y -xerror -progress pipe:1 -protocol_whitelist file \
-         -format_whitelist {DEMUXERS} -i {INPUT}"
+        "{arguments} -hide_banner -v error -protocol_whitelist file -format_whitelist {demuxers} -i {INPUT}"
     ))
 }
 

@@ -20,7 +20,7 @@ use symphonia::core::{
 
 use super::{
     container::{self, Marks},
-    decode::{Decoder, READABLE, failed},
+    decode::{Decoder, failed, readable},
     signal::{Block, Signal},
     window::Window,
 };
@@ -226,8 +226,9 @@ fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
             ToolError::Corrupt("it has no movie header (moov)".to_owned())
         }
         Error::Unsupported(_) => ToolError::Failed(format!(
-            "{} has a format that this tool does not read; it reads {READABLE}",
-            path.display()
+            "{} has a format that this tool does not read; it reads {}",
+            path.display(),
+            readable()
         )),
         error => failed(error),
     })
@@ -252,8 +253,9 @@ fn audio_track<'r>(
     {
         0 => format!("{} has no audio track", path.display()),
         unknown => format!(
-            "{} has no audio track that this tool can decode ({unknown} with an unknown codec); it reads {READABLE}",
-            path.display()
+            "{} has no audio track that this tool can decode ({unknown} with an unknown codec); it reads {}",
+            path.display(),
+            readable()
         ),
     };
     Err(ToolError::Failed(problem))

@@ -13,7 +13,7 @@ pub(super) struct Sample {
 impl Sample {
     /// Whether the writer could say how long the whole is: not so into a pipe, or as text.
     pub(super) fn knows_its_end(&self) -> bool {
-        !self.name.ends_with("piped") && self.name != "jsonl"
+        !self.name.ends_with("piped") && !["jsonl", "text"].contains(&self.name)
     }
 }
 
@@ -121,6 +121,7 @@ pub(super) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
             Format::JsonLines,
             b"{\"start\": 0.5}\n{\"start\": 1.5, \"text\": \"a\"}\n",
         ),
+        given("text", Format::Text, "Ein Gruß.\n".as_bytes()),
     ]
 });
 

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    DEMUXERS, FFPROBE, FORMATS, INPUT, Limits, corrupt,
+    FFPROBE, FORMATS, Limits, corrupt, opening,
     process::{Ended, Program},
-    unclear, words,
+    unclear,
 };
 use crate::servers::{
     files::open_regular,
@@ -36,10 +36,10 @@ pub(in super::super) struct Video {
 
 impl Film {
     pub(super) fn look(path: &Path, limits: Limits, run: &Run<'_>) -> Result<Self, ToolError> {
-        let arguments = words(&format!(
-            "-hide_banner -v error -protocol_whitelist file -format_whitelist {DEMUXERS} -of json -show_entries \
-             format=duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic -i {INPUT}"
-        ));
+        let arguments = opening(
+            "-of json -show_entries \
+             format=duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic",
+        );
         let ended = Program {
             name: FFPROBE,
             arguments: &arguments,
