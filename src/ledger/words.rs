@@ -95,14 +95,32 @@ pub(crate) struct Answered {
     pub(crate) head: Head,
 }
 
-/// Why an old answer is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
-    Replayed,
-    /// It is the same request, and the old answer is still good.
-    Reused,
-    /// It was performed, and must not happen twice.
-    Suppressed,
+/// Makes an enum of reasons from a table: the name, as it is stored and printed, and a sentence for people.
+macro_rules! told {
+    ($(#[$doc:meta])* $enum:ident { $($reason:ident = $name:literal, $sentence:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+        pub(crate) enum $enum {
+            $(#[serde(rename = $name)] $reason,)*
+        }
+
+        impl $enum {
+            const fn words(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$reason => ($name, $sentence),)*
+                }
+            }
+        }
+    };
+}
+
+told! {
+    /// Why an old answer is given.
+    Again {
+        Replayed = "replayed", "the same delivery had been answered before";
+        Reused = "reused", "the same request had been answered, and the answer was still valid";
+        Suppressed = "suppressed", "it had been performed already and must not be performed twice";
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,78 +137,26 @@ pub(crate) enum Why {
     TakenOver,
 }
 
-/// Why an old answer is no longer good. Of several reasons, the first one counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Miss {
-    Disabled,
-    NotSuccessful,
-    Pruned,
-    LedgerDamaged,
-    Revoked,
-    CatalogChanged,
-    ToolChanged,
-    OneactChanged,
-    Expired,
-    InputChanged,
-    InputChangedDuringRun,
-    InputUnknown,
-    OutputMissing,
-    OutputChanged,
-    OutputExpiring,
-    Degraded,
-    StateMayHaveChanged,
-}
-
-impl Miss {
-    /// The name, as it is stored and printed, and a sentence for people.
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Disabled => ("disabled", "reuse is switched off"),
-            Self::NotSuccessful => ("not_successful", "the old run did not succeed completely"),
-            Self::Pruned => ("pruned", "the old answer was pruned"),
-            Self::LedgerDamaged => (
-                "ledger_damaged",
-                "the old answer in the ledger does not match its link",
-            ),
-            Self::Revoked => (
-                "revoked",
-                "the old answer was revoked, or rejected in a review",
-            ),
-            Self::CatalogChanged => (
-                "catalog_changed",
-                "the entry of the catalog has changed since",
-            ),
-            Self::ToolChanged => ("tool_changed", "the pin of the tool has changed since"),
-            Self::OneactChanged => (
-                "oneact_changed",
-                "this version of oneact judges results by other rules",
-            ),
-            Self::Expired => ("expired", "the old answer is older than the entry allows"),
-            Self::InputChanged => ("input_changed", "an input has changed since"),
-            Self::InputChangedDuringRun => (
-                "input_changed_during_run",
-                "an input changed during the old run",
-            ),
-            Self::InputUnknown => (
-                "input_unknown",
-                "it cannot be known whether an input has changed",
-            ),
-            Self::OutputMissing => (
-                "output_missing",
-                "an output of the old run no longer exists",
-            ),
-            Self::OutputChanged => ("output_changed", "an output of the old run was changed"),
-            Self::OutputExpiring => ("output_expiring", "the link to an output expires soon"),
-            Self::Degraded => (
-                "degraded",
-                "the old run used parameters that a retry had changed",
-            ),
-            Self::StateMayHaveChanged => (
-                "state_may_have_changed",
-                "an operation with effects was performed in the session since",
-            ),
-        }
+told! {
+    /// Why an old answer is no longer good. Of several reasons, the first one counts.
+    Miss {
+        Disabled = "disabled", "reuse is switched off";
+        NotSuccessful = "not_successful", "the old run did not succeed completely";
+        Pruned = "pruned", "the old answer was pruned";
+        LedgerDamaged = "ledger_damaged", "the old answer in the ledger does not match its link";
+        Revoked = "revoked", "the old answer was revoked, or rejected in a review";
+        CatalogChanged = "catalog_changed", "the entry of the catalog has changed since";
+        ToolChanged = "tool_changed", "the pin of the tool has changed since";
+        OneactChanged = "oneact_changed", "this version of oneact judges results by other rules";
+        Expired = "expired", "the old answer is older than the entry allows";
+        InputChanged = "input_changed", "an input has changed since";
+        InputChangedDuringRun = "input_changed_during_run", "an input changed during the old run";
+        InputUnknown = "input_unknown", "it cannot be known whether an input has changed";
+        OutputMissing = "output_missing", "an output of the old run no longer exists";
+        OutputChanged = "output_changed", "an output of the old run was changed";
+        OutputExpiring = "output_expiring", "the link to an output expires soon";
+        Degraded = "degraded", "the old run used parameters that a retry had changed";
+        StateMayHaveChanged = "state_may_have_changed", "an operation with effects was performed in the session since";
     }
 }
 
@@ -227,20 +193,6 @@ impl Why {
 }
 
 impl Again {
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Replayed => ("replayed", "the same delivery had been answered before"),
-            Self::Reused => (
-                "reused",
-                "the same request had been answered, and the answer was still valid",
-            ),
-            Self::Suppressed => (
-                "suppressed",
-                "it had been performed already and must not be performed twice",
-            ),
-        }
-    }
-
     pub(crate) const fn name(self) -> &'static str {
         self.words().0
     }

@@ -88,17 +88,18 @@ pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         Entry::Delete { pre, .. } | Entry::Rename { pre, .. } => (None, Some(pre)),
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(None),
     };
-    let copied = match pre {
-        Some(pre) => !is(root.look(entry.path())?, pre.facts.ino),
-        None => false,
-    };
+    let here = root.look(entry.path())?;
+    let copied = pre.is_some_and(|pre| !is(here, pre.facts.ino));
     // A renamed file whose backup was put back, because others have changed it, is still at its new path.
     let slot = entry.slot().or(entry.to().filter(|_| copied));
     for at in slot.into_iter().chain(pre.map(|pre| &pre.backup)) {
-        let Some(dir) = there(root.parent(at))? else {
+        // A directory that others replaced holds nothing of the plan.
+        let Ok(Some(dir)) = there(root.parent(at)) else {
             continue;
         };
-        let known = dir.look(at.name())?.is_none()
+        let found = dir.look(at.name())?;
+        // The original that others changed in its place has its backup as a second name.
+        let known = found.is_none_or(|found| is(here, found.ino))
             || pre.map_or(Ok(false), |pre| is_original(root, at, pre))?
             || post
                 .map_or(Ok(None), |post| own(&dir, at.name(), post))?
@@ -114,7 +115,7 @@ pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         .filter(|_| copied);
     if attributes.is_some_and(|was| digest(root, entry.path()).is_ok_and(|is| is != *was)) {
         return stays(
-            "its content is as before, but not its owner, permissions or extended attributes: its backup had others"
+            "its content is as before, but not its owner, permissions or extended attributes: it has those of its backup, or others have made it again"
                 .to_owned(),
         );
     }

@@ -1,6 +1,9 @@
 //! What recovery and rollback do after others have been at work in a report directory.
 
-use std::{io::Write, os::unix::fs::symlink};
+use std::{
+    io::Write,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+};
 
 use super::{
     crash::{cut, half, recovered},
@@ -128,6 +131,28 @@ fn a_recovery_that_is_killed_and_repeated_keeps_and_names_what_others_wrote() {
         }
         assert!(points > 3, "{points}");
     }
+}
+
+/// The backup of a file that the plan had not reached is a second name of this file.
+#[test]
+fn other_permissions_of_a_file_that_the_plan_had_not_reached_are_no_conflict() {
+    let lab = half();
+    for name in ["a.txt", "b.txt"] {
+        let path = lab.root.join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    }
+    let first = settled(&lab);
+    assert!(
+        first.told.iter().all(|told| !told.contains("is kept as")),
+        "{first:?}"
+    );
+    assert_eq!(
+        fs::metadata(lab.root.join("b.txt")).unwrap().nlink(),
+        1,
+        "{first:?}"
+    );
+    let again = lab.run(plan(json!([replace("a001", "b.txt", "two", "zwei")])));
+    assert_eq!(status(&again), Some(Status::Success), "{again:#?}");
 }
 
 #[test]
