@@ -83,16 +83,18 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words that tell entries apart: those that at most half of the entries have.
-fn telling(asked: Vec<String>, documents: &[Vec<String>]) -> Vec<String> {
-    let rare = |word: &String| {
+/// The words that tell entries apart: those that at most half of the entries have. If there is none, all words.
+fn telling(mut asked: Vec<String>, documents: &[Vec<String>]) -> Vec<String> {
+    asked.retain(|word| word.chars().count() > 1);
+    let rare = |word: &&String| {
         let with = documents
             .iter()
             .filter(|words| words.contains(word))
             .count();
-        word.chars().count() > 1 && with * 2 <= documents.len().max(2)
+        (1..=documents.len() / 2).contains(&with)
     };
-    asked.into_iter().filter(rare).collect()
+    let rare: Vec<String> = asked.iter().filter(rare).cloned().collect();
+    if rare.is_empty() { asked } else { rare }
 }
 
 /// The weight of each word of a query, among these documents.
