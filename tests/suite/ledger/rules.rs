@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_session_belongs_to_the_context_it_was_opened_in() {
-    let profiles = "[profile.chat]\ncontext = \"AGENT_CONVERSATION\"\n";
+    let profiles = "[profile.chat]\ncontext = \"AGENT_CONVERSATION\"\n[profile.person]\ncontext = \"USER_INVOCATION\"\n";
     let root = Root::with_catalog(&format!("{CATALOG}{profiles}"));
     let ask = |task: &str| request("look", task, &json!({"what": task}));
     assert_eq!(root.run(&ask("t1")).exit, 0);
