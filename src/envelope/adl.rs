@@ -164,7 +164,7 @@ fn named(at: &Zoned) -> Zoned {
     }
 }
 
-/// The review of the result, with specification 003's word for the state of the task (R-003-33).
+/// The review of the result (R-003-33).
 fn review(review: &Review) -> Value {
     let Review {
         terms,

@@ -1,3 +1,5 @@
+//! The table of reviews has one row for each combination; when a review is overdue; which of several rules counts.
+
 use super::*;
 
 const RULE: ReviewRule = ReviewRule {
