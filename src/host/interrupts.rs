@@ -90,6 +90,13 @@ impl Interrupts {
     pub fn catch() -> Self {
         // This succeeds once, before a handler uses the alarm.
         if ALARM.set(Alarm::new()).is_ok() {
+            let all = Interrupt::ALL
+                .into_iter()
+                .filter_map(|each| Signal::try_from(i32::from(each.number)).ok())
+                .collect::<SigSet>();
+            // `register` first installs its handler and then stores the action: a signal between the two would be
+            // lost. A blocked signal waits until both are done. This fails only for an unknown request.
+            let _ = all.thread_block();
             let ignored = ignored_signals();
             for each in Interrupt::ALL {
                 let number = i32::from(each.number);
@@ -97,12 +104,9 @@ impl Interrupts {
                     handle_with(number, move || note(number));
                 }
             }
-            // The caller may have blocked the signals. Blocked signals could not end a run.
-            let caught = Interrupt::ALL
-                .into_iter()
-                .filter_map(|each| Signal::try_from(i32::from(each.number)).ok());
-            if let Err(error) = caught.collect::<SigSet>().thread_unblock() {
-                tracing::warn!("signals that the caller has blocked stay blocked: {error}");
+            // The caller may have blocked the signals as well. Blocked signals could not end a run.
+            if let Err(error) = all.thread_unblock() {
+                tracing::warn!("signals stay blocked, so they cannot end the run: {error}");
             }
             // With a handler, a write beyond RLIMIT_FSIZE fails instead of ending the process.
             handle_with(SIGXFSZ, || ());

@@ -507,6 +507,43 @@ fn a_signal_at_any_moment_of_the_start_ends_a_run_cleanly() {
     root.assert_untouched();
 }
 
+/// strace sends the signal at each of the calls that set up the handlers. Between the handler of a signal and its
+/// action, the signal must be blocked: else it would be lost, and the run would wait for stdin without end.
+#[test]
+fn a_signal_at_any_call_that_sets_up_the_handlers_ends_the_run() {
+    let root = Root::new();
+    let log = root.path.join("calls");
+    let mut answered = 0;
+    for (call, least) in [("rt_sigaction", 20), ("rt_sigprocmask", 2)] {
+        for number in 1.. {
+            let mut command = root.within("strace");
+            command
+                .args(["-qq", "-o", log.as_str()])
+                .arg(format!("-einject={call}:signal=SIGTERM:when={number}"))
+                .arg(ONEACT);
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            let log = fs::read_to_string(&log).unwrap();
+            let until_stdin_is_read = log.lines().take_while(|line| !line.starts_with("read(0"));
+            if !until_stdin_is_read
+                .into_iter()
+                .any(|line| line.contains("--- SIGTERM"))
+            {
+                assert!(number > least, "{number} calls of {call}");
+                break;
+            }
+            if output.status.signal() == Some(15) {
+                assert_eq!(output.stdout, b"", "{call} {number}");
+                continue;
+            }
+            let answer = Answer::of(output);
+            let expected = (143, &json!("cancelled"));
+            assert_eq!((answer.exit, answer.state()), expected, "{call} {number}");
+            answered += 1;
+        }
+    }
+    assert!(answered > 0);
+}
+
 #[test]
 fn a_terminal_that_goes_away_cancels_the_run() {
     let root = Root::new();
