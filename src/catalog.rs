@@ -3,6 +3,7 @@
 //! The file is read strictly: an unknown key or a wrong type is an error with file, line and nearest name. Only
 //! the entries that a task names are compiled. [`check()`] compiles all entries and collects all errors.
 
+mod approval;
 mod bind;
 mod check;
 mod code;
@@ -30,8 +31,9 @@ mod standard;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use approval::{ApprovalSettings, approval_settings};
 pub(crate) use check::{About, Checked, check};
-pub(crate) use compile::{Capability, Gated};
+pub(crate) use compile::{Capability, Gated, approval_rule};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource};

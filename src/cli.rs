@@ -1,5 +1,6 @@
 //! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
+mod approve;
 mod catalog;
 mod decide;
 mod doctor;
@@ -58,7 +59,8 @@ Exit codes of a run:
   0    complete
   1    failed; do not retry
   2    rejected: nothing ran; fix the request or the catalog
-  3    pending: input or a clarification is missing (oneact.waiting), or another run is performing the same request
+  3    pending: an approval, input or a clarification is missing (oneact.waiting), or another run is performing the
+       same request
   75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
        unfinished changes are undone";
@@ -95,6 +97,14 @@ enum Verb {
     /// Remove old requests and responses from the ledger; the chain stays
     #[command(after_help = decide::EXIT_CODES)]
     Prune(decide::PruneArgs),
+    /// List the requests that wait for an approval, or print one
+    Approvals(approve::ApprovalsArgs),
+    /// Approve a request: the next run of the same task performs it, once
+    #[command(after_help = approve::EXIT_CODES)]
+    Approve(approve::VoteArgs),
+    /// Deny a request
+    #[command(after_help = approve::EXIT_CODES)]
+    Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
@@ -181,6 +191,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Revoke(args) => decide::revoke(&args, interrupts),
         Verb::Review(args) => decide::review(&args, interrupts),
         Verb::Prune(args) => decide::prune(&args, interrupts),
+        Verb::Approvals(args) => approve::list(&args, interrupts),
+        Verb::Approve(args) => approve::approve(&args, interrupts),
+        Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => supervise::run(&args, interrupts),

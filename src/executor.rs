@@ -34,9 +34,9 @@ pub(crate) use crate::plan::{
     Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_all,
     recover_named,
 };
-pub(crate) use file_plan::{FileOrder, FileWork};
+pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
-pub(crate) use launch::launch;
+pub(crate) use launch::{launch, plain_environment};
 
 pub(crate) enum Work {
     Tools(Ready),
@@ -130,6 +130,8 @@ pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
     /// The state of the asset of each step that succeeded, when it was checked.
     seen: Vec<Option<Stat>>,
+    /// The work of a plan that turned out to need an approval.
+    pub(crate) again: Option<Box<FileWork>>,
     // This is dropped first, while servers end.
     rest: Option<Box<dyn Any>>,
     // Servers are dropped before the scratch directory, because they may have its files open.
@@ -241,6 +243,7 @@ impl From<Outcome> for Executed {
         Self {
             outcome,
             seen: Vec::new(),
+            again: None,
             rest: None,
             closing: Vec::new(),
             _staging: None,

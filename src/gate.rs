@@ -73,6 +73,7 @@ impl Caller {
             id,
             available_in,
             hazards,
+            approval: _,
         } in capabilities
         {
             if !available_in.contain(self.context) {

@@ -9,6 +9,7 @@ mod interrupts;
 mod plain;
 mod range_lock;
 mod spawn;
+mod users;
 mod zone;
 
 use std::{
@@ -39,7 +40,8 @@ pub use plain::{
     is_out_of_files, is_plain_or_free, open_named, open_plain, open_plain_at, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
-pub use spawn::{Program, Spawned, die_with_us, spawn, spawn_self};
+pub use spawn::{Program, Spawned, die_with_us, spawn, spawn_self, tell};
+pub use users::{is_in_group, is_named, name_of};
 
 /// The source of time, ids and signals.
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 
 mod anchor;
 mod answer;
+mod approval;
 mod begin;
 mod canonical;
 mod chain;
@@ -16,6 +17,7 @@ mod decide;
 mod decision;
 mod finish;
 mod naming;
+mod note;
 mod past;
 mod place;
 mod prune;
@@ -35,17 +37,21 @@ use camino::Utf8PathBuf;
 use crate::host::Host;
 
 pub(crate) use anchor::{AnchorError, read_anchors};
+pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
 pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
 pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
+pub(crate) use note::Note;
 pub(crate) use place::{Place, home};
 pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
-pub(crate) use signature::{KeyError, public_file, public_half, read_signers};
+pub(crate) use signature::{
+    KeyError, Purpose, Signer, public_file, public_half, read_signers, signers_for,
+};
 pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};

@@ -12,6 +12,8 @@ mod prepare;
 mod recover;
 mod unperformed;
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -48,6 +50,8 @@ pub struct Settings {
     pub reuse: Reuse,
     /// The profile of the catalog that the operator chose.
     pub profile: Option<String>,
+    /// How long the run waits for the approval of a person.
+    pub wait: Option<Duration>,
 }
 
 /// Whether anything is started.
@@ -79,6 +83,7 @@ impl Settings {
             limits: Limits::default(),
             reuse: Reuse::Allowed,
             profile: None,
+            wait: None,
         }
     }
 }
@@ -244,10 +249,22 @@ fn recorded<'h>(
     received: &Received,
     context: &Context<'h>,
 ) -> Executed {
-    match ledger.begin(&mut work, received, context) {
-        Begun::Answered(executed) => *executed,
-        Begun::Run(recording) => recording.finish(executor::perform(work, context)),
-        Begun::Unrecorded(why) => executor::perform(work, context).noted(why),
+    let begun = context.host.moment();
+    loop {
+        let (executed, again) = match ledger.begin(&mut work, received, context) {
+            Begun::Answered(executed) => return *executed,
+            Begun::Unrecorded(why) => return executor::perform(work, context).noted(why),
+            Begun::Held(executed) => (*executed, Some(work)),
+            Begun::Run(recording) => {
+                let mut executed = executor::perform(work, context);
+                let again = executed.again.take().map(Work::Files);
+                (recording.finish(executed), again)
+            }
+        };
+        match again {
+            Some(again) if ledger.decided(&executed, begun, context) => work = again,
+            Some(_) | None => return executed,
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The use of the ledger: by a run, which asks before a task is performed and records its end; and by people, who
 //! read, verify, decide and replay.
 
+mod approvals;
+mod approvers;
 mod ask;
 mod beside;
 mod ended;
@@ -16,16 +18,19 @@ use camino::Utf8PathBuf;
 
 use crate::{
     assets::Store,
-    catalog::{Catalog, CatalogError, LedgerRule, STORAGE, ledger_rule, storage},
+    catalog::{
+        Catalog, CatalogError, LedgerRule, STORAGE, approval_settings, ledger_rule, storage,
+    },
     host::Host,
     task::{Failure, Fault},
 };
 
 pub(crate) use crate::ledger::{
-    Alone, Broken, Decision, Dependants, Difference, Effects, Fact, Happened, HeadSays, How,
-    Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row, RowOutcome,
-    RowState, Step, Verdict, Whole, Wish,
+    Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Gesture, Happened,
+    HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row,
+    RowOutcome, RowState, Step, Verdict, Whole, Wish,
 };
+pub(crate) use approvers::approvers;
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use evidence::{verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
@@ -95,6 +100,7 @@ impl Project {
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
         let mut own = self.own_files_by(&self.rule().unwrap_or_default());
         own.extend(self.incoming());
+        own.extend(self.allowed_signers());
         own
     }
 
@@ -105,6 +111,13 @@ impl Project {
             catalog => storage(&catalog.ok()?.tables().ok()?).ok()?,
         };
         Some(Store::open(&uri, &self.root).ok()?.incoming())
+    }
+
+    /// The file of keys whose signatures approve: no plan may add a key.
+    fn allowed_signers(&self) -> Option<Utf8PathBuf> {
+        let catalog = Catalog::load(&self.catalog).ok()?;
+        let settings = approval_settings(&catalog.tables().ok()?).ok()?;
+        Some(self.root.join(settings.allowed_signers?))
     }
 
     fn own_files_by(&self, rule: &LedgerRule) -> Vec<Utf8PathBuf> {

@@ -1,6 +1,7 @@
 //! The types that every room uses: what was asked ([`Task`]), the result ([`Outcome`]), and why it failed
 //! ([`Fault`], the one error table). Pure: nothing here does I/O.
 
+mod approval;
 mod fault;
 mod format;
 mod ids;
@@ -18,6 +19,7 @@ mod terms;
 pub mod uri;
 mod visible;
 
+pub use approval::{Answer, ApprovalRule, Approver, Need, Policy, SelfApproval, Statement, When};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{OperationId, RefId, message_id, numbered};
@@ -36,7 +38,7 @@ pub use request::{
     Belief, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input,
     InputRef, MAX_ACTIONS, MAX_STEPS, NamedAs, PlanName, PlanOrder, Question, RefStatus, Resources,
     Response, ResponseKind, RollbackOrder, Task, ToolQuestions, Validation, Waiting,
-    too_many_actions,
+    WaitingApproval, too_many_actions,
 };
 pub use review::{
     Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,
@@ -48,7 +50,7 @@ pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigne
 pub use terms::{
     ALLOW_PRIVATE, ActionType, Bounds, CallContext, Contexts, Effects, Ground, INCOMING,
     OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse,
-    SCRATCH, Unless, ValidationRule, duration, duration_or_seconds,
+    SCRATCH, Sanction, Unless, ValidationRule, duration, duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

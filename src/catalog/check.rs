@@ -8,6 +8,7 @@ use std::fmt;
 use crate::task::{Failure, Fault};
 
 use super::{
+    approval,
     code::Code,
     compile::{Capability, compile},
     document::{CatalogError, Place, Tables},
@@ -102,7 +103,11 @@ pub(crate) enum About {
 pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut checked = Checked::default();
     checked.storage = checked.keep(About::File, resolve::storage(tables));
-    checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
+    let defaults = checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
+    if let Some(defaults) = defaults.flatten() {
+        checked.keep(About::File, approval::of_defaults(tables, &defaults));
+    }
+    checked.keep(About::File, approval::approval_settings(tables));
     checked.keep(About::File, ledger_rule(tables));
     for name in checked.names(tables, "profile") {
         checked.keep(About::File, profile(tables, &name));

@@ -43,12 +43,16 @@ codes! {
     CAT020;
     /// Hints that contradict each other.
     CAT021;
+    /// A risky entry that never waits for an approval.
+    CAT030;
     /// Effects that are not stated.
     CAT031;
     /// `reuse` of an open-world answer without an end.
     CAT032;
     /// `reuse` of a call that may be destructive or not idempotent.
     CAT033;
+    /// Approvals that the agent's own user could give.
+    CAT034;
     /// A parameter that the schema does not have.
     CAT040;
     /// A default that does not fit the schema.

@@ -5,9 +5,12 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Backup, Contexts, Format, Hazards, OnDrift, Pin, Pinned};
+use crate::task::{
+    ApprovalRule, Backup, Contexts, Failure, Fault, Format, Hazards, OnDrift, Pin, Pinned,
+};
 
 use super::{
+    approval,
     bind::{Bound, Source},
     code::Code,
     document::{CatalogError, Named, Tables},
@@ -15,7 +18,7 @@ use super::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
         Take, TimeoutFrom,
     },
-    file_plan::{self, FilePlan},
+    file_plan::{self, APPLY_FILE_PLAN, FilePlan},
     identity,
     raw::{RawCapability, RawDefaults, RawResult, RawRetry},
     review,
@@ -35,6 +38,7 @@ pub(crate) struct Gated<'a> {
     pub(crate) id: &'a str,
     pub(crate) available_in: &'a Contexts,
     pub(crate) hazards: Hazards,
+    pub(crate) approval: &'a ApprovalRule,
 }
 
 impl Capability {
@@ -48,6 +52,7 @@ impl Capability {
                     amplifiers: entry.access.amplifiers.clone(),
                     backup: Backup::Unknown,
                 },
+                approval: &entry.access.approval,
             },
             Self::FilePlan(entry) => entry.gated(),
         }
@@ -64,12 +69,13 @@ impl FilePlan {
                 amplifiers: self.access.amplifiers.clone(),
                 backup: Backup::Kept,
             },
+            approval: &self.access.approval,
         }
     }
 }
 
 impl Named<'_> {
-    /// `available_in` and `intrinsic_amplifiers` of the entry.
+    /// `available_in`, `intrinsic_amplifiers` and `approval` of the entry.
     pub(super) fn access(&self, raw: &RawCapability) -> Result<Access, CatalogError> {
         let said = raw.available_in.as_ref();
         if let Some(contexts) = said.filter(|contexts| contexts.get_ref().is_empty()) {
@@ -77,9 +83,14 @@ impl Named<'_> {
                 "`available_in` is empty, so nobody could use the entry; name at least one context";
             return Err(self.wrong_at(contexts.span().start, problem));
         }
+        let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
         Ok(Access {
             available_in: said.map_or_else(Contexts::default, |said| said.get_ref().clone()),
             amplifiers: raw.intrinsic_amplifiers.clone(),
+            approval: self.approval(
+                approval::of_defaults(self.tables, &defaults)?,
+                raw.approval.as_ref(),
+            )?,
         })
     }
 }
@@ -98,6 +109,20 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
     }
     let entry = Compiler(named).entry(raw)?;
     Ok(Some(Capability::Tool(Box::new(entry))))
+}
+
+/// The approval rule of an entry. A plan that names no entry is performed by the built-in one.
+pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRule, Failure> {
+    match compile(tables, id)? {
+        Some(capability) => Ok(capability.gated().approval.clone()),
+        None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
+        None => {
+            let message = format!(
+                "the catalog has no entry `{id}` any more, so nobody can approve a call of it"
+            );
+            Err(Failure::new(Fault::UnknownCapability, message))
+        }
+    }
 }
 
 struct Compiler<'a>(Named<'a>);

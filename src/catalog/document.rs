@@ -18,6 +18,7 @@ const TOP: &[&str] = &[
     "catalog",
     "application",
     "defaults",
+    "approval",
     "server",
     "storage",
     "ledger",

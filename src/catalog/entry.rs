@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Amplifiers, CUT, Contexts, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned,
-    Repeatable, ReviewRule, redact_presigned,
+    Amplifiers, ApprovalRule, CUT, Contexts, Effects, Fault, Format, OnDuplicate, OutputSchema,
+    Pin, Pinned, Repeatable, ReviewRule, redact_presigned,
 };
 
 use super::{
@@ -55,6 +55,7 @@ pub(crate) struct Entry {
 pub(crate) struct Access {
     pub(crate) available_in: Contexts,
     pub(crate) amplifiers: Amplifiers,
+    pub(crate) approval: ApprovalRule,
 }
 
 /// What makes two requests of this entry the same, and what happens to the second one.
@@ -311,7 +312,11 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 13] = [
+const OWN_CLASSES: [Fault; 17] = [
+    Fault::ApprovalRequired,
+    Fault::ApprovalDenied,
+    Fault::ApprovalExpired,
+    Fault::ApprovalMismatch,
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,

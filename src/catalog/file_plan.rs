@@ -122,6 +122,7 @@ pub(super) fn compile(
                 most.max_concurrency,
             )?,
             longest: checker.longest(longest, most.longest)?,
+            sanction: most.sanction,
             protection: ProtectionRules {
                 critical: checker.protection("critical", protected.critical.as_ref())?,
                 important: checker.protection("important", protected.important.as_ref())?,

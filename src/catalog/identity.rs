@@ -23,6 +23,7 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "is_action",
     "available_in",
     "intrinsic_amplifiers",
+    "approval",
     "aliases",
     "tags",
     "examples",

@@ -42,6 +42,19 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// The parameters that get an asset, with its URI or path.
+    pub(crate) fn assets(&self) -> impl Iterator<Item = (&str, &str)> {
+        let bound = self
+            .entry
+            .bind
+            .iter()
+            .filter(|bound| bound.source.is_asset());
+        bound.filter_map(|bound| {
+            let value = self.parameters.get(&bound.parameter)?;
+            Some((bound.parameter.as_str(), value.as_str()?))
+        })
+    }
+
     /// Whether the step gets an asset: its content then decides whether an old answer is still valid.
     pub(crate) fn is_given_asset(&self) -> bool {
         let bound = self.entry.bind.iter();

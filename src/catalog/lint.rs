@@ -1,6 +1,8 @@
 //! Findings about a whole catalog, for `oneact catalog check`: what does not compile, and what compiles but is
 //! probably not meant.
 
+mod waiting;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -15,7 +17,7 @@ use super::{
     raw::RawCapability,
     schema::{Schema, Values},
 };
-use crate::task::{CallContext, Failure, Fault, visible};
+use crate::task::{Approver, CallContext, Failure, Fault, visible};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -32,12 +34,22 @@ pub(crate) struct Finding {
     pub(crate) text: String,
 }
 
+/// Whether an agent of this user could give an approval in an approver's place.
+pub(crate) type Reachable<'f> = &'f dyn Fn(&Approver) -> bool;
+
 /// All findings, in the order of the file, and the number of entries.
-pub(crate) fn lint(tables: &Tables<'_>) -> Result<(Vec<Finding>, usize), CatalogError> {
-    by(&RULES.each_ref(), tables)
+pub(crate) fn lint(
+    tables: &Tables<'_>,
+    reachable: Reachable<'_>,
+) -> Result<(Vec<Finding>, usize), CatalogError> {
+    by(&RULES.each_ref(), tables, reachable)
 }
 
-fn by(rules: &[&Rule], tables: &Tables<'_>) -> Result<(Vec<Finding>, usize), CatalogError> {
+fn by(
+    rules: &[&Rule],
+    tables: &Tables<'_>,
+    reachable: Reachable<'_>,
+) -> Result<(Vec<Finding>, usize), CatalogError> {
     let wrong = check(tables, &[]).problems.into_iter();
     let mut findings: Vec<Finding> = wrong.map(|problem| Finding::of(problem.wrong)).collect();
     let ids = tables.names("capability")?;
@@ -70,6 +82,7 @@ fn by(rules: &[&Rule], tables: &Tables<'_>) -> Result<(Vec<Finding>, usize), Cat
                 Some(Capability::FilePlan(_)) | None => None,
             },
             names: &names,
+            reachable,
         };
         let found = rules.iter().flat_map(|rule| {
             let texts = (rule.finds)(&subject).into_iter();
@@ -111,6 +124,7 @@ struct Subject<'a> {
     tool: Option<&'a Entry>,
     /// All ids and aliases in lower case, and how often each of them occurs.
     names: &'a BTreeMap<String, usize>,
+    reachable: Reachable<'a>,
 }
 
 /// A rule that an entry can break without being unusable.
@@ -120,7 +134,7 @@ struct Rule {
     finds: fn(&Subject<'_>) -> Vec<String>,
 }
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 15] = [
     Rule {
         code: Code::CAT002,
         level: Level::Error,
@@ -157,9 +171,19 @@ const RULES: [Rule; 13] = [
         finds: contradiction,
     },
     Rule {
+        code: Code::CAT030,
+        level: Level::Error,
+        finds: waiting::never,
+    },
+    Rule {
         code: Code::CAT031,
         level: Level::Warning,
         finds: effects,
+    },
+    Rule {
+        code: Code::CAT034,
+        level: Level::Warning,
+        finds: waiting::approvers,
     },
     Rule {
         code: Code::CAT040,
@@ -317,6 +341,8 @@ fn parameters(subject: &Subject<'_>) -> Vec<String> {
         .map(|bound| ("bind", bound.parameter.as_str()));
     let named = defaults.chain(bound);
     let named = named.chain(of_retry.map(|name| ("retry", name)));
+    let shown = subject.listed.approval.show.iter();
+    let named = named.chain(shown.map(|name| ("approval.show", name.as_str())));
     let named = named.chain(of_extract.map(|name| ("extract", name)));
     let strange = named.filter(|(_, name)| !known.contains(name));
     let text = |(key, name): (&str, &str)| {

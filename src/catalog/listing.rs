@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::task::{Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, assess};
+use crate::task::{
+    ApprovalRule, Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, assess,
+};
 
 use super::{
     bind::Bound,
@@ -23,6 +25,7 @@ pub(crate) struct Listed {
     pub(crate) effects: Effects,
     pub(crate) assessment: Assessment,
     pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) approval: ApprovalRule,
     pub(crate) parameters: Vec<Parameter>,
     /// The JSON Schema of the parameters that a task sets: without the bound ones.
     pub(crate) schema: Value,
@@ -98,7 +101,7 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
     });
     let gated = capability.gated();
     let (effects, assessment) = (gated.hazards.effects, assess(&gated.hazards));
-    let available_in = gated.available_in.clone();
+    let (available_in, approval) = (gated.available_in.clone(), gated.approval.clone());
     Ok(Some(match capability {
         Capability::FilePlan(entry) => Listed {
             id: entry.id,
@@ -108,6 +111,7 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
             effects,
             assessment,
             on_duplicate: entry.on_duplicate,
+            approval,
             parameters: vec![Parameter {
                 name: "plan".to_owned(),
                 presence: Presence::Required,
@@ -127,6 +131,7 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
                 effects,
                 assessment,
                 on_duplicate: entry.identity.on_duplicate,
+                approval,
                 schema,
                 tool: Some((entry.tool, entry.server)),
                 binds: if binds_asset(&entry.bind) {

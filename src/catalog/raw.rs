@@ -25,6 +25,19 @@ use crate::task::{
 pub(super) struct RawDefaults {
     pub(super) timeout: Option<Spanned<String>>,
     pub(super) on_failure: Option<OnFailure>,
+    pub(super) approval: Option<RawApproval>,
+}
+
+/// `approval` of an entry and of `[defaults]`. A key that is missing has the value of `[defaults]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawApproval {
+    pub(super) when: Option<Spanned<String>>,
+    pub(super) approvers: Option<Spanned<Vec<String>>>,
+    pub(super) quorum: Option<Spanned<u32>>,
+    pub(super) prevent_self: Option<bool>,
+    pub(super) expires: Option<Spanned<String>>,
+    pub(super) show: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,6 +56,7 @@ pub(super) struct RawCapability {
     pub(super) available_in: Option<Spanned<Contexts>>,
     #[serde(default, deserialize_with = "amplifiers")]
     pub(super) intrinsic_amplifiers: Amplifiers,
+    pub(super) approval: Option<RawApproval>,
     pub(super) on_duplicate: Option<Spanned<RawOnDuplicate>>,
     #[serde(default)]
     pub(super) volatile: Vec<String>,

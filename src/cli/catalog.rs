@@ -10,7 +10,8 @@ use crate::{
         Audience, Catalog, Finding, Hit, Level, Listed, Matched, ToolForm, find, lint, list,
         prompt, search, tools,
     },
-    task::{CallContext, Contexts, OnDuplicate, visible},
+    host,
+    task::{Approver, CallContext, Contexts, OnDuplicate, visible},
 };
 
 use super::{Stop, printed, printing::columns, settings::PlaceArgs, stop};
@@ -366,7 +367,9 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
 fn check(args: &CheckArgs) -> Result<ExitCode, Stop> {
     let project = args.form.places.project()?;
     let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;
-    let found = catalog.tables().and_then(|tables| lint(&tables));
+    let found = catalog
+        .tables()
+        .and_then(|tables| lint(&tables, &|approver| reachable(approver)));
     // A file that is no catalog at all is one finding.
     let (findings, entries) = found.unwrap_or_else(|error| (vec![Finding::from(error)], 0));
     let count = |level| {
@@ -416,6 +419,19 @@ fn check(args: &CheckArgs) -> Result<ExitCode, Stop> {
         _ => 1,
     };
     Ok(printed(text, code))
+}
+
+/// Whether an agent that runs as this user could give the approval at a terminal.
+fn reachable(approver: &Approver) -> bool {
+    let us = host::user_id();
+    match approver {
+        Approver::Key(_) => false,
+        // Root can act as every user.
+        _ if us == 0 => true,
+        Approver::Uid(uid) => *uid == us,
+        Approver::User(name) => host::is_named(us, name),
+        Approver::Group(name) => host::is_in_group(us, name),
+    }
 }
 
 const fn word(level: Level) -> &'static str {

@@ -286,7 +286,7 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
     })
 }
 
-fn note(text: &str) -> Result<String, String> {
+pub(super) fn note(text: &str) -> Result<String, String> {
     match text.chars().count() {
         0..=500 => Ok(text.to_owned()),
         count => Err(format!(

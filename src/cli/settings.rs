@@ -62,6 +62,9 @@ pub(super) struct RunArgs {
     /// "message"}}
     #[arg(long)]
     pub(super) progress: bool,
+    /// If the task needs an approval, wait in this run for at most this long: 10m, 90s
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
+    pub(super) wait: Option<Duration>,
     /// Report this time (RFC 9557, e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]) and durations of 0, for
     /// reproducible output. Timeouts use the real clock
     #[arg(long, value_name = "RFC9557", value_parser = moment)]
@@ -91,6 +94,7 @@ impl RunArgs {
                 Reuse::Allowed
             },
             profile: self.profile.clone(),
+            wait: self.wait,
             ..Settings::of(self.places.project()?)
         })
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{
     AiPrompt, AiResponse, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome,
-    Suggestion, numbered,
+    Suggestion, Waiting, numbered,
 };
 
 use super::{
@@ -101,6 +101,13 @@ fn next(outcome: &Outcome) -> Vec<Value> {
         return next;
     };
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
+        (Some(Waiting::Approval(waiting)), _) => {
+            let text = format!(
+                "Have a person approve: {}. Then send the same task again.",
+                waiting.approve
+            );
+            return vec![json!({"type": "approval", "description": text, "priority": "high"})];
+        }
         (Some(waiting), _) => ("answer", "high", waiting.resume()),
         (None, Fault::ReviewOpen) => (
             "retry",

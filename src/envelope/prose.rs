@@ -23,6 +23,9 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
         State::Pending => match outcome.waiting {
             None => "The same task is being performed by another run. Returning to dispatch agent.",
             Some(Waiting::Input(_)) => "Task is waiting for input. Returning to dispatch agent.",
+            Some(Waiting::Approval(_)) => {
+                "Task is waiting for approval. Returning to dispatch agent."
+            }
             Some(Waiting::Clarification { .. }) => {
                 "Task is waiting for a clarification. Returning to dispatch agent."
             }
@@ -65,7 +68,9 @@ pub(super) fn fsm(outcome: &Outcome) -> &'static str {
         }
         (State::Done | State::Advised | State::Reused | State::Suppressed, _) => "DONE",
         (State::Replayed, _) if outcome.failure.is_none() => "DONE",
-        (State::Planned, _) => "AWAITING_CONFIRMATION",
+        (State::Planned, _) | (State::Pending, Some(Waiting::Approval(_))) => {
+            "AWAITING_CONFIRMATION"
+        }
         (State::Pending, Some(Waiting::Clarification { .. })) => "AWAITING_ACTION_CLARIFICATION",
         // The call is open, or another run performs it.
         (State::Pending, Some(Waiting::Input(_)) | None) => "EXECUTING",
@@ -100,10 +105,17 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Pending if is_open(outcome) => {
             format!("{task} is waiting for a review of its result")
         }
-        State::Pending => match outcome.waiting {
+        State::Pending => match &outcome.waiting {
             None => format!("{task} is being performed by another run"),
             Some(Waiting::Input(_)) => format!("{task} is waiting for input"),
             Some(Waiting::Clarification { .. }) => format!("{task} is waiting for a clarification"),
+            Some(Waiting::Approval(waiting)) => {
+                let until = waiting.expires_at.get(11..16).unwrap_or_default();
+                format!(
+                    "{task} waits for approval {} until {until}",
+                    waiting.approval_id
+                )
+            }
         },
         State::Cancelled => format!("{task} was cancelled"),
         State::Reused => {
@@ -151,6 +163,9 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Pending => match outcome.waiting {
             Some(Waiting::Input(_)) => {
                 format!("Execution of {executed} is waiting for input; nothing was stored.")
+            }
+            Some(Waiting::Approval(_)) => {
+                "Nothing was executed: a person has to approve first.".to_owned()
             }
             Some(Waiting::Clarification { .. }) | None => "Nothing was executed.".to_owned(),
         },

@@ -3,7 +3,10 @@
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
     plan::{self, Desk},
-    task::{Outcome, PlanName, PlanOrder, RollbackOrder, State},
+    task::{
+        Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview, RollbackOrder,
+        Sanction, State,
+    },
 };
 
 use super::{Context, Executed};
@@ -20,8 +23,10 @@ pub(crate) enum FileOrder {
     Plan {
         plan: PlanOrder,
         entry: Box<FilePlan>,
-        /// The hash of the preview that was approved.
+        /// The hash of the preview that the operator names with `--expect`.
         expect: Option<String>,
+        /// The hash of the preview that a person approved.
+        approved: Option<String>,
     },
     Rollback(RollbackOrder),
     Status(PlanName),
@@ -30,24 +35,72 @@ pub(crate) enum FileOrder {
 
 pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
     let desk = context.desk();
-    let (capability, outcome) = match work.order {
+    let (capability, outcome) = match &work.order {
         FileOrder::Plan {
             plan,
             entry,
             expect,
+            approved,
         } => {
-            let desk = within(desk, &entry);
-            let outcome = plan::execute(&plan, &entry.bounds, expect.as_deref(), desk);
-            (Some(entry.id), outcome)
+            let desk = within(desk, entry);
+            let sanction = approved.clone().map_or(Sanction::None, Sanction::Approved);
+            let outcome =
+                plan::execute(plan, &entry.bounds.under(sanction), expect.as_deref(), desk);
+            if approved.is_none()
+                && needs_approval(&outcome)
+                && let Ok(preview) = foresee(&work, context)
+            {
+                return held(work, outcome, preview);
+            }
+            (Some(entry.id.clone()), outcome)
         }
         FileOrder::Rollback(order) => (
             Some(APPLY_FILE_PLAN.to_owned()),
-            plan::rollback(&order, desk),
+            plan::rollback(order, desk),
         ),
-        FileOrder::Status(name) => (None, plan::status(&name, desk)),
-        FileOrder::Cancel(name) => (None, plan::cancel(&name, desk)),
+        FileOrder::Status(name) => (None, plan::status(name, desk)),
+        FileOrder::Cancel(name) => (None, plan::cancel(name, desk)),
     };
     executed(capability, outcome, work.reasoning)
+}
+
+/// The outcome of a plan that a person has to approve first. The work is kept for another try.
+fn held(work: FileWork, outcome: Outcome, preview: Preview) -> Executed {
+    let failure = outcome
+        .failure
+        .map(|failure| Failure::new(Fault::ApprovalRequired, failure.message));
+    let mut executed = Executed::from(Outcome {
+        preview: Some(preview),
+        notes: outcome.notes,
+        ..Outcome::nothing_done(State::Pending, Phase::Plan, failure)
+    });
+    executed.again = Some(Box::new(work));
+    executed
+}
+
+/// Whether a plan was refused, before anything was changed, because a person has to approve it.
+fn needs_approval(outcome: &Outcome) -> bool {
+    let failure = outcome.failure.as_ref().map(|failure| failure.fault);
+    outcome.effect == Effect::None
+        && matches!(
+            failure,
+            Some(Fault::ProtectedFile | Fault::ApprovalRequired)
+        )
+}
+
+/// The preview of a plan as an approval of it would let it be applied; or the outcome if it could not be applied.
+pub(crate) fn foresee(work: &FileWork, context: &Context<'_>) -> Result<Preview, Box<Outcome>> {
+    let FileOrder::Plan { plan, entry, .. } = &work.order else {
+        let failure = Failure::new(Fault::Internal, "only a plan has a preview");
+        return Err(Box::new(Outcome::nothing_done(
+            State::Rejected,
+            Phase::Plan,
+            Some(failure),
+        )));
+    };
+    let desk = within(context.desk(), entry);
+    let mut outcome = plan::preview(plan, &entry.bounds.under(Sanction::Sought), desk);
+    outcome.preview.take().ok_or_else(|| Box::new(outcome))
 }
 
 /// Shows what a plan would change. The only other order of a dry run is a status query, which changes nothing.
@@ -56,7 +109,21 @@ pub(super) fn preview(work: FileWork, context: &Context<'_>) -> Executed {
         return perform(work, context);
     };
     let desk = within(context.desk(), &entry);
-    let outcome = plan::preview(&plan, &entry.bounds, desk);
+    let mut outcome = plan::preview(&plan, &entry.bounds, desk);
+    if needs_approval(&outcome) {
+        let shown = plan::preview(&plan, &entry.bounds.under(Sanction::Sought), desk);
+        if shown.preview.is_some() {
+            let why = outcome
+                .failure
+                .map(|failure| failure.message)
+                .unwrap_or_default();
+            let note = format!("A run of this plan waits for an approval: {why}.");
+            outcome = Outcome {
+                notes: shown.notes.into_iter().chain([note]).collect(),
+                ..shown
+            };
+        }
+    }
     executed(None, outcome, work.reasoning)
 }
 

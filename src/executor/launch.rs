@@ -26,6 +26,12 @@ const BASE: [&str; 12] = [
     "USER",
 ];
 
+/// The environment of a program that gets no variables of the operator's choice.
+pub(crate) fn plain_environment() -> Vec<(String, String)> {
+    let named = |name: &&str| Some(((*name).to_owned(), host::variable(name)?));
+    BASE.iter().filter_map(named).collect()
+}
+
 /// Resolves the server's command, directory and environment, with `{self}` and `{root}`. `scratch` becomes its `TMPDIR`,
 /// which is removed at the end of the run. `protected` are the files and directories of oneact, which the built-in
 /// servers do not write.
@@ -44,10 +50,7 @@ pub(crate) fn launch(
             .replace("{root}", root.as_str())
     };
     let argv = server.command.iter().map(filled).collect();
-    let mut env: Vec<(String, String)> = BASE
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), host::variable(name)?)))
-        .collect();
+    let mut env = plain_environment();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
     let protected: Vec<&str> = protected.iter().map(|path| path.as_str()).collect();
     env.push((PROTECTED.to_owned(), json!(protected).to_string()));

@@ -108,6 +108,7 @@ fn built_in() -> Listed {
         words: Words::default(),
         audience: Audience::Models,
         available_in: plan.access.available_in,
+        approval: plan.access.approval,
         assessment: assess(&hazards),
         effects: hazards.effects,
         on_duplicate: plan.on_duplicate,

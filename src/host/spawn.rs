@@ -1,13 +1,17 @@
 //! Starts a program that ends when this process ends.
 
 use std::{
-    io,
+    io::{self, Write as _},
     os::{fd::OwnedFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use camino::Utf8PathBuf;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
+};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
@@ -66,6 +70,44 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
         .stderr(Stdio::piped());
     signal_at_our_end(&mut command, Signal::TERM);
     command.spawn()
+}
+
+/// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
+/// its process group is killed.
+pub fn tell(program: &Program, input: Vec<u8>, longest: Duration) -> Result<(), String> {
+    let (name, arguments) = program.argv.split_first().ok_or("it is empty")?;
+    let mut command = Command::new(name);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(program.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&program.cwd)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    die_with_us(&mut command);
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{name} did not start: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read must not stop this run. The thread ends with the program.
+        thread::spawn(move || stdin.write_all(&input));
+    }
+    let group = Pid::from_child(&child);
+    let begun = Instant::now();
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break Ok(()),
+            Ok(Some(status)) => break Err(format!("{name} ended with {status}")),
+            Ok(None) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
+            Ok(None) => break Err(format!("{name} did not end within {longest:?}")),
+            Err(error) => break Err(format!("{name}: {error}")),
+        }
+    };
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+    ended
 }
 
 /// Makes the kernel kill the child of `command` when the *thread* that starts it ends.

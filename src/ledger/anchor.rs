@@ -21,7 +21,7 @@ use super::{
     canonical::canonical,
     chain::instant,
     record::{Head, Seq},
-    signature::{KeyError, PublicKey, SignatureError, SigningKey, check},
+    signature::{KeyError, PublicKey, Purpose, SignatureError, SigningKey, check},
     store::{Trouble, Tx, read},
 };
 
@@ -89,7 +89,7 @@ impl Note {
         signers: &[PublicKey],
     ) -> Option<Result<PublicKey, SignatureError>> {
         let signature = self.signature.as_ref()?;
-        Some(check(signature, &self.text(), signers))
+        Some(check(signature, &self.text(), signers, Purpose::Ledger))
     }
 
     fn of(value: Value) -> Option<Self> {

@@ -7,6 +7,7 @@ use uuid::Builder;
 use super::{
     canonical::sha256,
     chain::{self, Body, Change, Stamp, instant},
+    note::Note,
     record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
@@ -152,6 +153,7 @@ pub(super) struct Beside<'a> {
     pub(super) claim: Option<Seq>,
     pub(super) note: Option<&'a str>,
     pub(super) change: Change,
+    pub(super) approval: Option<&'a Note>,
 }
 
 /// Records an answer: counts it in its session, and adds its link and its row. Returns the link and the number.
@@ -177,6 +179,10 @@ pub(super) fn record(
         about: row.reused_from.clone(),
         row: Some(row.seal()),
         ..Body::default()
+    };
+    let body = match beside.approval {
+        Some(note) => note.told(body, &row),
+        None => body,
     };
     let head = chain::append(tx, event, stamp, &body)?;
     tx.insert(&row)?;

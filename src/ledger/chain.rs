@@ -20,6 +20,10 @@ pub(crate) struct Body {
     pub(crate) about: Option<String>,
     /// The catalog entries of a claim. If the owner dies, there is no row with them.
     pub(crate) action: Option<String>,
+    /// The id of the approval that this link requests, gives, denies, uses or ends.
+    pub(crate) approval: Option<String>,
+    /// What an approval has to be for.
+    pub(crate) asked: Option<AskedApproval>,
     /// `state` if the request may change what later reads return.
     pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles or advances.
@@ -41,6 +45,8 @@ pub(crate) struct Body {
     pub(crate) row: Option<RowSeal>,
     pub(crate) rows: Vec<String>,
     pub(crate) session: Option<SessionSeal>,
+    /// The signature of a decision, without its armour.
+    pub(crate) signature: Option<String>,
     pub(crate) task: Option<String>,
 }
 
@@ -77,6 +83,21 @@ pub(crate) struct RowSeal {
 pub(crate) struct SessionSeal {
     pub(crate) context: String,
     pub(crate) profile: String,
+}
+
+/// What a request for an approval is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AskedApproval {
+    pub(crate) expires_at: String,
+    /// The hash of everything that would be performed.
+    pub(crate) intent_hash: String,
+    /// A random text, so that no signature fits two requests.
+    pub(crate) nonce: String,
+    /// SHA-256 of the policy under which it was requested.
+    pub(crate) policy: String,
+    /// Of a plan: the hash of its preview.
+    pub(crate) preview_hash: Option<String>,
 }
 
 /// Who causes a link, and when.
@@ -251,6 +272,15 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         let body = Body {
             about: text("op_1"),
+            approval: text("apr_1"),
+            asked: Some(AskedApproval {
+                expires_at: "t".to_owned(),
+                intent_hash: "i".to_owned(),
+                nonce: "n".to_owned(),
+                policy: "p".to_owned(),
+                preview_hash: None,
+            }),
+            signature: text("s"),
             action: text("\"é\u{1f}"),
             changes: changes(Change::State),
             claim: Some(7),
@@ -277,7 +307,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 16);
+        assert_eq!(told.as_object().unwrap().len(), 19);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -195,6 +195,7 @@ impl Ledger<'_> {
                     claim: Some(found.claim.seq),
                     note,
                     change: Change::State,
+                    approval: None,
                 };
                 let (head, step) = answer::record(tx, Event::Resolved, stamp, row, beside)?;
                 return Ok(((head.clone(), Some(step)), head));
@@ -218,11 +219,11 @@ impl Ledger<'_> {
     }
 
     /// Records a decision. `work` returns its result and the last link.
-    fn decide<T>(
+    pub(super) fn decide<T, E: From<StoreError>>(
         &mut self,
         note: Option<&str>,
-        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), CommandError>,
-    ) -> Result<T, CommandError> {
+        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), E>,
+    ) -> Result<T, E> {
         let person = Person {
             actor: &self.actor,
             at: self.host.timestamp(),
@@ -252,14 +253,14 @@ impl Ledger<'_> {
 
 /// Who decides, when, and with which note.
 #[derive(Clone, Copy)]
-struct Person<'a> {
-    actor: &'a str,
-    at: Timestamp,
-    note: Option<&'a str>,
+pub(super) struct Person<'a> {
+    pub(super) actor: &'a str,
+    pub(super) at: Timestamp,
+    pub(super) note: Option<&'a str>,
 }
 
 impl<'a> Person<'a> {
-    fn stamp(self, operation_id: &'a str, session_id: &'a str) -> Stamp<'a> {
+    pub(super) fn stamp(self, operation_id: &'a str, session_id: &'a str) -> Stamp<'a> {
         Stamp {
             operation_id,
             session_id,

@@ -13,8 +13,9 @@ use super::{
     answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    past::{Past, claim_key, linked, open, settle},
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
+    note::Note,
+    past::{Past, claim_key, linked, settle},
+    record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
@@ -35,40 +36,12 @@ struct Letter {
     claimed_hash: String,
     claim: Seq,
     change: Change,
+    /// What the answer says about an approval.
+    #[serde(default)]
+    approval: Option<Note>,
 }
 
 impl Ledger<'_> {
-    /// Records that the request may happen from here on, before anything can happen. A request without effects
-    /// needs no such record.
-    pub(crate) fn dispatch(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
-        if ask.effects == Effects::None {
-            return Ok(());
-        }
-        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
-        let stamp = stamp(ask, &self.actor, self.host.timestamp());
-        write(&mut *self.store, Durability::Disk, |tx| {
-            let Some(claim) = open(tx, session, request, running.claim)? else {
-                return Err(LedgerError::InFlight {
-                    by: "another run".to_owned(),
-                    waited: ask.patience,
-                });
-            };
-            let body = Body {
-                request_hash: Some(request.clone()),
-                entry_digest: Some(ask.entry_digest.clone()),
-                claim: Some(running.claim),
-                changes: chain::changes(ask.change),
-                ..Body::default()
-            };
-            chain::append(tx, Event::Dispatched, stamp, &body)?;
-            tx.put_claim(&Claim {
-                state: ClaimState::Dispatched,
-                ..claim
-            })?;
-            Ok(())
-        })
-    }
-
     /// Records the end. If the ledger cannot be written, the answer waits in the outbox for the next run. If the
     /// outbox cannot be written either, the claim stays, and its outcome is unknown.
     pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: Ended) -> Recorded {
@@ -76,6 +49,7 @@ impl Ledger<'_> {
             ledger: String::new(),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
+            approval: ended.approval.clone(),
             row: answer::done(ask, &running, ended),
             claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
@@ -259,7 +233,10 @@ impl Letter {
                     ..claim
                 })?;
             }
-            event(row.state)
+            match self.approval {
+                Some(Note::Requests { .. }) => Event::ApprovalRequested,
+                Some(Note::Ends { .. }) | None => event(row.state),
+            }
         } else {
             row.state = Some(RowState::Late);
             Event::Late
@@ -273,6 +250,7 @@ impl Letter {
         let beside = Beside {
             claim,
             change: self.change,
+            approval: self.approval.as_ref(),
             ..Beside::default()
         };
         Ok(answer::record(tx, event, stamp, row, beside)?.0)

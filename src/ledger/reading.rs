@@ -23,7 +23,7 @@ use super::{
 };
 
 pub(crate) struct Reading {
-    store: Box<dyn Store>,
+    pub(super) store: Box<dyn Store>,
     /// Decides which reviews are overdue.
     now: Timestamp,
 }

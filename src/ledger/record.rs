@@ -129,6 +129,12 @@ pub(crate) enum Event {
     Pruned,
     /// The key for hashes of secrets was made.
     Keyed,
+    /// A run found that the request needs an approval, and performed nothing.
+    ApprovalRequested,
+    /// A person approved the request.
+    Approved,
+    /// A person denied the request.
+    Denied,
 }
 
 /// The mark that a run is performing a request. Claims are the only records that are removed.

@@ -86,6 +86,29 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// The hash of the effective call, for an approval. `around` are the facts beside the steps, and `inputs` the
+    /// contents of the assets of each step.
+    pub(crate) fn intent(&self, key: &[u8; 32], around: Value, inputs: &[Value]) -> String {
+        let steps = self.steps.iter().zip(inputs).map(|(step, inputs)| {
+            let mut hashed = step.hashed(step.parameters(key), key);
+            hashed.insert("inputs".to_owned(), inputs.clone());
+            hashed
+        });
+        let mut steps: Vec<Map<String, Value>> = steps.collect();
+        let mut whole = match steps.as_mut_slice() {
+            [one] => std::mem::take(one),
+            _ => Map::from_iter([("steps".to_owned(), json!(steps))]),
+        };
+        if let Value::Object(around) = around {
+            whole.extend(around);
+        }
+        whole.insert("outputs".to_owned(), json!(self.outputs));
+        whole.insert("v".to_owned(), json!(RULE));
+        format!("sha256:{}", sha256(canonical(&Value::Object(whole))))
+    }
+}
+
 impl AskedStep {
     fn hashed(&self, parameters: Value, key: &[u8; 32]) -> Map<String, Value> {
         let mut hashed = Map::from_iter([

@@ -16,7 +16,24 @@ use crate::host;
 /// The most bytes of a file of keys that are read.
 const LONGEST: u64 = 1 << 20;
 
-const NAMESPACE: &str = "oneact-ledger";
+/// What a signature is for. A signature for one purpose is not valid for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The head of the ledger.
+    Ledger,
+    /// A person's decision about a request.
+    Approval,
+}
+
+impl Purpose {
+    /// The namespace, as `ssh-keygen -n` takes it.
+    pub(crate) const fn namespace(self) -> &'static str {
+        match self {
+            Self::Ledger => "oneact-ledger",
+            Self::Approval => "oneact-approval",
+        }
+    }
+}
 
 const KIND: &str = "ssh-ed25519";
 const PRIVATE_MAGIC: &[u8] = b"openssh-key-v1\0";
@@ -39,9 +56,12 @@ pub(crate) enum KeyError {
     #[error("{path} is not an Ed25519 key; oneact uses only Ed25519 keys")]
     OtherKind { path: Utf8PathBuf },
     #[error(
-        "{path} contains no Ed25519 public key that may sign in the namespace {NAMESPACE}; lines with other options are ignored"
+        "{path} contains no Ed25519 public key that may sign in the namespace {namespace}; lines with other options are ignored"
     )]
-    NoPublicKey { path: Utf8PathBuf },
+    NoPublicKey {
+        path: Utf8PathBuf,
+        namespace: &'static str,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +78,13 @@ pub(crate) enum SignatureError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey([u8; 32]);
+
+/// A key that may sign, and the names under which a file of allowed signers lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Signer {
+    pub(crate) key: PublicKey,
+    pub(crate) names: Vec<String>,
+}
 
 pub(super) struct SigningKey(Ed25519KeyPair);
 
@@ -86,12 +113,22 @@ impl PublicKey {
 
 /// The keys that may sign, from a `.pub` file or an allowed-signers file (`man ssh-keygen`).
 pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
-    let keys: Vec<PublicKey> = read_text(path)?.lines().filter_map(signer).collect();
-    if keys.is_empty() {
-        let path = path.to_owned();
-        return Err(KeyError::NoPublicKey { path });
+    let signers = signers_for(path, Purpose::Ledger)?.into_iter();
+    Ok(signers.map(|signer| signer.key).collect())
+}
+
+/// The keys that may sign for that purpose, with their names.
+pub(crate) fn signers_for(path: &Utf8Path, purpose: Purpose) -> Result<Vec<Signer>, KeyError> {
+    let text = read_text(path)?;
+    let signers = text.lines().filter_map(|line| signer(line, purpose));
+    let signers: Vec<Signer> = signers.collect();
+    if signers.is_empty() {
+        return Err(KeyError::NoPublicKey {
+            path: path.to_owned(),
+            namespace: purpose.namespace(),
+        });
     }
-    Ok(keys)
+    Ok(signers)
 }
 
 fn read_text(path: &Utf8Path) -> Result<String, KeyError> {
@@ -120,19 +157,31 @@ pub(crate) fn public_file(path: &Utf8Path) -> Utf8PathBuf {
 
 /// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does
 /// not count, because they are not checked.
-fn signer(line: &str) -> Option<PublicKey> {
+fn signer(line: &str, purpose: Purpose) -> Option<Signer> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|word| *word == KIND)?;
     let ours = |option: &&str| {
         let names = option.strip_prefix("namespaces=\"");
         let names = names.and_then(|names| names.strip_suffix('"'));
-        names.is_some_and(|names| names.split(',').any(|name| name == NAMESPACE))
+        names.is_some_and(|names| names.split(',').any(|name| name == purpose.namespace()))
     };
     let options = words.get(1..at).unwrap_or_default();
     if line.starts_with('#') || !options.iter().all(ours) {
         return None;
     }
-    PublicKey::read(&STANDARD.decode(words.get(at + 1)?).ok()?)
+    let key = PublicKey::read(&STANDARD.decode(words.get(at + 1)?).ok()?)?;
+    let names = match at {
+        0 => "",
+        _ => words.first().copied().unwrap_or_default(),
+    };
+    let names = names
+        .trim_matches('"')
+        .split(',')
+        .filter(|name| !name.is_empty());
+    Some(Signer {
+        key,
+        names: names.map(ToOwned::to_owned).collect(),
+    })
 }
 
 impl SigningKey {
@@ -167,12 +216,17 @@ impl SigningKey {
     pub(super) fn sign(&self, message: &str) -> String {
         let mut signature = Vec::new();
         put(&mut signature, KIND.as_bytes());
-        put(&mut signature, self.0.sign(&to_be_signed(message)).as_ref());
+        put(
+            &mut signature,
+            self.0
+                .sign(&to_be_signed(message, Purpose::Ledger))
+                .as_ref(),
+        );
         let mut blob = SIGNATURE_MAGIC.to_vec();
         blob.extend(SIGNATURE_VERSION.to_be_bytes());
         for part in [
             &self.public().blob(),
-            NAMESPACE.as_bytes(),
+            Purpose::Ledger.namespace().as_bytes(),
             b"",
             HASH.as_bytes(),
             &signature,
@@ -188,17 +242,18 @@ pub(super) fn check(
     signature: &str,
     message: &str,
     signers: &[PublicKey],
+    purpose: Purpose,
 ) -> Result<PublicKey, SignatureError> {
     let blob = armoured(signature, "SSH SIGNATURE").ok_or(SignatureError::Unreadable)?;
     let (key, namespace, bytes) = read(&blob).ok_or(SignatureError::Unreadable)?;
-    if namespace != NAMESPACE.as_bytes() {
+    if namespace != purpose.namespace().as_bytes() {
         let other = String::from_utf8_lossy(&namespace).into_owned();
         return Err(SignatureError::OtherPurpose(other));
     }
     if !signers.contains(&key) {
         return Err(SignatureError::Stranger(key.fingerprint()));
     }
-    match UnparsedPublicKey::new(&ED25519, key.0).verify(&to_be_signed(message), &bytes) {
+    match UnparsedPublicKey::new(&ED25519, key.0).verify(&to_be_signed(message, purpose), &bytes) {
         Ok(()) => Ok(key),
         Err(_) => Err(SignatureError::Wrong(key.fingerprint())),
     }
@@ -222,9 +277,9 @@ fn read(blob: &[u8]) -> Option<(PublicKey, Vec<u8>, Vec<u8>)> {
     right.then_some((key, namespace, bytes))
 }
 
-fn to_be_signed(message: &str) -> Vec<u8> {
+fn to_be_signed(message: &str, purpose: Purpose) -> Vec<u8> {
     let mut data = SIGNATURE_MAGIC.to_vec();
-    for part in [NAMESPACE.as_bytes(), b"", HASH.as_bytes()] {
+    for part in [purpose.namespace().as_bytes(), b"", HASH.as_bytes()] {
         put(&mut data, part);
     }
     put(&mut data, &Sha512::digest(message));

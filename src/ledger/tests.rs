@@ -176,6 +176,7 @@ fn seen(uri: &str) -> Print {
 fn ended() -> Ended {
     let at: Timestamp = NOW.parse().unwrap();
     Ended {
+        approval: None,
         state: RowState::Done,
         outcome: RowOutcome::Success,
         fault: None,
@@ -231,7 +232,7 @@ fn said(begun: Result<Begun, LedgerError>) -> Result<Why, Again> {
 fn done(place: &Place, ask: &Ask<'_>, ended: &Ended) {
     let mut ledger = place.open();
     let running = running(begin(&mut ledger, ask, &Around::default()));
-    ledger.dispatch(ask, &running).unwrap();
+    ledger.dispatch(ask, &running, None).unwrap();
     let recorded = ledger.finish(ask, running, ended.clone());
     assert!(recorded.head.is_some(), "{recorded:?}");
 }

@@ -9,6 +9,7 @@ use crate::task::{Failure, Fault, OnDuplicate, Reuse, Review, ReviewRule};
 
 use super::{
     chain::Change,
+    note::Note,
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::StoreError,
@@ -213,6 +214,7 @@ pub(crate) struct Ended {
     pub(crate) began: Timestamp,
     pub(crate) at: Timestamp,
     pub(crate) duration_ms: u64,
+    pub(crate) approval: Option<Note>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -124,6 +124,11 @@ fn capabilities<'h>(
         let named = look_up_all(task, &tables)?;
         let admission = ledger.caller.admit(named.iter().map(Capability::gated))?;
         ledger.admission = Some(admission.with(Assessment::stated(task.stated)));
+        let rules = named
+            .iter()
+            .map(|capability| capability.gated().approval.clone());
+        ledger.approvals.rules = rules.collect();
+        ledger.approvals.wait = settings.wait;
         let last = ledger.last_failure(received, contact(settings), host)?;
         let job = resolve(task, named, &tables, places, last)?;
         Ok::<_, Failure>((job, ledger))
@@ -222,6 +227,8 @@ fn plan_alone<'h>(
         Err(error) => return Err(error.into()),
     };
     ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);
+    ledger.approvals.rules = vec![entry.access.approval.clone()];
+    ledger.approvals.wait = settings.wait;
     let work = plan(order, entry, Vec::new(), settings, &mut ledger);
     Ok((work, ledger))
 }
@@ -276,6 +283,7 @@ fn plan(
         plan,
         entry: Box::new(entry),
         expect: settings.expect.clone(),
+        approved: None,
     };
     Work::Files(Box::new(FileWork { order, reasoning }))
 }

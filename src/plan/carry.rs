@@ -7,7 +7,7 @@ mod verify;
 
 use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
-use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach};
+use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach, Sanction};
 
 use super::{
     Desk, broken, check,
@@ -116,6 +116,7 @@ impl<'a> Carrier<'a> {
         let plan_id = self.plan.plan_id.clone();
         let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
+        teller.sanction = self.plan.limits.sanction.clone();
         let stage = folder
             .again()
             .and_then(|folder| Stage::open(folder, &teller.mark()));
@@ -140,6 +141,15 @@ impl<'a> Carrier<'a> {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
                 format!("the plan would now have the preview hash {}, not {expected}: a file or the plan has changed since the preview. Make a new preview with --dry-run", hash.as_str()),
+            ));
+            return ControlFlow::Break(unchanged(staging.stage, teller));
+        }
+        if let Sanction::Approved(approved) = &self.plan.limits.sanction
+            && approved != hash.as_str()
+        {
+            teller.trouble(Failure::new(
+                Fault::ApprovalMismatch,
+                format!("the plan would now have the preview hash {}, but {approved} was approved: a file has changed since. Send the plan again to request a new approval", hash.as_str()),
             ));
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use crate::task::{ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath};
+use crate::task::{
+    ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath, Sanction,
+};
 
 use super::protected::{Class, PatternError, Protected};
 
@@ -29,6 +31,7 @@ pub(crate) struct Limits {
     files_by: Source,
     file_bytes_by: Source,
     protection: ProtectionRules,
+    pub(crate) sanction: Sanction,
 }
 
 /// `system_config.execution_constraints`, where it is given.
@@ -110,6 +113,7 @@ impl Limits {
             files_by,
             file_bytes_by,
             protection: bounds.protection,
+            sanction: bounds.sanction.clone(),
         })
     }
 }
@@ -187,15 +191,34 @@ impl Limits {
     /// Whether a plan may create, change, delete or rename this file. For the path as the plan spells it
     /// and again for where it leads.
     pub(crate) fn admits(&self, path: &RelPath) -> Result<(), Failure> {
-        self.unless(path, self.protected.class_of(path))
+        self.admits_under(path, &self.sanction)
+    }
+
+    /// The same under another sanction.
+    pub(crate) fn admits_under(&self, path: &RelPath, sanction: &Sanction) -> Result<(), Failure> {
+        self.unless(path, self.protected.class_of(path), sanction)
     }
 
     /// Whether a plan may make or remove this directory, or put a slot there.
     pub(crate) fn admits_dir(&self, path: &RelPath) -> Result<(), Failure> {
-        self.unless(path, self.protected.class_of_dir(path))
+        self.admits_dir_under(path, &self.sanction)
     }
 
-    fn unless(&self, path: &RelPath, protected: Option<(Class, &str)>) -> Result<(), Failure> {
+    /// The same under another sanction.
+    pub(crate) fn admits_dir_under(
+        &self,
+        path: &RelPath,
+        sanction: &Sanction,
+    ) -> Result<(), Failure> {
+        self.unless(path, self.protected.class_of_dir(path), sanction)
+    }
+
+    fn unless(
+        &self,
+        path: &RelPath,
+        protected: Option<(Class, &str)>,
+        sanction: &Sanction,
+    ) -> Result<(), Failure> {
         let Some((class, pattern)) = protected else {
             return Ok(());
         };
@@ -220,6 +243,7 @@ impl Limits {
             Class::Configured => ("system_config's protected_files", rules.configured),
         };
         let way_out = match rule {
+            Protection::Approval if *sanction != Sanction::None => return Ok(()),
             Protection::Approval => {
                 "changing it needs an approval for exactly this plan, and there is none"
             }

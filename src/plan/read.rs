@@ -44,7 +44,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
         actions,
         problems,
     };
-    let findings = Findings::default();
+    let findings = Findings::under(&bounds.sanction);
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);

@@ -19,7 +19,7 @@ use super::{
         unchanged, undone_end,
     },
     check::{After, Change, Original, Sink},
-    engine::{Entry, Folder, Stage},
+    engine::{Entry, Folder, Stage, account},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
@@ -49,7 +49,7 @@ fn undo(
     root: &Root,
 ) -> Result<Outcome, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
-    let limits = desk.limits()?;
+    let mut limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
     let notes = settle_others(root, desk, limits.max_concurrency)?;
     let name = find(root, &order.plan)?;
@@ -59,6 +59,7 @@ fn undo(
     manifest
         .usable(desk.host.timestamp())
         .map_err(|why| unfit(&why))?;
+    limits.sanction = account(&finished.dir)?.sanction;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
@@ -80,6 +81,7 @@ fn undo(
     let actions = actions.map(|action| (action, Vec::new()));
     let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
+    teller.sanction = limits.sanction.clone();
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
     let stage = Stage::open(own, &teller.mark())?;

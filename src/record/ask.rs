@@ -22,8 +22,7 @@ use super::review;
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// None for a status query or a cancellation of a plan, which are not recorded. The parameters of each step are
-/// moved out of `work`, because nothing else needs them.
+/// None for a status query or a cancellation of a plan, which are not recorded.
 pub(super) fn of<'a>(
     work: &mut Work,
     who: Who<'a>,
@@ -84,7 +83,7 @@ fn tools<'a>(
     received: &Received,
     hidden: &Hidden,
 ) -> (Ask<'a>, Value) {
-    let asked = ready.job.steps.iter_mut();
+    let asked = ready.job.steps.iter();
     let asked = asked.map(|step| asked_of(step, hidden)).collect();
     let steps = &ready.job.steps;
     let task = match &received.task {
@@ -128,8 +127,8 @@ fn tools<'a>(
     (ask, args(steps, hidden))
 }
 
-fn asked_of(step: &mut Step, hidden: &Hidden) -> AskedStep {
-    let parameters = std::mem::take(&mut step.asked);
+fn asked_of(step: &Step, hidden: &Hidden) -> AskedStep {
+    let parameters = step.asked.clone();
     let shown = hidden.shown(&step.entry, &parameters);
     AskedStep {
         entry: step.entry.id.clone(),

@@ -5,19 +5,27 @@ use camino::Utf8PathBuf;
 
 use crate::{
     assets::Contact,
-    catalog::{CatalogTables, LedgerRule, Need, ledger_rule},
+    catalog::{CatalogTables, LedgerRule, Need as LedgerNeed, approval_settings, ledger_rule},
     envelope::{Delivery, Received},
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Hidden, Work},
     gate::Caller,
-    host::{self, Host},
+    host::{self, Host, Moment},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Place, Running, Who, Why, Wish},
     task::{
-        Admission, Counted, Effect, Failure, Fault, Outcome, Phase, PlanName, Record, Reuse,
+        Admission, Counted, Effect, Failure, Fault, Need, Outcome, Phase, PlanName, Record, Reuse,
         ReuseReport, State, decided,
     },
 };
 
-use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, review, world::Here};
+use super::{
+    Project,
+    approvals::{Approvals, Asks, Pass},
+    ask, ended,
+    kept::Ids,
+    old_answer::old_answer,
+    review,
+    world::Here,
+};
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
 pub(crate) struct RunLedger<'h> {
@@ -27,6 +35,7 @@ pub(crate) struct RunLedger<'h> {
     pub(crate) caller: Caller,
     /// The decision of the gate, which is recorded with the request.
     pub(crate) admission: Option<Admission>,
+    pub(crate) approvals: Approvals,
     reuse: Reuse,
     ids: Ids,
     open: Option<Ledger<'h>>,
@@ -36,6 +45,8 @@ pub(crate) struct RunLedger<'h> {
 pub(crate) enum Begun<'b, 'h> {
     /// Nothing is performed: this is the answer.
     Answered(Box<Executed>),
+    /// Nothing is performed until a person approves. The work can be begun again.
+    Held(Box<Executed>),
     /// The request is performed without a record. A note for the answer says why, if that is needed.
     Unrecorded(Option<String>),
     /// This run performs the request, and holds the claim.
@@ -51,6 +62,8 @@ pub(crate) struct Recording<'b, 'h> {
     inputs: ended::Before,
     received: &'b Received,
     context: &'b Context<'h>,
+    approvals: &'b Approvals,
+    admission: Option<&'b Admission>,
 }
 
 impl<'h> RunLedger<'h> {
@@ -73,13 +86,23 @@ impl<'h> RunLedger<'h> {
             rule,
             caller,
             admission: None,
+            approvals: Approvals {
+                settings: tables
+                    .map(approval_settings)
+                    .transpose()?
+                    .unwrap_or_default(),
+                ..Approvals::default()
+            },
             ids: Ids::of(received),
             open: None,
         })
     }
 
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        self.project.own_files_by(&self.rule)
+        let mut own = self.project.own_files_by(&self.rule);
+        let signers = self.approvals.settings.allowed_signers.iter();
+        own.extend(signers.map(|file| self.project.root.join(file)));
+        own
     }
 
     fn connect(&self, host: &'h Host) -> Result<Ledger<'h>, LedgerError> {
@@ -121,9 +144,11 @@ impl<'h> RunLedger<'h> {
         context: &'b Context<'h>,
     ) -> Begun<'b, 'h> {
         if self.place == Place::Nowhere {
-            return match review::rule(work) {
-                None => Begun::Unrecorded(None),
-                Some(_) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
+            let policy = self.approvals.policy(self.admission.as_ref());
+            return match (policy.need, review::rule(work)) {
+                (Need::Approval, _) => Begun::Answered(Box::new(unrecordable())),
+                (Need::None, None) => Begun::Unrecorded(None),
+                (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
             };
         }
         let open = self.open.take();
@@ -157,6 +182,8 @@ impl<'h> RunLedger<'h> {
                         inputs: ended::Before::default(),
                         received,
                         context,
+                        approvals: &run.approvals,
+                        admission: run.admission.as_ref(),
                     };
                     return Begun::Answered(Box::new(recording.finish(*executed)));
                 }
@@ -181,19 +208,39 @@ impl<'h> RunLedger<'h> {
             running.why.name()
         );
         host::die_at("ledger:reserved");
-        if let Err(error) = ledger.dispatch(&ask, &running) {
-            return Begun::Answered(Box::new(refused(error)));
-        }
-        host::die_at("ledger:dispatched");
-        Begun::Run(Box::new(Recording {
+        let admission = run.admission.as_ref();
+        let about = (admission, &hidden);
+        let passed = run
+            .approvals
+            .pass(&mut ledger, (&ask, &running), work, about, context);
+        let mut recording = Recording {
             ledger,
             ask,
             running,
             hidden,
-            inputs: ended::inputs_before(work, context.root),
+            inputs: ended::Before::default(),
             received,
             context,
-        }))
+            approvals: &run.approvals,
+            admission,
+        };
+        match passed {
+            Err(error) => Begun::Answered(Box::new(refused(error))),
+            Ok(Pass::Go) => {
+                host::die_at("ledger:dispatched");
+                recording.inputs = ended::inputs_before(work, context.root);
+                Begun::Run(Box::new(recording))
+            }
+            Ok(Pass::Held(outcome, asks)) => {
+                let waits = outcome.waiting.is_some();
+                let ended = Box::new(recording.end(Executed::from(*outcome), asks));
+                if waits {
+                    Begun::Held(ended)
+                } else {
+                    Begun::Answered(ended)
+                }
+            }
+        }
     }
 
     fn who<'b>(&'b self, received: &'b Received, context: &'b Context<'_>) -> Who<'b> {
@@ -221,7 +268,8 @@ impl<'h> RunLedger<'h> {
             LedgerError::Store(error)
                 if ask.effects == Effects::None
                     && ask.review.is_none()
-                    && self.rule.need == Need::NotForReading =>
+                    && self.rule.need == LedgerNeed::NotForReading
+                    && self.approvals.policy(self.admission.as_ref()).need == Need::None =>
             {
                 let note = format!(
                     "The answer is not recorded, which the catalog allows for read-only calls: {error}."
@@ -234,18 +282,48 @@ impl<'h> RunLedger<'h> {
     }
 }
 
+impl RunLedger<'_> {
+    /// Whether a person has decided about this answer's request meanwhile, so that it may be begun again.
+    pub(crate) fn decided(
+        &self,
+        executed: &Executed,
+        begun: Moment,
+        context: &Context<'_>,
+    ) -> bool {
+        self.approvals
+            .decided(executed, begun, self.project, context)
+    }
+}
+
 impl Recording<'_, '_> {
     /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is
     /// printed.
     pub(crate) fn finish(self, mut executed: Executed) -> Executed {
+        let asks =
+            self.approvals
+                .of_plan(&executed.outcome, &self.ask, self.admission, self.context);
+        let Some(Pass::Held(held, asks)) = asks else {
+            return self.end(executed, None);
+        };
+        executed.outcome = Outcome {
+            notes: executed.outcome.notes,
+            ..*held
+        };
+        self.end(executed, asks)
+    }
+
+    /// Records the end, with what it says about an approval.
+    fn end(self, mut executed: Executed, asks: Option<Box<Asks>>) -> Executed {
         let Self {
             mut ledger,
-            ask,
+            mut ask,
             running,
             hidden,
             inputs,
             received,
             context,
+            approvals,
+            admission: _,
         } = self;
         let outcome = &mut executed.outcome;
         // A plan of unknown outcome can be settled by its journal.
@@ -258,7 +336,11 @@ impl Recording<'_, '_> {
             failure.message.push_str(&settled);
         }
         review::open(outcome, ask.review, context);
-        let end = ended::of(outcome, received, inputs, &ask, &hidden, context);
+        let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
+        if let Some(asks) = &asks {
+            end.approval = Some(asks.note.clone());
+            ask.request = asks.request.clone().unwrap_or(ask.request);
+        }
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
         host::die_at("ledger:done");
@@ -266,6 +348,9 @@ impl Recording<'_, '_> {
         host::die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");
         outcome.notes.extend(recorded.notes);
+        outcome
+            .notes
+            .extend(asks.and_then(|asks| approvals.tell(&asks, context)));
         outcome.record = Some(Record {
             request_hash,
             reuse: (why != Why::New).then(|| ReuseReport {
@@ -327,6 +412,14 @@ fn left_behind(
     executed.outcome.changed = changed.iter().map(ToString::to_string).collect();
     executed.outcome.effect = Effect::Done;
     Ok(Left::Made(running, Box::new(executed)))
+}
+
+/// The answer if an approval is needed but could not be recorded.
+fn unrecordable() -> Executed {
+    let message = "the entry needs an approval, but the ledger is switched off (`none`), so no approval can be recorded";
+    let mut failure = Failure::new(Fault::LedgerUnavailable, message);
+    failure.recoverable = false;
+    Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure)).into()
 }
 
 fn refused(error: LedgerError) -> Executed {

@@ -66,6 +66,7 @@ pub(super) fn of(
         began: at.checked_sub(elapsed).unwrap_or(at),
         at,
         duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        approval: None,
     }
 }
 

@@ -187,6 +187,14 @@ table! {
     ContextDenied = "context_denied", OutOfScope, No, 1010;
     /// A session that was opened in another context.
     ContextChanged = "context_changed", OutOfScope, No, 1010;
+    /// A person has to approve the request first.
+    ApprovalRequired = "approval_required", DependencyError, Yes, 4004;
+    /// A person has denied the request.
+    ApprovalDenied = "approval_denied", ValidationError, No, 1014;
+    /// Nobody approved the request in time, or the approval was not used in time.
+    ApprovalExpired = "approval_expired", ValidationError, No, 1014;
+    /// The approval is for another request than the one that would be performed.
+    ApprovalMismatch = "approval_mismatch", ValidationError, No, 1014;
     /// A change that could be neither finished nor undone: a person must settle it.
     Stuck = "stuck", ProcessingError, No, 5013;
     /// A signal asked the run to stop.

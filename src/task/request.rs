@@ -282,6 +282,8 @@ pub enum Question {
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum Waiting {
     Input(ToolQuestions),
+    /// A person has to approve.
+    Approval(WaitingApproval),
     Clarification {
         /// What is missing.
         blocked_on: Vec<String>,
@@ -296,8 +298,25 @@ impl Waiting {
             Self::Input(ToolQuestions { resume, .. }) | Self::Clarification { resume, .. } => {
                 resume
             }
+            Self::Approval(_) => {
+                "Send the same task again after a person has approved it (`approve`)."
+            }
         }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitingApproval {
+    pub approval_id: String,
+    pub risk: &'static str,
+    pub why: Vec<String>,
+    /// The hash of what would be performed; of a plan, the hash of its preview.
+    pub intent_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview_hash: Option<String>,
+    pub expires_at: String,
+    /// The command with which a person approves.
+    pub approve: String,
 }
 
 /// The questions of a tool.

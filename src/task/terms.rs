@@ -268,6 +268,18 @@ pub struct ProtectionRules {
     pub configured: Protection,
 }
 
+/// Whether a person lets a plan change protected files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Sanction {
+    /// Nobody was asked: a plan that needs an approval is refused.
+    #[default]
+    None,
+    /// The plan is only shown, so that a person can decide.
+    Sought,
+    /// The plan with this preview hash was approved, and no other.
+    Approved(String),
+}
+
 /// The limits of an entry for its plans. A catalog can only tighten the defaults, which are those of specification
 /// 001 (R-001-173 … R-001-177). A megabyte is 2^20 bytes, as in the schema of `system_config` (52428800).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,9 +294,19 @@ pub struct Bounds {
     pub max_concurrency: u64,
     pub longest: Duration,
     pub protection: ProtectionRules,
+    pub sanction: Sanction,
 }
 
 impl Bounds {
+    /// The same limits under another sanction.
+    #[must_use]
+    pub fn under(&self, sanction: Sanction) -> Self {
+        Self {
+            sanction,
+            ..self.clone()
+        }
+    }
+
     /// The largest file that any plan can change or make, in bytes.
     pub const MAX_FILE_BYTES: u64 = 50 * MIB;
 }
@@ -300,6 +322,7 @@ impl Default for Bounds {
             max_concurrency: 4,
             longest: Duration::from_hours(1),
             protection: ProtectionRules::default(),
+            sanction: Sanction::None,
         }
     }
 }

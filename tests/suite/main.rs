@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod actions;
+#[cfg(test)]
+mod approvals;
 mod audio_against_ffmpeg;
 #[cfg(test)]
 mod beginning;

@@ -42,6 +42,25 @@ const BROKEN: &[(Code, &str)] = &[
         Code::CAT021,
         "effects = { read_only = true, destructive = true }",
     ),
+    (
+        Code::CAT030,
+        "intrinsic_amplifiers = { regret_potential = \"high\" }\napproval = { when = \"never\" }",
+    ),
+    (Code::CAT034, "approval = { when = \"always\" }"),
+    (
+        Code::CAT034,
+        "approval = { when = \"always\", approvers = [\"uid:1\"] }",
+    ),
+    (Code::CAT001, "approval = { when = \"sometimes\" }"),
+    (Code::CAT001, "approval = { expires = \"25h\" }"),
+    (Code::CAT001, "approval = { approvers = [\"alice\"] }"),
+    (Code::CAT001, "approval = { approvers = [] }"),
+    (
+        Code::CAT001,
+        "approval = { approvers = [\"uid:2\"], quorum = 2 }",
+    ),
+    (Code::CAT001, "approval = { quorum = 0 }"),
+    (Code::CAT040, "approval = { show = [\"b\"] }"),
     (Code::CAT031, "effects ="),
     (Code::CAT031, "effects = { destructive = false }"),
     (
@@ -108,7 +127,10 @@ fn codes(catalog: &str, left_out: Option<usize>) -> Vec<Code> {
         .map(|(_, rule)| rule)
         .collect();
     let catalog = Catalog::from_text(catalog);
-    let (findings, _) = by(&rules, &catalog.tables().unwrap()).unwrap();
+    let (findings, _) = by(&rules, &catalog.tables().unwrap(), &|approver| {
+        *approver == Approver::Uid(1)
+    })
+    .unwrap();
     findings.iter().map(|finding| finding.code).collect()
 }
 
@@ -155,7 +177,7 @@ fn a_finding_has_the_line_of_its_entry() {
     let catalog = Catalog::from_text(GOOD);
     let broken = broken("defaults = { b = 1 }");
     let broken = Catalog::from_text(&broken);
-    let (findings, entries) = lint(&broken.tables().unwrap()).unwrap();
+    let (findings, entries) = lint(&broken.tables().unwrap(), &|_| false).unwrap();
     assert_eq!(entries, 1);
     let place = findings[0].place.as_ref().map(|place| place.line);
     assert_eq!(place, Some(4), "{findings:?}");
@@ -163,5 +185,11 @@ fn a_finding_has_the_line_of_its_entry() {
         findings[0].text.starts_with("do_it: `defaults` names `b`"),
         "{findings:?}"
     );
-    assert_eq!(lint(&catalog.tables().unwrap()).unwrap().0.len(), 0);
+    assert_eq!(
+        lint(&catalog.tables().unwrap(), &|_| false)
+            .unwrap()
+            .0
+            .len(),
+        0
+    );
 }

@@ -37,13 +37,16 @@ fn a_signature_is_byte_for_byte_the_one_openssh_makes() {
 #[test]
 fn a_signature_of_openssh_is_believed_if_its_key_may_sign() {
     let ours = signers(PUBLIC).unwrap();
-    assert_eq!(check(BY_OPENSSH, "head", &ours).as_ref(), Ok(&ours[0]));
+    assert_eq!(
+        check(BY_OPENSSH, "head", &ours, Purpose::Ledger).as_ref(),
+        Ok(&ours[0])
+    );
 }
 
 #[test]
 fn a_signature_of_another_message_purpose_or_key_is_not_believed() {
     let ours = signers(PUBLIC).unwrap();
-    let wrong = |signature, message| check(signature, message, &ours).unwrap_err();
+    let wrong = |signature, message| check(signature, message, &ours, Purpose::Ledger).unwrap_err();
     assert!(matches!(
         wrong(BY_OPENSSH, "heap"),
         SignatureError::Wrong(_)
@@ -69,7 +72,10 @@ fn no_signature_with_one_bit_changed_is_believed() {
     for at in 0..blob.len() * 8 {
         let mut changed = blob.clone();
         changed[at / 8] ^= 1 << (at % 8);
-        assert!(check(&armour(&changed), "head", &ours).is_err(), "bit {at}");
+        assert!(
+            check(&armour(&changed), "head", &ours, Purpose::Ledger).is_err(),
+            "bit {at}"
+        );
     }
 }
 

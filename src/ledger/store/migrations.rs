@@ -4,7 +4,7 @@
 use super::{StoreError, Trouble, Wish};
 
 /// All versions for SQLite, in their order.
-pub(super) const SQLITE: [Migration; 2] = [
+pub(super) const SQLITE: [Migration; 3] = [
     Migration {
         version: 1,
         name: "the ledger",
@@ -17,12 +17,18 @@ pub(super) const SQLITE: [Migration; 2] = [
         text: include_str!("../schema/sqlite_2.sql"),
         checksum: "4f138e7d9adff81c93dda4f01eaa04e48d1de8411348bb7882ea2a62c472c9d3",
     },
+    Migration {
+        version: 3,
+        name: "requests for approval are listed",
+        text: include_str!("../schema/sqlite_3.sql"),
+        checksum: "65ddc43bbf9f355056b56c8e8e418aecf98e1d6d9c80164982da88e9ead3cc16",
+    },
 ];
 
-pub(super) const SQLITE_VERSION: i64 = 2;
+pub(super) const SQLITE_VERSION: i64 = 3;
 
 /// All versions for PostgreSQL, in their order.
-pub(super) const POSTGRES: [Migration; 3] = [
+pub(super) const POSTGRES: [Migration; 4] = [
     Migration {
         version: 1,
         name: "the ledger",
@@ -40,6 +46,12 @@ pub(super) const POSTGRES: [Migration; 3] = [
         name: "triggers find nothing in a search path of the caller's",
         text: include_str!("../schema/postgres_3.sql"),
         checksum: "e43e8258dd0681aa14f8fb027ba257e2812f7d8d167f85e0a91ff54a05822012",
+    },
+    Migration {
+        version: 4,
+        name: "requests wait for an approval",
+        text: include_str!("../schema/postgres_4.sql"),
+        checksum: "719a01037e205f5966ea351c7e5818beb7edeb59fcf52c2608fd0f81a2802ee7",
     },
 ];
 

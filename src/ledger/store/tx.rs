@@ -156,6 +156,12 @@ impl<'a> Tx<'a> {
         )
     }
 
+    /// The links that request an approval, in ascending order.
+    pub(crate) fn requests_for_approval(&mut self) -> Result<Vec<Link>, StoreError> {
+        let links: Vec<Link> = self.all("WHERE event = 'approval_requested' ORDER BY seq", &[])?;
+        links.into_iter().map(|link| self.whole(link)).collect()
+    }
+
     /// Whether any link records a request in that session.
     pub(crate) fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError> {
         let found: Option<Head> = self.one(

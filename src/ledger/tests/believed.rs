@@ -212,7 +212,7 @@ fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
         let mut ledger = file.open();
         let dead = once("op_1");
         let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running).unwrap();
+        ledger.dispatch(&dead, &running, None).unwrap();
         drop(ledger);
         file.change(attack);
         assert!(file.verdict().broken.is_some(), "{attack}");
@@ -239,7 +239,7 @@ fn words_that_oneact_never_writes_into_a_claim_are_found() {
         let mut ledger = file.open();
         let dead = once("op_1");
         let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running).unwrap();
+        ledger.dispatch(&dead, &running, None).unwrap();
         drop(ledger);
         file.change(attack);
         assert!(

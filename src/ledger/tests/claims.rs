@@ -25,7 +25,7 @@ fn a_once_only_request_whose_owner_died_in_the_middle_is_nobodys() {
     let mut owner = place.open();
     let first = once("op_1");
     let begun = running(begin(&mut owner, &first, &world));
-    owner.dispatch(&first, &begun).unwrap();
+    owner.dispatch(&first, &begun, None).unwrap();
     drop(owner);
     for operation in ["op_2", "op_3"] {
         let asked = begin(&mut place.open(), &once(operation), &world);
@@ -117,7 +117,7 @@ fn posted() -> Place {
     let first = once("op_1");
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &first, &Around::default()));
-    owner.dispatch(&first, &begun).unwrap();
+    owner.dispatch(&first, &begun, None).unwrap();
     place.file.break_down();
     assert!(owner.finish(&first, begun, ended()).head.is_none());
     place.file.mend();
@@ -135,7 +135,7 @@ fn who_waits_gets_the_answer_that_its_owner_could_only_leave_in_the_outbox() {
     let first = once("op_1");
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &first, &Around::default()));
-    owner.dispatch(&first, &begun).unwrap();
+    owner.dispatch(&first, &begun, None).unwrap();
     let owner = RefCell::new(Some((owner, begun)));
     let asked = RefCell::new(0);
     let patient = Ask {

@@ -31,7 +31,7 @@ fn died(ask: &Ask<'_>) -> Place {
     let place = Place::new();
     let mut owner = place.open();
     let begun = running(begin(&mut owner, ask, &Around::default()));
-    owner.dispatch(ask, &begun).unwrap();
+    owner.dispatch(ask, &begun, None).unwrap();
     drop(owner);
     place
 }
@@ -154,7 +154,7 @@ fn only_what_is_open_is_resolved() {
         refused(&place, "op_1"),
         CommandError::AtWork { .. }
     ));
-    owner.dispatch(&first, &begun).unwrap();
+    owner.dispatch(&first, &begun, None).unwrap();
     assert!(matches!(
         refused(&place, "op_1"),
         CommandError::AtWork { .. }
@@ -183,7 +183,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     let mut owner = place.open();
     let second = other(once("op_12"), 2);
     let begun = running(begin(&mut owner, &second, &Around::default()));
-    owner.dispatch(&second, &begun).unwrap();
+    owner.dispatch(&second, &begun, None).unwrap();
     drop(owner);
     let error = place.open().resolve("op_", Happened::No, None).unwrap_err();
     assert_eq!(

@@ -78,7 +78,7 @@ fn what_is_to_be_repeated_is_done_once_for_each_delivery() {
     let place = Place::new();
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &repeat("op_1"), &world));
-    owner.dispatch(&repeat("op_1"), &begun).unwrap();
+    owner.dispatch(&repeat("op_1"), &begun, None).unwrap();
     drop(owner);
     let asked = begin(&mut place.open(), &repeat("op_2"), &world);
     assert!(

@@ -53,7 +53,7 @@ fn what_is_open_cannot_be_made_to_look_as_if_it_were_not() {
         let mut died = file.open();
         let ask = other(once("op_6"), 6);
         let begun = running(begin(&mut died, &ask, &Around::default()));
-        died.dispatch(&ask, &begun).unwrap();
+        died.dispatch(&ask, &begun, None).unwrap();
         drop(died);
         let verdict = file.verdict();
         assert_eq!(

@@ -111,7 +111,7 @@ fn declared_reuse_ends_with_anything_that_may_change_what_was_read() {
     let place = Place::new();
     let mut writer = place.open();
     let begun = running(begin(&mut writer, &changing("op_1"), &Around::default()));
-    writer.dispatch(&changing("op_1"), &begun).unwrap();
+    writer.dispatch(&changing("op_1"), &begun, None).unwrap();
     done(&place, &declared("op_2"), &ended());
     writer.finish(&changing("op_1"), begun, ended());
     assert_eq!(again(&place, "op_3"), changed);
@@ -122,7 +122,7 @@ fn declared_reuse_ends_with_anything_that_may_change_what_was_read() {
     let read = running(begin(&mut reader, &declared("op_1"), &Around::default()));
     let mut writer = place.open();
     let begun = running(begin(&mut writer, &changing("op_2"), &Around::default()));
-    writer.dispatch(&changing("op_2"), &begun).unwrap();
+    writer.dispatch(&changing("op_2"), &begun, None).unwrap();
     drop(writer);
     reader.finish(&declared("op_1"), read, ended());
     assert_eq!(again(&place, "op_3"), changed);

@@ -29,7 +29,7 @@ pub(super) fn other(ask: Ask<'static>, number: u32) -> Ask<'static> {
 /// From the question to the record.
 pub(super) fn record(ledger: &mut Ledger<'_>, ask: &Ask<'_>, ended: &Ended) {
     let running = running(begin(ledger, ask, &Around::default()));
-    ledger.dispatch(ask, &running).unwrap();
+    ledger.dispatch(ask, &running, None).unwrap();
     let recorded = ledger.finish(ask, running, ended.clone());
     assert!(recorded.head.is_some(), "{recorded:?}");
 }

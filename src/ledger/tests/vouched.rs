@@ -14,7 +14,7 @@ fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
     let mut ledger = file.open();
     record(&mut ledger, &other(once("op_0"), 5), &ended());
     let running = running(begin(&mut ledger, &dead, &Around::default()));
-    ledger.dispatch(&dead, &running).unwrap();
+    ledger.dispatch(&dead, &running, None).unwrap();
     drop(ledger);
     let never = other(once("op_2"), 2);
     let hash = never.asked.hashes(&[0; 32]).request_hash;
@@ -90,7 +90,7 @@ fn two_that_died() -> InFile {
         let ask = other(once(operation), number);
         let mut ledger = file.open();
         let running = running(begin(&mut ledger, &ask, &Around::default()));
-        ledger.dispatch(&ask, &running).unwrap();
+        ledger.dispatch(&ask, &running, None).unwrap();
     }
     file
 }
@@ -167,7 +167,7 @@ fn a_person_can_vouch_for_a_call_whatever_the_length_of_its_names() {
     ask.asked.steps[0].entry.clone_from(&name);
     let mut ledger = file.open();
     let running = running(begin(&mut ledger, &ask, &Around::default()));
-    ledger.dispatch(&ask, &running).unwrap();
+    ledger.dispatch(&ask, &running, None).unwrap();
     drop(ledger);
     let yes = |_: &_| "{}".to_owned();
     let resolved = file.open().resolve("op_1", Happened::Yes(&yes), None);

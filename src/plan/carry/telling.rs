@@ -22,7 +22,7 @@ use crate::{
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
         reported,
     },
-    task::{Effect, Failure, Fault, Outcome, Phase, RelPath, State},
+    task::{Effect, Failure, Fault, Outcome, Phase, RelPath, Sanction, State},
 };
 
 /// The facts about one plan that its reports need, as they become known.
@@ -32,6 +32,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) story: Story,
     /// The ids of the reports, drawn once, so that a report that is written twice has the same ids.
     ids: Vec<Uuid>,
+    /// Whether the plan may change protected files.
+    pub(crate) sanction: Sanction,
 }
 
 impl<'a> Teller<'a> {
@@ -44,6 +46,7 @@ impl<'a> Teller<'a> {
                 ..Story::begun(run, jail)
             },
             ids: Vec::new(),
+            sanction: Sanction::None,
         }
     }
 
@@ -56,6 +59,7 @@ impl<'a> Teller<'a> {
             operation_id: self.desk.operation_id.to_owned(),
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             began: run.began.timestamp().to_string(),
+            sanction: self.sanction.clone(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::{
         files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
         report::{MANIFEST, Manifest, SCRIPT},
     },
-    task::RelPath,
+    task::{RelPath, Sanction},
 };
 
 pub(crate) const REPORTS: &str = "agent_outputs/reports";
@@ -59,6 +59,9 @@ pub(crate) struct Mark {
     pub(crate) operation_id: String,
     pub(crate) pid: i32,
     pub(crate) began: String,
+    /// It is recorded in the journal alone.
+    #[serde(skip)]
+    pub(crate) sanction: Sanction,
 }
 
 /// The names of the backups so far, and the directories on their paths.

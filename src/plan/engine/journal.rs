@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     plan::files::{Birth, Dir, Facts, FileError, there},
-    task::RelPath,
+    task::{RelPath, Sanction},
 };
 
 pub(crate) const JOURNAL: &str = "journal";
@@ -52,6 +52,9 @@ pub(crate) enum Event {
         /// The inode of the root; none in a journal of an earlier version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<u64>,
+        /// The preview hash of an approved plan, which may change protected files.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved: Option<String>,
     },
     /// Everything is staged. Nothing of the tree has changed.
     Ready { entries: Vec<Entry> },
@@ -121,6 +124,8 @@ pub(crate) struct Account {
     pub(crate) origin: Origin,
     /// The run that applies the plan.
     pub(crate) operation: String,
+    /// What a person approved. Only a journal that was written here can say so.
+    pub(crate) sanction: Sanction,
 }
 
 impl Account {
@@ -130,12 +135,14 @@ impl Account {
             operation,
             birth,
             root,
+            approved,
             ..
         } = first
         {
             self.operation.clone_from(operation);
             if birth.is_some() && *birth == own && root.is_some() && *root == own_root {
                 self.origin = Origin::Here;
+                self.sanction = approved.clone().map_or(Sanction::None, Sanction::Approved);
             }
         }
     }
@@ -149,7 +156,11 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Starts a journal, without a sync.
-    pub(crate) fn begin(dir: &Dir<'_>, operation: &str) -> Result<Self, FileError> {
+    pub(crate) fn begin(
+        dir: &Dir<'_>,
+        operation: &str,
+        sanction: &Sanction,
+    ) -> Result<Self, FileError> {
         let (file, _) = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
             version: VERSION,
@@ -157,6 +168,10 @@ impl Journal {
             operation: operation.to_owned(),
             birth: Birth::of(&file),
             root: dir.root.inode(),
+            approved: match sanction {
+                Sanction::Approved(hash) => Some(hash.clone()),
+                Sanction::None | Sanction::Sought => None,
+            },
         };
         let mut journal = Self { file, length: 0 };
         journal.append(dir, &begin)?;

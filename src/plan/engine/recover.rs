@@ -8,7 +8,7 @@ use crate::{
         files::{FileError, Root, there},
         limits::Limits,
     },
-    task::{Course, Reach, RelPath},
+    task::{Course, Reach, RelPath, Sanction},
 };
 
 use super::{
@@ -84,7 +84,12 @@ fn settle(
     let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits, Silent::Gone);
     };
-    let Account { state, origin, .. } = account;
+    let Account {
+        state,
+        origin,
+        sanction,
+        ..
+    } = account;
     let begun = matches!(state, State::Applying(_));
     let state = match state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
@@ -99,7 +104,7 @@ fn settle(
     if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }
-    if let Err(why) = keeps_rules(folder, &state, limits) {
+    if let Err(why) = keeps_rules(folder, &state, (limits, &sanction)) {
         return Ok(End::AgainstRules(why));
     }
     if let Some(ask) = ask
@@ -198,7 +203,7 @@ fn would_undo(entry: &Entry) -> String {
 /// journal, and they may contain the only originals. A blank journal can also be the result of a power failure
 /// before the first change.
 fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<End, FileError> {
-    if let Err(why) = keeps_rules(folder, &State::Empty, limits) {
+    if let Err(why) = keeps_rules(folder, &State::Empty, (limits, &Sanction::None)) {
         return Ok(End::AgainstRules(why));
     }
     let slots = match silent {
@@ -232,7 +237,11 @@ fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
 
 /// Whether a journal names only what a plan may change, and slots and backups of its own report directory.
 /// Answers with the sentence that says which path breaks the rules.
-fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<(), String> {
+fn keeps_rules(
+    folder: &Folder<'_>,
+    state: &State,
+    (limits, sanction): (&Limits, &Sanction),
+) -> Result<(), String> {
     let (entries, spared): (&[Entry], &[RelPath]) = match state {
         State::Ready(entries) | State::Applying(entries) | State::Done(entries) => (entries, &[]),
         State::RolledBack { entries, spared } => (entries, spared),
@@ -241,15 +250,15 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
     for entry in entries {
         let admits = match entry {
-            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Limits::admits_dir,
-            _ => Limits::admits,
+            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Limits::admits_dir_under,
+            _ => Limits::admits_under,
         };
-        let mut admitted = entry.places().map(|path| admits(limits, path));
+        let mut admitted = entry.places().map(|path| admits(limits, path, sanction));
         admitted.try_for_each(|admitted| admitted.map_err(|failure| failure.message))?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
     for slot in slots {
-        slot_keeps_rules(folder, slot, limits)?;
+        slot_keeps_rules(folder, slot, (limits, sanction))?;
     }
     let backups = entries.iter().filter_map(Entry::pre).map(|pre| &pre.backup);
     for backup in backups {
@@ -259,21 +268,26 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
     }
     for path in spared {
         if !folder.is_backup(path) {
-            slot_keeps_rules(folder, path, limits)?;
+            slot_keeps_rules(folder, path, (limits, sanction))?;
         }
     }
     Ok(())
 }
 
 /// A slot lies in the report directory, or beside a file that a plan may change.
-fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Result<(), String> {
+fn slot_keeps_rules(
+    folder: &Folder<'_>,
+    slot: &RelPath,
+    (limits, sanction): (&Limits, &Sanction),
+) -> Result<(), String> {
     if !folder.is_slot(slot) {
         return Err(foreign(folder, slot));
     }
     if slot.as_path().starts_with(folder.path.as_path()) {
         return Ok(());
     }
-    limits.admits_dir(slot).map_err(|failure| failure.message)
+    let admitted = limits.admits_dir_under(slot, sanction);
+    admitted.map_err(|failure| failure.message)
 }
 
 fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {

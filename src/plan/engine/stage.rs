@@ -54,7 +54,7 @@ impl<'a> Stage<'a> {
     /// `mark` says which run applies the plan. The journal is made first, because nothing is known about a plan
     /// without one.
     pub(crate) fn open(folder: Folder<'a>, mark: &Mark) -> Result<Self, FileError> {
-        let journal = Journal::begin(&folder.dir, &mark.operation_id)?;
+        let journal = Journal::begin(&folder.dir, &mark.operation_id, &mark.sanction)?;
         folder.mark(mark)?;
         folder.make_slots()?;
         let mount = folder.dir.mount()?;

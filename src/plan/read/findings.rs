@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::{
     plan::model::{Action, ActionId},
-    task::{ActionType, Failure, Fault},
+    task::{ActionType, Failure, Fault, Sanction},
 };
 
 /// Why a plan was rejected: all its problems, so that they can be corrected at once. Nothing was changed.
@@ -68,6 +68,7 @@ impl PlanError {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: RefCell<List>,
+    sanction: Sanction,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +81,21 @@ struct List {
 }
 
 impl Findings {
+    /// The findings about a plan under that sanction.
+    pub(super) fn under(sanction: &Sanction) -> Self {
+        Self {
+            sanction: sanction.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Records that the plan itself asks for the approval of a person.
+    pub(super) fn asks_for_approval(&self, message: String) {
+        if self.sanction == Sanction::None {
+            self.problem(Fault::ApprovalRequired, message);
+        }
+    }
+
     /// Adds a problem of the current subject.
     pub(super) fn problem(&self, fault: Fault, message: impl Into<String>) {
         self.failure(Failure::new(fault, message));

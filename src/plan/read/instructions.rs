@@ -10,7 +10,7 @@ use crate::{
         limits::{Constraints, PLAN_TIMEOUT},
         model::{Hashes, Instructions, OnError, OnFailure, Permissions, Rule},
     },
-    task::{ActionType, Fault, Risk},
+    task::{ActionType, Risk},
 };
 
 use super::{
@@ -65,7 +65,7 @@ impl Asked {
             timeout: PLAN_TIMEOUT.0,
         };
         let timeout = fields.optional("timeout_seconds", Found::whole);
-        no_approval(&mut fields, "human_approval_required");
+        approval(&mut fields, "human_approval_required");
         fields.descriptive(&[("estimated_files_affected", NUMBER)]);
         fields.finish();
         Self(asked, timeout)
@@ -114,18 +114,12 @@ pub(super) fn seconds(
     asked.min(most)
 }
 
-/// Refuses a plan that requires the approval of a person, because oneact cannot record one yet.
-fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
+/// The author of the plan, or its configuration, can ask for the approval of a person.
+fn approval(fields: &mut Fields<'_>, key: &'static str) {
     let Some(found) = fields.get(key) else { return };
     if found.flag() == Some(true) {
-        found.findings.problem(
-            Fault::NotValidated,
-            format!(
-                "`{}` is true, and oneact cannot record a person's approval of a plan yet; have the plan approved \
-                 where it is made, and send it without this key",
-                found.place
-            ),
-        );
+        let message = format!("`{}` is true, so the plan needs an approval", found.place);
+        found.findings.asks_for_approval(message);
     }
 }
 
@@ -224,7 +218,7 @@ fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
 }
 
 fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
-    no_approval(&mut fields, "requires_approval");
+    approval(&mut fields, "requires_approval");
     fields.optional("approval_threshold", risk);
     let modes = [("sequential", ()), ("parallel", ()), ("mixed", ())];
     fields.optional("execution_mode", |found| found.word(&modes));

@@ -179,19 +179,19 @@ fn a_catalog_may_do_without_validation_but_not_against_a_refusal() {
 }
 
 #[test]
-fn a_plan_that_waits_for_a_person_is_not_validated() {
+fn a_plan_that_asks_for_a_person_needs_an_approval() {
     let mut waits = plan(&json!([delete("a", "f")]));
     waits["execution_instructions"] = json!({"human_approval_required": true});
     says(
         &bad(waits),
-        Fault::NotValidated,
+        Fault::ApprovalRequired,
         "`execution_instructions.human_approval_required` is true",
     );
     let config = json!({"workflow_configuration": {"requires_approval": true}});
     let error = under(config, plan(&json!([delete("a", "f")]))).unwrap_err();
     says(
         &error,
-        Fault::NotValidated,
+        Fault::ApprovalRequired,
         "`system_config.workflow_configuration.requires_approval` is true",
     );
 }

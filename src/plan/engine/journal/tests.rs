@@ -6,7 +6,10 @@ use super::{
 };
 use std::os::unix::fs::PermissionsExt;
 
-use crate::plan::files::{Facts, Kind};
+use crate::{
+    plan::files::{Facts, Kind},
+    task::Sanction,
+};
 
 fn begun() -> Event {
     Event::Begin {
@@ -15,6 +18,7 @@ fn begun() -> Event {
         operation: String::new(),
         birth: None,
         root: None,
+        approved: None,
     }
 }
 
@@ -99,6 +103,7 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
         operation: "op_1".to_owned(),
         birth: None,
         root: None,
+        approved: None,
     };
     assert_eq!(state(&line(&begin)), State::Ready(entries));
 }
@@ -156,6 +161,7 @@ fn a_journal_of_a_later_version_is_not_read() {
         operation: String::new(),
         birth: None,
         root: None,
+        approved: None,
     };
     assert_eq!(State::Empty.next(event), State::Foreign);
 }
@@ -169,6 +175,7 @@ fn only_the_file_that_the_first_record_names_is_believed() {
         operation: String::new(),
         birth,
         root: Some(1),
+        approved: None,
     };
     let origin = |lines: &[u8], own| read(lines, own, Some(1)).0.origin;
     let ours = line(&begun(Some(birth(7, 9))));
@@ -193,7 +200,7 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }
@@ -210,7 +217,7 @@ fn of_a_journal_whose_first_line_is_longer_than_any_real_one_nothing_more_is_rea
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, &"x".repeat(1 << 20)).unwrap());
+    drop(Journal::begin(&dir, &"x".repeat(1 << 20), &Sanction::None).unwrap());
     assert!(is_from_elsewhere(&dir).unwrap());
     // What a power failure leaves is not from elsewhere.
     for length in [0, 100, 8192] {
@@ -230,7 +237,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     };
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }
@@ -251,7 +258,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1").unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
         return; // A file system without birth times.
     }
@@ -288,7 +295,7 @@ fn a_journal_that_could_not_be_read_again_is_not_written() {
     let place = tempfile::tempdir().unwrap();
     let root = crate::plan::files::Root::open(place.path().try_into().unwrap()).unwrap();
     let dir = root.dir(None).unwrap();
-    let mut journal = Journal::begin(&dir, "op_1").unwrap();
+    let mut journal = Journal::begin(&dir, "op_1", &Sanction::None).unwrap();
     let entry = Entry::RemoveDir {
         path: RelPath::parse(&"dir".repeat(60)).unwrap(),
         slot: RelPath::parse("slot").unwrap(),

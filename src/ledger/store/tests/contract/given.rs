@@ -209,7 +209,7 @@ pub(crate) fn claim(request_hash: &str, seq: Seq) -> Claim {
 }
 
 /// Every kind of link.
-pub(crate) const EVENTS: [Event; 20] = [
+pub(crate) const EVENTS: [Event; 23] = [
     Event::Genesis,
     Event::Rejected,
     Event::Pending,
@@ -228,6 +228,9 @@ pub(crate) const EVENTS: [Event; 20] = [
     Event::Late,
     Event::Reviewed,
     Event::Revoked,
+    Event::ApprovalRequested,
+    Event::Approved,
+    Event::Denied,
     Event::Pruned,
     Event::Keyed,
 ];

@@ -1,0 +1,94 @@
+//! `approval` of an entry and of `[defaults]`, and `[approval]`: who is told of a request, and whose signatures count.
+
+use serde::Deserialize;
+
+use crate::task::{ApprovalRule, Approver, SelfApproval, When};
+
+use super::{
+    document::{CatalogError, Named, Tables},
+    raw::{RawApproval, RawDefaults},
+};
+
+/// `[approval]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ApprovalSettings {
+    /// The argv of a program that gets each new request as JSON on its standard input. Empty: none.
+    pub(crate) notify: Vec<String>,
+    /// A file of allowed signers (`man ssh-keygen`); a relative path starts at the root.
+    pub(crate) allowed_signers: Option<String>,
+}
+
+pub(crate) fn approval_settings(tables: &Tables<'_>) -> Result<ApprovalSettings, CatalogError> {
+    Ok(tables.get("approval")?.unwrap_or_default())
+}
+
+/// The rule of `[defaults]`.
+pub(super) fn of_defaults(
+    tables: &Tables<'_>,
+    defaults: &RawDefaults,
+) -> Result<ApprovalRule, CatalogError> {
+    let named = Named {
+        tables,
+        group: "[defaults]",
+        name: "approval",
+        at: 0,
+    };
+    named.approval(ApprovalRule::default(), defaults.approval.as_ref())
+}
+
+impl Named<'_> {
+    /// The rule of an entry, on top of that of `[defaults]`.
+    pub(super) fn approval(
+        &self,
+        base: ApprovalRule,
+        raw: Option<&RawApproval>,
+    ) -> Result<ApprovalRule, CatalogError> {
+        let Some(raw) = raw else { return Ok(base) };
+        let mut rule = base;
+        if let Some(text) = &raw.when {
+            let wrong = |why| self.wrong_at(text.span().start, &format!("`approval.when` {why}"));
+            rule.when = text.get_ref().parse::<When>().map_err(wrong)?;
+        }
+        if let Some(names) = &raw.approvers {
+            let wrong = |why: String| {
+                self.wrong_at(names.span().start, &format!("`approval.approvers`: {why}"))
+            };
+            let approvers = names.get_ref().iter().map(|name| name.parse::<Approver>());
+            rule.approvers = approvers.collect::<Result<_, _>>().map_err(wrong)?;
+            if rule.approvers.is_empty() {
+                return Err(wrong("the list is empty, so nobody could approve; leave it out to let everybody approve".to_owned()));
+            }
+        }
+        if let Some(expires) = &raw.expires {
+            rule.expires = self.duration(expires)?;
+            if rule.expires > ApprovalRule::MOST {
+                let problem = "`approval.expires` is more than a day; write \"24h\" or less";
+                return Err(self.wrong_at(expires.span().start, problem));
+            }
+        }
+        if let Some(quorum) = &raw.quorum {
+            rule.quorum = *quorum.get_ref();
+            let group = |approver: &Approver| matches!(approver, Approver::Group(_));
+            let most = match rule.approvers.len() {
+                0 => usize::MAX,
+                _ if rule.approvers.iter().any(group) => usize::MAX,
+                named => named,
+            };
+            if rule.quorum == 0 || usize::try_from(rule.quorum).unwrap_or(usize::MAX) > most {
+                let problem =
+                    "`approval.quorum` must be at least 1, and at most the number of `approvers`";
+                return Err(self.wrong_at(quorum.span().start, problem));
+            }
+        }
+        match raw.prevent_self {
+            Some(true) => rule.own = SelfApproval::Prevented,
+            Some(false) => rule.own = SelfApproval::Allowed,
+            None => {}
+        }
+        if let Some(show) = &raw.show {
+            rule.show.clone_from(show);
+        }
+        Ok(rule)
+    }
+}

@@ -1,0 +1,277 @@
+//! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions. Nothing is
+//! performed.
+
+mod request;
+
+use std::{
+    io::{self, IsTerminal, Write as _},
+    process::ExitCode,
+};
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Interrupts, read_plain},
+    record::{Gesture, Wish, approvers},
+    task::{Answer, visible_lines},
+};
+
+use super::{
+    Stop, printed,
+    printing::{Desk, ReadArgs, json::line},
+    settings::PlaceArgs,
+    stop,
+};
+
+use request::{Request, Values, shown};
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    the decision is recorded
+  1    the person did not agree; nothing was recorded
+  2    refused, or there is no usable ledger; nothing was recorded";
+
+/// The largest file of a signature, in bytes.
+const MOST_SIGNATURE: u64 = 64 << 10;
+
+#[derive(Debug, Args)]
+pub(super) struct ApprovalsArgs {
+    /// The id of a request (apr_…), or its first characters
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Print long values completely
+    #[arg(long, requires = "id")]
+    full: bool,
+    /// Print the text that a signature of this decision must cover
+    #[arg(long, requires = "id", value_name = "DECISION", num_args = 0..=1, require_equals = true,
+          default_missing_value = "approve", value_parser = answer)]
+    statement: Option<Answer>,
+    /// List the requests that were decided, used or expired, too
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VoteArgs {
+    /// The id of the request (apr_…), or its first characters
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The reason for the decision, in at most 500 characters
+    #[arg(short, long, value_name = "WHY", value_parser = super::decide::note)]
+    message: Option<String>,
+    /// A signature of what `oneact approvals ID --statement` prints, made with
+    /// `ssh-keygen -Y sign -n oneact-approval` [default: ask at the terminal]
+    #[arg(long, value_name = "FILE")]
+    signature: Option<Utf8PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+fn answer(text: &str) -> Result<Answer, String> {
+    match text {
+        "approve" | "approved" => Ok(Answer::Approved),
+        "deny" | "denied" => Ok(Answer::Denied),
+        _ => Err("write --statement, --statement=approve or --statement=deny".to_owned()),
+    }
+}
+
+pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let mut desk = Desk::open(&args.read, interrupts)?;
+    let Some(id) = &args.id else {
+        return listed(args, &mut desk);
+    };
+    let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
+    if let Some(answer) = args.statement {
+        return Ok(printed(case.statement(answer) + "\n", 0));
+    }
+    let name = case.id.clone();
+    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&name))?;
+    let text = if args.read.json {
+        line(&request.document(&desk.host))
+    } else {
+        let mut text = shown(
+            &request,
+            &desk,
+            if args.full {
+                Values::Whole
+            } else {
+                Values::Short
+            },
+        );
+        text.extend(
+            request
+                .diff
+                .iter()
+                .map(|diff| format!("\n{}", readable(diff))),
+        );
+        text
+    };
+    Ok(printed(text, 0))
+}
+
+fn damaged(id: &str) -> Stop {
+    stop(2)(format!(
+        "the row of {id} was changed, so its parameters cannot be believed; see `oneact verify`"
+    ))
+}
+
+fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
+    let cases = desk.reading.approvals()?;
+    let session = args.read.session.as_deref();
+    let requests = cases
+        .into_iter()
+        .filter_map(|(case, row)| Request::of(case, row.as_ref()));
+    let requests =
+        requests.filter(|request| session.is_none_or(|session| request.case.session_id == session));
+    let open = |request: &Request| matches!(request.state(&desk.host), "waiting" | "approved");
+    let requests: Vec<Request> = requests
+        .filter(|request| args.all || open(request))
+        .collect();
+    if args.read.json {
+        let documents: Vec<Value> = requests
+            .iter()
+            .map(|request| request.document(&desk.host))
+            .collect();
+        return Ok(printed(line(&json!({"approvals": documents})), 0));
+    }
+    if requests.is_empty() {
+        return Ok(printed("Nothing waits for an approval.\n", 0));
+    }
+    let texts = requests
+        .iter()
+        .map(|request| shown(request, desk, Values::Short));
+    Ok(printed(texts.collect::<Vec<_>>().join("\n"), 0))
+}
+
+fn readable(diff: &str) -> String {
+    let lines = diff
+        .lines()
+        .map(|line| visible_lines(line).into_owned() + "\n");
+    lines.collect()
+}
+
+pub(super) fn approve(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    vote(args, Answer::Approved, interrupts)
+}
+
+pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    if args.message.is_none() {
+        return Err(stop(2)("a denial needs a reason: add -m TEXT"));
+    }
+    vote(args, Answer::Denied, interrupts)
+}
+
+fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let read = ReadArgs {
+        session: None,
+        json: args.json,
+        utc: false,
+        places: PlaceArgs {
+            root: args.places.root.clone(),
+            catalog: args.places.catalog.clone(),
+        },
+    };
+    let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
+    let (case, row) = desk.reading.approval(&args.id).map_err(stop(2))?;
+    let id = case.id.clone();
+    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&id))?;
+    let who =
+        approvers(&desk.project, &request.action).map_err(|failure| stop(2)(failure.message))?;
+    let signature = args.signature.as_ref().map(signature).transpose()?;
+    let gesture = match &signature {
+        Some(text) => Gesture::Signed(text),
+        None if !io::stdin().is_terminal() => {
+            return Err(stop(2)(format!(
+                "there is no terminal to ask at. Sign the decision: `oneact approvals {id} --statement > s`, \
+                 `ssh-keygen -Y sign -n oneact-approval -f KEY s`, then use --signature s.sig"
+            )));
+        }
+        None if !agreed(&request, answer, &desk) => {
+            return Ok(printed("Nothing was recorded.\n", 1));
+        }
+        None => Gesture::Terminal,
+    };
+    let why = args.message.as_deref();
+    let (mut ledger, _) = desk
+        .project
+        .open(Wish::Decide, &desk.host)
+        .map_err(stop(2))?;
+    let voted = ledger
+        .vote(&request.case, answer, gesture, who, why)
+        .map_err(stop(2))?;
+    let word = match answer {
+        Answer::Approved => "approved",
+        Answer::Denied => "denied",
+    };
+    if args.json {
+        let document = json!({
+            "approval_id": voted.case.id, "decision": answer, "by": voted.person.to_string(), "why": why,
+            "link": voted.link.seq, "entry_hash": voted.link.entry_hash,
+        });
+        return Ok(printed(line(&document), 0));
+    }
+    let next = match answer {
+        Answer::Approved => format!(
+            "The next run of the same task performs it, once, before {}.\n",
+            desk.clock(&voted.case.asked.expires_at)
+        ),
+        Answer::Denied => String::new(),
+    };
+    let text = format!(
+        "{word} by {}, link {}\n{next}",
+        voted.person, voted.link.seq
+    );
+    Ok(printed(text, 0))
+}
+
+fn signature(path: &Utf8PathBuf) -> Result<String, Stop> {
+    let bytes = read_plain(path, MOST_SIGNATURE)
+        .map_err(|error| stop(2)(format!("{path} cannot be read: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| stop(2)(format!("{path} is not a signature")))
+}
+
+/// Asks at the terminal.
+fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
+    let mut stderr = io::stderr();
+    let mut text = shown(request, desk, Values::Short);
+    if let Some(diff) = &request.diff {
+        text.push_str(&readable(diff));
+    }
+    let intent: String = request
+        .case
+        .asked
+        .intent_hash
+        .chars()
+        .skip("sha256:".len())
+        .take(12)
+        .collect();
+    let question = match answer {
+        Answer::Approved => {
+            text.extend(["It is performed once. intent ", &intent, "\n"]);
+            if request.diff.is_none()
+                && request
+                    .why
+                    .iter()
+                    .any(|why| why.contains("cannot be undone"))
+            {
+                text.push_str("This cannot be undone. ");
+            }
+            "Approve? [y/N] "
+        }
+        Answer::Denied => "Deny? [y/N] ",
+    };
+    // If the request cannot be shown, nobody can agree to it.
+    if write!(stderr, "{text}{question}").is_err() {
+        return false;
+    }
+    let mut said = String::new();
+    let read = io::stdin().read_line(&mut said);
+    read.is_ok() && matches!(said.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,193 @@
+//! A request for an approval, as people and programs see it.
+
+use serde_json::{Map, Value, json};
+
+use super::super::{
+    printing::{Desk, columns, words},
+    tame::{fit, hanging, padded, width},
+};
+use crate::{
+    host::{Host, name_of},
+    record::{Approval, Row},
+    task::Answer,
+};
+
+/// A request, with the parameters that its sealed row holds.
+pub(super) struct Request {
+    pub(super) case: Approval,
+    pub(super) action: String,
+    /// The parameters in the order in which they are shown.
+    parameters: Vec<(String, Value)>,
+    pub(super) diff: Option<String>,
+    risk: String,
+    pub(super) why: Vec<String>,
+    quorum: u64,
+}
+
+impl Request {
+    /// None if the row was changed: then nobody knows what was requested.
+    pub(super) fn of(case: Approval, row: Option<&Row>) -> Option<Self> {
+        let row = row?;
+        let request: Value = serde_json::from_str(row.request.as_deref()?).ok()?;
+        let about = request.pointer("/context/approval")?;
+        let args = request
+            .get("args")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let texts = |key: &str| -> Vec<String> {
+            let list = about
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            list.filter_map(|text| text.as_str().map(ToOwned::to_owned))
+                .collect()
+        };
+        Some(Self {
+            action: row.action_type.clone().unwrap_or_default(),
+            parameters: ordered(args, &texts("show")),
+            diff: about
+                .get("diff")
+                .and_then(Value::as_str)
+                .map(ToOwned::to_owned),
+            risk: about.get("risk").map(words::plain).unwrap_or_default(),
+            why: texts("why"),
+            quorum: about.get("quorum").and_then(Value::as_u64).unwrap_or(1),
+            case,
+        })
+    }
+
+    pub(super) fn state(&self, host: &Host) -> &'static str {
+        let case = &self.case;
+        let approved = u64::try_from(case.approvals().count()).unwrap_or(u64::MAX);
+        if case.used.is_some() {
+            "used"
+        } else if case.denial().is_some() {
+            "denied"
+        } else if case.ended.is_some() {
+            "closed"
+        } else if host.timestamp() >= case.expires() {
+            "expired"
+        } else if approved >= self.quorum {
+            "approved"
+        } else {
+            "waiting"
+        }
+    }
+
+    pub(super) fn document(&self, host: &Host) -> Value {
+        let case = &self.case;
+        let votes = case.votes.iter().map(|vote| {
+            json!({"decision": vote.answer, "by": vote.actor, "at": vote.at, "signed": vote.signature.is_some(), "why": vote.note})
+        });
+        let parameters: Map<String, Value> = self.parameters.iter().cloned().collect();
+        json!({
+            "approval_id": case.id, "state": self.state(host), "action": self.action, "risk": self.risk, "why": self.why,
+            "session_id": case.session_id, "task_id": case.task, "operation_id": case.operation_id,
+            "requested_by": case.by, "requested_at": case.at, "expires_at": case.asked.expires_at,
+            "intent_hash": case.asked.intent_hash, "preview_hash": case.asked.preview_hash, "quorum": self.quorum,
+            "decisions": votes.collect::<Vec<_>>(), "parameters": parameters, "diff": self.diff,
+        })
+    }
+}
+
+/// The parameters that the entry shows first, then the others. The text of a plan comes last: its diff says more.
+fn ordered(mut args: Map<String, Value>, show: &[String]) -> Vec<(String, Value)> {
+    let first: Vec<_> = show
+        .iter()
+        .filter_map(|name| args.remove_entry(name))
+        .collect();
+    first.into_iter().chain(args).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Each value in one line.
+    Short,
+    Whole,
+}
+
+/// One request for people, in lines of at most the terminal's width.
+pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
+    let case = &request.case;
+    let state = request.state(&desk.host);
+    let until = match state {
+        "waiting" | "approved" => format!("until {}", desk.clock(&case.asked.expires_at)),
+        _ => String::new(),
+    };
+    let head = format!(
+        "{}  {}  {} risk  {state} {until}",
+        case.id,
+        words::line(&request.action),
+        request.risk
+    );
+    let task = case
+        .task
+        .as_deref()
+        .map_or_else(String::new, |task| format!(", {}", words::line(task)));
+    let asked = format!(
+        "asked {} by {}{task}",
+        desk.clock(&case.at),
+        person(&case.by)
+    );
+    let wide = columns();
+    let mut lines = vec![
+        hanging(head.trim_end(), wide, 2),
+        format!("  {}", hanging(&asked, wide, 4)),
+    ];
+    for why in &request.why {
+        lines.push(format!("  why: {}", hanging(&words::line(why), wide, 9)));
+    }
+    let label = request
+        .parameters
+        .iter()
+        .map(|(name, _)| width(name))
+        .max()
+        .unwrap_or(0)
+        .min(20);
+    for (name, value) in &request.parameters {
+        if request.diff.is_some() && values == Values::Short {
+            continue;
+        }
+        let text = words::plain(value);
+        let name = padded(&words::line(name), label);
+        let room = wide.saturating_sub(label + 6);
+        let text = match values {
+            Values::Whole => hanging(&words::line(&text), wide, label + 4),
+            Values::Short if width(&text) > room => {
+                let count = text.chars().count();
+                let more = format!(" ({count} characters; --full)");
+                fit(&words::line(&text), room.saturating_sub(width(&more))) + &more
+            }
+            Values::Short => words::line(&text),
+        };
+        lines.push(format!("  {name}  {text}"));
+    }
+    for vote in &case.votes {
+        let (what, why) = match vote.answer {
+            Answer::Approved => ("approved", &vote.note),
+            Answer::Denied => ("denied", &vote.note),
+        };
+        let why = why
+            .as_deref()
+            .map_or_else(String::new, |why| format!(": {}", words::line(why)));
+        let signed = vote.signature.as_ref().map_or("", |_| ", signed");
+        let text = format!(
+            "{what} {} by {}{signed}{why}",
+            desk.clock(&vote.at),
+            person(&vote.actor)
+        );
+        lines.push(format!("  {}", hanging(&text, wide, 4)));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// `uid:1000 (alice)`
+fn person(actor: &str) -> String {
+    let uid = actor.strip_prefix("uid:").and_then(|uid| uid.parse().ok());
+    match uid.and_then(name_of) {
+        Some(name) => format!("{actor} ({})", words::line(&name)),
+        None => words::line(actor),
+    }
+}

@@ -1,0 +1,377 @@
+//! Approvals. There is no table of them: the links of the chain are their record. A run that must wait records its
+//! answer under a link `approval_requested`; people decide with `approved` and `denied`; the link `dispatched` of the
+//! run that uses the approval names it, and so does the link of a run that finds it unusable.
+
+mod checks;
+mod vote;
+
+use jiff::{SignedDuration, Timestamp};
+
+use serde_json::{Value, json};
+
+use crate::{
+    host,
+    task::{Answer, Approver, Fault, Policy, Statement, hexadecimal},
+};
+
+use super::{
+    Ledger,
+    begin::stamp,
+    canonical::sha256,
+    chain::{self, AskedApproval, Body, instant},
+    note::Note,
+    past::{Past, open},
+    record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
+    request::Asked,
+    signature::{Purpose, Signer, check},
+    store::{Durability, StoreError, Tx, Which, read, write},
+    words::{Ask, LedgerError, Running},
+};
+pub(crate) use vote::Gesture;
+
+/// What would be performed, and under which policy: an approval has to be for exactly this.
+#[derive(Debug, Clone)]
+pub(crate) struct Intended {
+    pub(crate) policy: Policy,
+    /// `sha256:…`
+    pub(crate) intent_hash: String,
+    /// Of a plan: the hash of its preview.
+    pub(crate) preview_hash: Option<String>,
+    /// Whose signatures count.
+    pub(crate) signers: Vec<Signer>,
+}
+
+/// A request for an approval, and everything that happened to it since.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// `apr_…`
+    pub(crate) id: String,
+    pub(crate) asked: AskedApproval,
+    /// Who asked: `uid:1000`.
+    pub(crate) by: String,
+    pub(crate) at: String,
+    pub(crate) session_id: String,
+    pub(crate) operation_id: String,
+    pub(crate) request_hash: String,
+    pub(crate) task: Option<String>,
+    /// The row of the answer that asked.
+    row_id: String,
+    pub(crate) link: Seq,
+    pub(crate) votes: Vec<Vote>,
+    /// The link that used it.
+    pub(crate) used: Option<Seq>,
+    /// The link of the run that found it unusable.
+    pub(crate) ended: Option<Seq>,
+}
+
+/// The decision of one person.
+#[derive(Debug, Clone)]
+pub(crate) struct Vote {
+    pub(crate) answer: Answer,
+    /// The user whose process recorded it: `uid:1000`.
+    pub(crate) actor: String,
+    pub(crate) signature: Option<String>,
+    pub(crate) at: String,
+    pub(crate) note: Option<String>,
+}
+
+/// Who gave a vote, as far as that can be proved.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Person {
+    Uid(u32),
+    /// The fingerprint of the key, and its names in the file of allowed signers.
+    Key(String, Vec<String>),
+}
+
+/// What a run may do.
+#[derive(Debug)]
+pub(crate) enum Passage {
+    /// The request is dispatched: it may happen from here on.
+    Dispatched,
+    /// An approval must be requested.
+    Ask,
+    /// It is requested; people have not decided yet.
+    Wait(Box<Case>),
+    Refused {
+        fault: Fault,
+        why: String,
+        case: Box<Case>,
+    },
+}
+
+impl Person {
+    fn is(&self, approver: &Approver) -> bool {
+        match (self, approver) {
+            (Self::Uid(uid), Approver::Uid(said)) => uid == said,
+            (Self::Uid(uid), Approver::User(name)) => host::is_named(*uid, name),
+            (Self::Uid(uid), Approver::Group(name)) => host::is_in_group(*uid, name),
+            (Self::Key(print, _), Approver::Key(said)) => print == said,
+            (Self::Key(_, names), Approver::User(name)) => names.contains(name),
+            (Self::Uid(_), Approver::Key(_))
+            | (Self::Key(..), Approver::Uid(_) | Approver::Group(_)) => false,
+        }
+    }
+}
+
+impl Vote {
+    /// The person, if it is certain who it is.
+    fn person(&self, case: &Case, signers: &[Signer]) -> Option<Person> {
+        match &self.signature {
+            None => self
+                .actor
+                .strip_prefix("uid:")?
+                .parse()
+                .ok()
+                .map(Person::Uid),
+            Some(signature) => case.signed(self.answer, signature, signers).ok(),
+        }
+    }
+}
+
+impl Case {
+    /// The newest request for an approval of this task's request.
+    pub(super) fn newest(
+        tx: &mut Tx<'_>,
+        session_id: &str,
+        request_hash: &str,
+        task: Option<&str>,
+    ) -> Result<Option<Self>, StoreError> {
+        let links = tx.links_about(session_id, request_hash, 0, usize::MAX)?;
+        let of_task = |link: &&Link| link.body().is_some_and(|body| body.task.as_deref() == task);
+        let mut asked = links
+            .iter()
+            .filter(|link| link.is(Event::ApprovalRequested));
+        Ok(asked.rfind(of_task).and_then(|link| Self::of(link, &links)))
+    }
+
+    /// The request that this link makes; none if it makes none.
+    fn at(tx: &mut Tx<'_>, link: &Link) -> Result<Option<Self>, StoreError> {
+        let Some(request_hash) = link.body().and_then(|body| body.request_hash) else {
+            return Ok(None);
+        };
+        let links = tx.links_about(&link.session_id, &request_hash, link.seq, usize::MAX)?;
+        Ok(Self::of(link, &links))
+    }
+
+    fn of(link: &Link, links: &[Link]) -> Option<Self> {
+        let body = link.body()?;
+        let mut case = Self {
+            id: body.approval?,
+            asked: body.asked?,
+            by: link.actor.clone(),
+            at: link.at.clone(),
+            session_id: link.session_id.clone(),
+            operation_id: link.operation_id.clone(),
+            request_hash: body.request_hash?,
+            task: body.task,
+            row_id: body.row?.id,
+            link: link.seq,
+            votes: Vec::new(),
+            used: None,
+            ended: None,
+        };
+        for later in links.iter().filter(|later| later.seq > link.seq) {
+            let body = later.body()?;
+            if later.is(Event::ApprovalRequested) && body.task == case.task {
+                // The next request takes its place.
+                case.ended.get_or_insert(later.seq);
+            }
+            if body.approval.as_ref() != Some(&case.id) {
+                continue;
+            }
+            let answer = match word(&later.event) {
+                Some(Event::Approved) => Answer::Approved,
+                Some(Event::Denied) => Answer::Denied,
+                Some(Event::Dispatched) => {
+                    case.used.get_or_insert(later.seq);
+                    continue;
+                }
+                _ => {
+                    case.ended.get_or_insert(later.seq);
+                    continue;
+                }
+            };
+            case.votes.push(Vote {
+                answer,
+                actor: later.actor.clone(),
+                signature: body.signature,
+                at: later.at.clone(),
+                note: body.note,
+            });
+        }
+        Some(case)
+    }
+
+    pub(crate) fn statement(&self, answer: Answer) -> String {
+        let asked = &self.asked;
+        let statement = Statement {
+            approval_id: &self.id,
+            intent_hash: &asked.intent_hash,
+            preview_hash: asked.preview_hash.as_deref(),
+            nonce: &asked.nonce,
+            decision: answer,
+            at: &self.at,
+        };
+        statement.text()
+    }
+
+    /// The holder of the key that signed this decision.
+    fn signed(
+        &self,
+        answer: Answer,
+        signature: &str,
+        signers: &[Signer],
+    ) -> Result<Person, String> {
+        let statement = self.statement(answer);
+        let keys: Vec<_> = signers.iter().map(|signer| signer.key.clone()).collect();
+        let by = |message: &str| check(signature, message, &keys, Purpose::Approval);
+        // A shell adds a newline to what is printed, or removes it.
+        let key = by(&statement).or_else(|_| by(&format!("{statement}\n")));
+        let key = key.map_err(|error| error.to_string())?;
+        let holds = signers.iter().filter(|signer| signer.key == key);
+        let names = holds.flat_map(|signer| signer.names.clone()).collect();
+        Ok(Person::Key(key.fingerprint(), names))
+    }
+
+    pub(crate) fn expires(&self) -> Timestamp {
+        self.asked.expires_at.parse().unwrap_or(Timestamp::MIN)
+    }
+
+    pub(crate) fn approvals(&self) -> impl Iterator<Item = &Vote> {
+        self.votes
+            .iter()
+            .filter(|vote| vote.answer == Answer::Approved)
+    }
+
+    pub(crate) fn denial(&self) -> Option<&Vote> {
+        self.votes.iter().find(|vote| vote.answer == Answer::Denied)
+    }
+}
+
+impl Note {
+    /// A request for an approval, made now by that operation.
+    pub(crate) fn request(
+        operation_id: &str,
+        intended: &Intended,
+        now: Timestamp,
+        nonce: [u8; 16],
+    ) -> Self {
+        let random = operation_id
+            .get(operation_id.len().saturating_sub(8)..)
+            .unwrap_or_default();
+        let expires = SignedDuration::try_from(intended.policy.expires).unwrap_or_default();
+        Self::Requests {
+            id: format!("apr_{}", random.to_lowercase()),
+            asked: AskedApproval {
+                expires_at: instant(now.checked_add(expires).unwrap_or(now)),
+                intent_hash: intended.intent_hash.clone(),
+                nonce: hexadecimal(&nonce),
+                policy: policy(intended),
+                preview_hash: intended.preview_hash.clone(),
+            },
+        }
+    }
+}
+
+/// The hash of the policy, as a request states it.
+fn policy(intended: &Intended) -> String {
+    sha256(intended.policy.terms())
+}
+
+impl Ledger<'_> {
+    /// The hash of the effective call (`intent_hash`). The parameters of `effective` are those that the tools would
+    /// get; `inputs` are the contents of their assets, one object for each step.
+    pub(crate) fn intent(
+        &mut self,
+        ask: &Ask<'_>,
+        effective: Asked,
+        inputs: &[Value],
+    ) -> Result<String, LedgerError> {
+        let ask = Ask {
+            asked: effective,
+            ..ask.clone()
+        };
+        let key = self.key(&ask)?;
+        let around = json!({
+            "entry_digest": ask.entry_digest, "pin": ask.tool_pin, "session": ask.who.session_id,
+            "task": ask.who.task_id,
+        });
+        Ok(ask.asked.intent(&key, around, inputs))
+    }
+
+    /// The newest request for an approval of this request, whether it can still be used or not.
+    pub(crate) fn case(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+    ) -> Result<Option<Case>, LedgerError> {
+        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
+        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
+            Case::newest(tx, session, request, ask.who.task_id)
+        })?)
+    }
+
+    /// Records that the request may happen from here on, before anything can happen. If it needs an approval, all
+    /// checks of the approval are made in the same transaction, and the link uses the approval up. A request without
+    /// effects and without an approval needs no such record.
+    pub(crate) fn dispatch(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+        intended: Option<&Intended>,
+    ) -> Result<Passage, LedgerError> {
+        if ask.effects == Effects::None && intended.is_none() {
+            return Ok(Passage::Dispatched);
+        }
+        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
+        let stamp = stamp(ask, &self.actor, self.host.timestamp());
+        write(&mut *self.store, Durability::Disk, |tx| {
+            let Some(claim) = open(tx, session, request, running.claim)? else {
+                return Err(LedgerError::InFlight {
+                    by: "another run".to_owned(),
+                    waited: ask.patience,
+                });
+            };
+            let mut approval = None;
+            if let Some(intended) = intended {
+                let case = Case::newest(tx, session, request, ask.who.task_id)?;
+                let session_is_open = checks::is_open(tx, session)?;
+                let facts = checks::Facts {
+                    case: case.as_ref(),
+                    intended,
+                    now: stamp.at,
+                    session: session_is_open,
+                };
+                if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
+                    return Ok(failed.passage(case));
+                }
+                approval = case.map(|case| case.id);
+            }
+            let body = Body {
+                request_hash: Some(request.clone()),
+                entry_digest: Some(ask.entry_digest.clone()),
+                claim: Some(running.claim),
+                changes: chain::changes(ask.change),
+                approval,
+                ..Body::default()
+            };
+            chain::append(tx, Event::Dispatched, stamp, &body)?;
+            tx.put_claim(&Claim {
+                state: ClaimState::Dispatched,
+                ..claim
+            })?;
+            Ok(Passage::Dispatched)
+        })
+    }
+}
+
+/// The row of the answer that asked, if its link seals it.
+fn row_of(tx: &mut Tx<'_>, case: &Case) -> Result<Option<Row>, StoreError> {
+    let mut rows = tx.rows(&Which::link(case.link), 1)?;
+    // The parameters that people see are in the request, so it must be the recorded one, too.
+    rows.retain(|row| {
+        let request = row.request.as_ref().map(sha256);
+        row.id == case.row_id && request.as_ref() == Some(&row.request_sha256)
+    });
+    Past::default().first_believed(tx, rows)
+}

@@ -1,0 +1,207 @@
+//! Each of the twelve checks refuses a case of its own, and each is needed.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    ledger::{approval::Vote, chain::AskedApproval},
+    task::{Answer, Approver, Policy},
+};
+
+const NOW: &str = "2026-02-24T10:05:00.000Z";
+
+fn intended() -> Intended {
+    Intended {
+        policy: Policy {
+            approvers: vec![vec![
+                Approver::Uid(1000),
+                Approver::Uid(1001),
+                Approver::Uid(2000),
+            ]],
+            quorum: 2,
+            own: SelfApproval::Prevented,
+            expires: Duration::from_mins(15),
+            ..Policy::default()
+        },
+        intent_hash: "sha256:1".to_owned(),
+        preview_hash: None,
+        signers: Vec::new(),
+    }
+}
+
+fn vote(actor: &str, answer: Answer) -> Vote {
+    Vote {
+        answer,
+        actor: actor.to_owned(),
+        signature: None,
+        at: "2026-02-24T10:02:00.000Z".to_owned(),
+        note: None,
+    }
+}
+
+/// A request of uid 2000 that two others have approved.
+fn approved() -> Case {
+    Case {
+        id: "apr_1".to_owned(),
+        asked: AskedApproval {
+            expires_at: "2026-02-24T10:15:00.000Z".to_owned(),
+            intent_hash: "sha256:1".to_owned(),
+            nonce: "n".to_owned(),
+            policy: policy(&intended()),
+            preview_hash: None,
+        },
+        by: "uid:2000".to_owned(),
+        at: "2026-02-24T10:00:00.000Z".to_owned(),
+        session_id: "s".to_owned(),
+        operation_id: "op_1".to_owned(),
+        request_hash: "sha256:r".to_owned(),
+        task: Some("task_1".to_owned()),
+        row_id: "row".to_owned(),
+        link: 3,
+        votes: vec![
+            vote("uid:1000", Answer::Approved),
+            vote("uid:1001", Answer::Approved),
+        ],
+        used: None,
+        ended: None,
+    }
+}
+
+/// A case, and what the run intends.
+struct Suit {
+    case: Option<Case>,
+    intended: Intended,
+    now: &'static str,
+    session: SessionIs,
+}
+
+fn suit(change: impl FnOnce(&mut Case)) -> Suit {
+    let mut case = approved();
+    change(&mut case);
+    Suit {
+        case: Some(case),
+        intended: intended(),
+        now: NOW,
+        session: SessionIs::Open,
+    }
+}
+
+/// For each check, a case that it alone refuses first.
+fn suite() -> Vec<(u8, Suit)> {
+    let nobody = Suit {
+        case: None,
+        ..suit(|_| ())
+    };
+    let late = Suit {
+        now: "2026-02-24T10:15:00.000Z",
+        ..suit(|_| ())
+    };
+    let gone = Suit {
+        session: SessionIs::Gone,
+        ..suit(|_| ())
+    };
+    vec![
+        (1, nobody),
+        (2, suit(|case| case.votes.clear())),
+        (
+            3,
+            suit(|case| case.asked.intent_hash = "sha256:2".to_owned()),
+        ),
+        (
+            3,
+            suit(|case| case.asked.preview_hash = Some("sha256:2".to_owned())),
+        ),
+        (4, late),
+        (5, suit(|case| case.votes.truncate(1))),
+        // One person who approves twice is one person.
+        (5, suit(|case| case.votes[1] = case.votes[0].clone())),
+        (
+            6,
+            suit(|case| case.votes.push(vote("uid:3000", Answer::Approved))),
+        ),
+        (
+            7,
+            suit(|case| case.votes.push(vote("somebody", Answer::Approved))),
+        ),
+        (
+            7,
+            suit(|case| case.votes[0].signature = Some("forged".to_owned())),
+        ),
+        (
+            8,
+            suit(|case| case.votes.push(vote("uid:2000", Answer::Approved))),
+        ),
+        (9, gone),
+        (
+            10,
+            suit(|case| case.votes.push(vote("uid:3000", Answer::Denied))),
+        ),
+        (11, suit(|case| case.asked.policy = "other".to_owned())),
+        (12, suit(|case| case.used = Some(9))),
+        (12, suit(|case| case.ended = Some(9))),
+    ]
+}
+
+fn refused_by(suit: &Suit, without: Option<u8>) -> Option<u8> {
+    let facts = Facts {
+        case: suit.case.as_ref(),
+        intended: &suit.intended,
+        now: suit.now.parse().unwrap(),
+        session: suit.session,
+    };
+    let checks = CHECKS.iter().filter(|check| Some(check.number) != without);
+    first_failed(checks, &facts).map(|check| check.number)
+}
+
+#[test]
+fn an_approval_that_fits_passes() {
+    assert_eq!(refused_by(&suit(|_| ()), None), None);
+}
+
+#[test]
+fn each_of_the_twelve_checks_refuses_and_is_needed() {
+    let suite = suite();
+    for number in 1..=12 {
+        let mut cases = suite.iter().filter(|(of, _)| *of == number).peekable();
+        assert!(cases.peek().is_some(), "no case for check {number}");
+        for (_, suit) in cases {
+            assert_eq!(refused_by(suit, None), Some(number));
+            assert_ne!(refused_by(suit, Some(number)), Some(number));
+        }
+    }
+    let changed = |number: u8| {
+        let cases = suite.iter().filter(move |(of, _)| *of == number);
+        cases
+            .filter(|(_, suit)| refused_by(suit, Some(number)) != refused_by(suit, None))
+            .count()
+    };
+    assert!((1..=12).all(|number| changed(number) > 0));
+}
+
+#[test]
+fn a_failure_asks_waits_or_refuses() {
+    let check = |number: u8| CHECKS.iter().find(|check| check.number == number).unwrap();
+    assert!(matches!(check(1).passage(None), Passage::Ask));
+    assert!(matches!(check(12).passage(Some(approved())), Passage::Ask));
+    assert!(matches!(
+        check(2).passage(Some(approved())),
+        Passage::Wait(_)
+    ));
+    assert!(matches!(
+        check(5).passage(Some(approved())),
+        Passage::Wait(_)
+    ));
+    for number in [3, 4, 6, 7, 8, 9, 10, 11] {
+        let passage = check(number).passage(Some(approved()));
+        let Passage::Refused { fault, .. } = passage else {
+            panic!("{number}: {passage:?}");
+        };
+        assert_eq!(fault, check(number).fault, "{number}");
+    }
+    // Nobody has decided about it yet, so a new request takes its place.
+    let undecided = Case {
+        votes: Vec::new(),
+        ..approved()
+    };
+    assert!(matches!(check(3).passage(Some(undecided)), Passage::Ask));
+}

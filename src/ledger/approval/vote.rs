@@ -1,0 +1,235 @@
+//! The decisions of people about requests, and the list of requests.
+
+use std::{collections::BTreeSet, fmt};
+
+use jiff::Timestamp;
+
+use crate::{
+    host,
+    task::{Answer, Policy},
+};
+
+use super::{
+    Case, Intended, Person,
+    checks::{asked_it, may_approve},
+    row_of,
+};
+use crate::ledger::{
+    Ledger,
+    chain::{self, Body},
+    naming::CommandError,
+    reading::Reading,
+    record::{Event, Head, Link, Row},
+    signature::Signer,
+    store::{StoreError, Tx, read},
+};
+
+/// How a person shows who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gesture<'a> {
+    /// At a terminal: the user of this process.
+    Terminal,
+    /// With an armoured signature of the statement.
+    Signed(&'a str),
+}
+
+/// Why a decision is not recorded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VoteError {
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(
+        "no request for an approval has an id that begins with `{0}`; `oneact approvals` lists them"
+    )]
+    Nothing(String),
+    #[error("`{0}` is the beginning of several ids: {1}; give more characters")]
+    Several(String, String),
+    #[error(
+        "{0} was denied; a denial is final. Send the task with another `salt` to request it again"
+    )]
+    Denied(String),
+    #[error("{0} was used: an approval is for one run")]
+    Used(String),
+    #[error(
+        "{0} is closed, because the task was changed or sent again; `oneact approvals` lists the newest requests"
+    )]
+    Ended(String),
+    #[error("{0} expired at {1}; send the task again to request a new approval")]
+    Expired(String, String),
+    #[error("{0} was changed while it was shown; look at it again with `oneact approvals {0}`")]
+    Other(String),
+    #[error(
+        "the row of {0} was changed, so its parameters cannot be believed; see `oneact verify`"
+    )]
+    Unsealed(String),
+    #[error("the signature is not valid: {0}")]
+    Signature(String),
+    #[error(
+        "{0} may not approve this: `approval.approvers` of the entry does not name this person"
+    )]
+    Stranger(String),
+    #[error(
+        "{0} asked for this, and the entry says `prevent_self = true`: somebody else has to approve, or a key"
+    )]
+    Own(String),
+}
+
+impl From<StoreError> for VoteError {
+    fn from(error: StoreError) -> Self {
+        Self::Command(error.into())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Voted {
+    pub(crate) case: Case,
+    pub(crate) person: Person,
+    pub(crate) link: Head,
+}
+
+impl fmt::Display for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uid(uid) => match host::name_of(*uid) {
+                Some(name) => write!(f, "uid:{uid} ({name})"),
+                None => write!(f, "uid:{uid}"),
+            },
+            Self::Key(print, names) if names.is_empty() => write!(f, "ssh:{print}"),
+            Self::Key(print, names) => write!(f, "ssh:{print} ({})", names.join(", ")),
+        }
+    }
+}
+
+impl Ledger<'_> {
+    /// Records a decision about the request `shown`, as the person saw it.
+    pub(crate) fn vote(
+        &mut self,
+        shown: &Case,
+        answer: Answer,
+        gesture: Gesture<'_>,
+        (policy, signers): (Policy, Vec<Signer>),
+        note: Option<&str>,
+    ) -> Result<Voted, VoteError> {
+        let intended = Intended {
+            policy,
+            intent_hash: shown.asked.intent_hash.clone(),
+            preview_hash: shown.asked.preview_hash.clone(),
+            signers,
+        };
+        self.decide(note, |tx, by| {
+            let case = same(tx, shown)?;
+            closed(&case, by.at)?;
+            if row_of(tx, &case)?.is_none() {
+                return Err(VoteError::Unsealed(case.id));
+            }
+            let person = match gesture {
+                Gesture::Terminal => {
+                    let uid = by
+                        .actor
+                        .strip_prefix("uid:")
+                        .and_then(|uid| uid.parse().ok());
+                    uid.map(Person::Uid)
+                        .ok_or_else(|| VoteError::Stranger(by.actor.to_owned()))?
+                }
+                Gesture::Signed(text) => case
+                    .signed(answer, text, &intended.signers)
+                    .map_err(VoteError::Signature)?,
+            };
+            if !may_approve(&person, &intended) {
+                return Err(VoteError::Stranger(person.to_string()));
+            }
+            if answer == Answer::Approved && asked_it(&person, &case, &intended) {
+                return Err(VoteError::Own(person.to_string()));
+            }
+            let body = Body {
+                request_hash: Some(case.request_hash.clone()),
+                about: Some(case.row_id.clone()),
+                approval: Some(case.id.clone()),
+                note: by.note.map(ToOwned::to_owned),
+                signature: match gesture {
+                    Gesture::Terminal => None,
+                    Gesture::Signed(text) => Some(text.trim().to_owned()),
+                },
+                ..Body::default()
+            };
+            let stamp = by.stamp(&case.operation_id, &case.session_id);
+            let link = chain::append(tx, Event::of(answer), stamp, &body)?;
+            Ok((
+                Voted {
+                    case,
+                    person,
+                    link: link.clone(),
+                },
+                link,
+            ))
+        })
+    }
+}
+
+/// The same request as it is now, if it is still the one that the person saw.
+fn same(tx: &mut Tx<'_>, shown: &Case) -> Result<Case, VoteError> {
+    let link = tx.link(shown.link)?;
+    let now = link.map_or(Ok(None), |link| Case::at(tx, &link))?;
+    now.filter(|now| now.asked == shown.asked)
+        .ok_or_else(|| VoteError::Other(shown.id.clone()))
+}
+
+/// Fails if nobody can decide about the request any more.
+fn closed(case: &Case, now: Timestamp) -> Result<(), VoteError> {
+    let id = case.id.clone();
+    if case.used.is_some() {
+        return Err(VoteError::Used(id));
+    }
+    if case.denial().is_some() {
+        return Err(VoteError::Denied(id));
+    }
+    if case.ended.is_some() {
+        return Err(VoteError::Ended(id));
+    }
+    if now >= case.expires() {
+        return Err(VoteError::Expired(id, case.asked.expires_at.clone()));
+    }
+    Ok(())
+}
+
+impl Reading {
+    /// All requests for approvals with the rows that ask, the newest first. A row that its link does not seal is left
+    /// out.
+    pub(crate) fn approvals(&mut self) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
+        let cases = read::<_, StoreError>(&mut *self.store, |tx| {
+            let links: Vec<Link> = tx.requests_for_approval()?;
+            let mut cases = Vec::new();
+            for link in links.iter().rev() {
+                if let Some(case) = Case::at(tx, link)? {
+                    let row = row_of(tx, &case)?;
+                    cases.push((case, row));
+                }
+            }
+            Ok(cases)
+        });
+        Ok(cases?)
+    }
+
+    /// The request whose id begins with this text; of several with one id, the newest.
+    pub(crate) fn approval(&mut self, text: &str) -> Result<(Case, Option<Row>), VoteError> {
+        let whole = if text.starts_with("apr_") {
+            text.to_owned()
+        } else {
+            format!("apr_{text}")
+        };
+        let mut cases = self.approvals()?;
+        cases.retain(|(case, _)| case.id.starts_with(&whole));
+        if cases.iter().any(|(case, _)| case.id == whole) {
+            cases.retain(|(case, _)| case.id == whole);
+        }
+        let names: BTreeSet<&str> = cases.iter().map(|(case, _)| case.id.as_str()).collect();
+        if names.len() > 1 {
+            let names: Vec<&str> = names.into_iter().collect();
+            return Err(VoteError::Several(text.to_owned(), names.join(", ")));
+        }
+        cases
+            .into_iter()
+            .next()
+            .ok_or_else(|| VoteError::Nothing(text.to_owned()))
+    }
+}

@@ -1,0 +1,39 @@
+//! What an answer says about an approval. Its link says the same.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    chain::{AskedApproval, Body},
+    record::Row,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Note {
+    Requests {
+        id: String,
+        asked: AskedApproval,
+    },
+    /// The run found the approval unusable: the next run asks again.
+    Ends {
+        id: String,
+    },
+}
+
+impl Note {
+    /// The body of the link of that answer.
+    pub(super) fn told(&self, body: Body, row: &Row) -> Body {
+        match self {
+            Self::Requests { id, asked } => Body {
+                approval: Some(id.clone()),
+                asked: Some(asked.clone()),
+                task: row.task_id.clone(),
+                ..body
+            },
+            Self::Ends { id } => Body {
+                approval: Some(id.clone()),
+                ..body
+            },
+        }
+    }
+}

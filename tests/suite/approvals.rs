@@ -1,0 +1,625 @@
+//! Approvals: who is asked, for exactly what, and how often it is used (specification 003, the issue's part 5).
+
+use std::{fs, process::Command, thread, time::Duration};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::program::{Answer, ONEACT, Root, feed, run, text};
+
+/// An entry that waits, with the lines of its `approval`, and the lines of `[approval]`.
+fn catalog(approval: &str, settings: &str) -> String {
+    format!(
+        "catalog = 1\n[server.counter]\ncommand = [\"python3\", \"servers/counter.py\", \"counted\"]\n\
+         [approval]\n{settings}\n[capability.send]\ndescription = \"Send.\"\nmcp = {{ server = \"counter\", tool = \"happen\" }}\n\
+         effects = {{ destructive = false, open_world = false }}\nsecret = [\"/token\"]\n\
+         intrinsic_amplifiers = {{ reversibility = \"irreversible\", regret_potential = \"high\" }}\n\
+         [capability.send.approval]\n{approval}\n"
+    )
+}
+
+fn waiting_root() -> Root {
+    Root::with_catalog(&catalog("expires = \"10m\"", ""))
+}
+
+fn task(what: &str) -> Value {
+    json!({
+        "metadata": {"session_id": "s", "request_id": "r"},
+        "dispatch": {"task_id": "task_9", "attempt": 1, "capability_ids": ["send"], "parameters": {"what": what}},
+    })
+}
+
+/// The same, as another task.
+fn other_task(what: &str) -> Value {
+    let mut other = task(what);
+    other["dispatch"]["task_id"] = json!("task_10");
+    other
+}
+
+fn happened(root: &Root) -> usize {
+    fs::read_to_string(root.path.join("counted"))
+        .unwrap_or_default()
+        .lines()
+        .count()
+}
+
+/// Waits for an approval, and returns its id.
+fn asks(answer: &Answer) -> String {
+    assert_eq!(
+        (answer.exit, answer.fault()),
+        (3, &json!("approval_required")),
+        "{}",
+        answer.envelope
+    );
+    assert_eq!(answer.state(), "pending");
+    answer
+        .at("/output/content/oneact/waiting/approval_id")
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Runs oneact at a pseudo-terminal on which `typed` is typed. Returns the exit code and all that was shown.
+fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
+    let line = "import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+os.write(terminal, sys.argv[1].encode())
+shown = b''
+try:
+    while True:
+        part = os.read(terminal, 1000)
+        if not part:
+            break
+        shown += part
+except OSError:
+    pass
+_, status = os.waitpid(pid, 0)
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(status))";
+    let mut command = root.within("python3");
+    let output = command
+        .args(["-c", line, typed, ONEACT])
+        .args(arguments)
+        .output()
+        .unwrap();
+    (output.status.code().unwrap(), text(&*output.stdout))
+}
+
+fn oneact(root: &Root, arguments: &[&str]) -> (i32, String, String) {
+    let output = root.command().args(arguments).output().unwrap();
+    let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap(),
+        shown(&output.stdout),
+        shown(&output.stderr),
+    )
+}
+
+fn approve(root: &Root, id: &str) {
+    let (exit, shown) = at_a_terminal(root, "y\n", &["approve", id]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+fn ssh_keygen(root: &Root, arguments: &[&str]) -> String {
+    let output = root.within("ssh-keygen").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", text(&*output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Makes a key, and returns its public half.
+fn key(root: &Root, name: &str) -> String {
+    ssh_keygen(
+        root,
+        &["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name],
+    );
+    fs::read_to_string(root.path.join(format!("{name}.pub"))).unwrap()
+}
+
+/// A real signature of the statement, as a person makes it.
+fn sign(root: &Root, id: &str, key: &str, (namespace, decision): (&str, &str)) -> String {
+    let (exit, statement, problem) =
+        oneact(root, &["approvals", id, &format!("--statement={decision}")]);
+    assert_eq!(exit, 0, "{problem}");
+    let _ = fs::remove_file(root.path.join("statement.sig"));
+    fs::write(root.path.join("statement"), statement).unwrap();
+    ssh_keygen(
+        root,
+        &["-q", "-Y", "sign", "-n", namespace, "-f", key, "statement"],
+    );
+    "statement.sig".to_owned()
+}
+
+#[test]
+fn a_critical_call_waits_is_approved_at_a_terminal_and_happens_once() {
+    let root = waiting_root();
+    let mut with_secret = task("mail");
+    with_secret["dispatch"]["parameters"]["token"] = json!("hunter2");
+    let id = asks(&root.run(&with_secret));
+    assert_eq!(happened(&root), 0);
+    // The same task asks no second time.
+    assert_eq!(asks(&root.run(&with_secret)), id);
+    let (_, list, _) = oneact(&root, &["approvals"]);
+    assert!(
+        list.contains(&id) && list.contains("critical") && list.contains("mail"),
+        "{list}"
+    );
+    assert!(
+        !list.contains("hunter2") && list.lines().all(|line| line.chars().count() <= 80),
+        "{list}"
+    );
+    let (exit, shown) = at_a_terminal(&root, "n\n", &["approve", &id]);
+    assert_eq!(exit, 1, "{shown}");
+    asks(&root.run(&with_secret));
+    approve(&root, &id);
+    let done = root.run(&with_secret);
+    assert_eq!(
+        (done.exit, done.state()),
+        (0, &json!("done")),
+        "{}",
+        done.envelope
+    );
+    assert_eq!(root.run(&with_secret).state(), "replayed");
+    assert_eq!(happened(&root), 1);
+    let (exit, _, refused) = oneact(&root, &["approve", &id]);
+    assert_eq!(exit, 2, "{refused}");
+    let (exit, verified, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 0, "{verified}");
+}
+
+/// An approval is for one call: other parameters, another task and another session each ask again.
+#[test]
+fn an_approval_is_for_exactly_one_call() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task("mail")));
+    approve(&root, &id);
+    let mut other_session = task("mail");
+    other_session["metadata"]["session_id"] = json!("s2");
+    for other in [task("other mail"), other_task("mail"), other_session] {
+        assert_ne!(asks(&root.run(&other)), id);
+    }
+    assert_eq!(happened(&root), 0);
+    assert_eq!(root.run(&task("mail")).exit, 0);
+    // `salt` makes it another request, for which the used approval is not valid.
+    let mut again = task("mail");
+    again["dispatch"]["salt"] = json!("again");
+    again["dispatch"]["task_id"] = json!("task_11");
+    asks(&root.run(&again));
+    assert_eq!(happened(&root), 1);
+}
+
+#[test]
+fn a_denial_wins_over_an_approval_before_and_after_it() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task("mail")));
+    approve(&root, &id);
+    let (exit, shown) = at_a_terminal(&root, "y\n", &["deny", &id, "-m", "wrong list"]);
+    assert_eq!(exit, 0, "{shown}");
+    let denied = root.run(&task("mail"));
+    assert_eq!(
+        (denied.exit, denied.fault()),
+        (2, &json!("approval_denied")),
+        "{}",
+        denied.envelope
+    );
+    assert_eq!(denied.at("/error/error_code"), "VALIDATION_ERROR");
+    assert!(
+        denied
+            .at("/error/error_message")
+            .as_str()
+            .unwrap()
+            .contains("wrong list")
+    );
+    let (exit, _) = at_a_terminal(&root, "y\n", &["approve", &id]);
+    assert_eq!(exit, 2);
+    assert_eq!(root.run(&task("mail")).fault(), &json!("approval_denied"));
+    assert_eq!(happened(&root), 0);
+}
+
+#[test]
+fn an_approval_that_is_not_used_in_time_is_not_used() {
+    let root = Root::with_catalog(&catalog("expires = \"2s\"", ""));
+    let id = asks(&root.run(&task("mail")));
+    approve(&root, &id);
+    thread::sleep(Duration::from_millis(2100));
+    let late = root.run(&task("mail"));
+    assert_eq!(
+        (late.exit, late.fault()),
+        (2, &json!("approval_expired")),
+        "{}",
+        late.envelope
+    );
+    assert_ne!(asks(&root.run(&task("mail"))), id);
+    assert_eq!(happened(&root), 0);
+}
+
+/// What is performed by the catalog now is not what was approved.
+#[test]
+fn a_catalog_that_changed_after_the_approval_needs_a_new_one() {
+    for (from, to) in [
+        (
+            "servers/counter.py\", \"counted\"",
+            "servers/counter.py\", \"elsewhere\"",
+        ),
+        (
+            "regret_potential = \"high\" }",
+            "regret_potential = \"high\" }\ntimeout_max = \"90s\"\nvolatile = [\"x\"]",
+        ),
+        (
+            "expires = \"10m\"",
+            "expires = \"10m\"\napprovers = [\"uid:4000000\"]",
+        ),
+    ] {
+        let root = waiting_root();
+        let id = asks(&root.run(&task("mail")));
+        approve(&root, &id);
+        let catalog = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
+        assert!(catalog.contains(from), "{from}");
+        fs::write(root.path.join("catalog.toml"), catalog.replace(from, to)).unwrap();
+        let changed = root.run(&task("mail"));
+        assert_eq!(
+            (changed.exit, changed.fault()),
+            (2, &json!("approval_mismatch")),
+            "{to}: {}",
+            changed.envelope
+        );
+        assert_ne!(asks(&root.run(&task("mail"))), id);
+        assert!(!root.path.join("elsewhere").exists() && happened(&root) == 0);
+    }
+}
+
+#[test]
+fn only_a_signature_of_an_allowed_signer_for_this_purpose_counts_without_a_terminal() {
+    let root = Root::with_catalog(&catalog(
+        "approvers = [\"user:alice\"]",
+        "allowed_signers = \"allowed\"",
+    ));
+    let (alice, bob) = (key(&root, "alice"), key(&root, "bob"));
+    key(&root, "mallory");
+    fs::write(
+        root.path.join("allowed"),
+        format!("alice namespaces=\"oneact-approval\" {alice}bob {bob}"),
+    )
+    .unwrap();
+    let id = asks(&root.run(&task("mail")));
+    let (exit, _, unsigned) = oneact(&root, &["approve", &id]);
+    assert!(
+        exit == 2 && unsigned.contains("ssh-keygen -Y sign"),
+        "{unsigned}"
+    );
+    // The user of this process is not an approver.
+    assert_eq!(at_a_terminal(&root, "y\n", &["approve", &id]).0, 2);
+    for (signer, purpose, why) in [
+        (
+            "mallory",
+            ("oneact-approval", "approve"),
+            "not one of the accepted keys",
+        ),
+        ("alice", ("file", "approve"), "another purpose"),
+        ("alice", ("oneact-approval", "deny"), "does not match"),
+        ("bob", ("oneact-approval", "approve"), "may not approve"),
+    ] {
+        let signature = sign(&root, &id, signer, purpose);
+        let (exit, _, said) = oneact(&root, &["approve", &id, "--signature", &signature]);
+        assert!(exit == 2 && said.contains(why), "{signer}: {said}");
+    }
+    assert_eq!(asks(&root.run(&task("mail"))), id);
+    let signature = sign(&root, &id, "alice", ("oneact-approval", "approve"));
+    let (exit, said, problem) = oneact(&root, &["approve", &id, "--signature", &signature]);
+    assert!(exit == 0 && said.contains("ssh:SHA256:"), "{said}{problem}");
+    assert_eq!(root.run(&task("mail")).exit, 0);
+    // A signature is for one request: a copy of it approves no other.
+    let other = asks(&root.run(&other_task("other mail")));
+    let (exit, _, said) = oneact(&root, &["approve", &other, "--signature", &signature]);
+    assert!(exit == 2 && said.contains("does not match"), "{said}");
+    assert_eq!(happened(&root), 1);
+}
+
+/// A key that is taken from the file of allowed signers after the approval does not count any more.
+#[test]
+fn a_signature_is_checked_again_before_the_call() {
+    let root = Root::with_catalog(&catalog("", "allowed_signers = \"allowed\""));
+    let (alice, bob) = (key(&root, "alice"), key(&root, "bob"));
+    fs::write(root.path.join("allowed"), format!("alice {alice}bob {bob}")).unwrap();
+    let id = asks(&root.run(&task("mail")));
+    let signature = sign(&root, &id, "alice", ("oneact-approval", "approve"));
+    assert_eq!(
+        oneact(&root, &["approve", &id, "--signature", &signature]).0,
+        0
+    );
+    fs::write(root.path.join("allowed"), format!("bob {bob}")).unwrap();
+    assert_eq!(root.run(&task("mail")).fault(), &json!("approval_mismatch"));
+    assert_eq!(happened(&root), 0);
+}
+
+#[test]
+fn the_user_who_asked_may_not_approve_and_two_keys_are_two_persons() {
+    let root = Root::with_catalog(&catalog(
+        "prevent_self = true\nquorum = 2",
+        "allowed_signers = \"allowed\"",
+    ));
+    let (alice, bob) = (key(&root, "alice"), key(&root, "bob"));
+    fs::write(root.path.join("allowed"), format!("alice {alice}bob {bob}")).unwrap();
+    let id = asks(&root.run(&task("mail")));
+    let (exit, shown) = at_a_terminal(&root, "y\n", &["approve", &id]);
+    assert!(exit == 2 && shown.contains("prevent_self"), "{shown}");
+    for signer in ["alice", "alice"] {
+        let signature = sign(&root, &id, signer, ("oneact-approval", "approve"));
+        assert_eq!(
+            oneact(&root, &["approve", &id, "--signature", &signature]).0,
+            0
+        );
+        assert_eq!(asks(&root.run(&task("mail"))), id);
+    }
+    let signature = sign(&root, &id, "bob", ("oneact-approval", "approve"));
+    assert_eq!(
+        oneact(&root, &["approve", &id, "--signature", &signature]).0,
+        0
+    );
+    assert_eq!(root.run(&task("mail")).exit, 0);
+    assert_eq!(happened(&root), 1);
+}
+
+/// Rows are copies: a row that was changed approves nothing, and shows nothing that a person could believe.
+#[test]
+fn a_forged_row_approves_nothing() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task("mail")));
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let changed = ledger
+        .execute(
+            "UPDATE agent_actions SET request = replace(request, 'mail', 'fine')",
+            [],
+        )
+        .unwrap();
+    assert_eq!(changed, 1);
+    drop(ledger);
+    let (exit, shown) = at_a_terminal(&root, "y\n", &["approve", &id]);
+    assert!(exit == 2 && shown.contains("was changed"), "{shown}");
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    ledger
+        .execute(
+            "UPDATE agent_actions SET state = 'done', outcome = 'success'",
+            [],
+        )
+        .unwrap();
+    drop(ledger);
+    asks(&root.run(&task("mail")));
+    assert_eq!(happened(&root), 0);
+}
+
+#[test]
+fn a_run_that_is_killed_before_the_dispatch_leaves_the_approval_for_the_next() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task("mail")));
+    approve(&root, &id);
+    for point in ["ledger:reserved", "ledger:dispatched"] {
+        let mut command = root.command();
+        command.env("ONEACT_FAULTS", point);
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &task("mail"));
+        assert!(!child.wait_with_output().unwrap().status.success());
+        assert_eq!(happened(&root), 0);
+    }
+    // After the dispatch, a person has to settle it; then the approval is used up.
+    let unknown = root.run(&task("mail"));
+    assert_eq!(
+        unknown.fault(),
+        &json!("outcome_unknown"),
+        "{}",
+        unknown.envelope
+    );
+    let message = unknown.at("/error/error_message").as_str().unwrap();
+    let operation = message
+        .split_whitespace()
+        .find(|word| word.starts_with("op_"))
+        .unwrap();
+    assert_eq!(oneact(&root, &["resolve", operation, "--did-not"]).0, 0);
+    assert_ne!(asks(&root.run(&task("mail"))), id);
+    assert_eq!(happened(&root), 0);
+}
+
+#[test]
+fn of_two_runs_that_race_for_one_approval_one_performs_the_call() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task("mail")));
+    approve(&root, &id);
+    thread::scope(|scope| {
+        let runs: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| root.run(&task("mail")).exit))
+            .collect();
+        for run in runs {
+            assert_eq!(run.join().unwrap(), 0);
+        }
+    });
+    assert_eq!(happened(&root), 1);
+}
+
+#[test]
+fn a_run_can_wait_for_the_decision() {
+    let root = waiting_root();
+    let mut command = root.command();
+    command.args(["--wait", "30s"]);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| run(command, task("mail").to_string().as_bytes()));
+        let id = crate::program::until("the request is listed", || {
+            let (_, list, _) = oneact(&root, &["approvals", "--json"]);
+            let list: Value = serde_json::from_str(&list).ok()?;
+            Some(
+                list.pointer("/approvals/0/approval_id")?
+                    .as_str()?
+                    .to_owned(),
+            )
+        });
+        approve(&root, &id);
+        let done = waiting.join().unwrap();
+        assert_eq!(
+            (done.exit, done.state()),
+            (0, &json!("done")),
+            "{}",
+            done.envelope
+        );
+    });
+    assert_eq!(happened(&root), 1);
+    let mut command = root.command();
+    command.args(["--wait", "300ms"]);
+    asks(&run(command, other_task("other").to_string().as_bytes()));
+}
+
+#[test]
+fn the_operators_program_is_told_of_each_request_without_secrets() {
+    let root = Root::with_catalog(&catalog(
+        "",
+        "notify = [\"sh\", \"-c\", \"cat >> told; env >> told\"]",
+    ));
+    let mut with_secret = task("mail");
+    with_secret["dispatch"]["parameters"]["token"] = json!("hunter2");
+    let mut command = root.command();
+    command.env("API_KEY", "hunter3");
+    let id = asks(&run(command, with_secret.to_string().as_bytes()));
+    asks(&root.run(&with_secret));
+    let told = fs::read_to_string(root.path.join("told")).unwrap();
+    let (first, _) = told.split_once('\n').unwrap();
+    let first: Value = serde_json::from_str(first).unwrap();
+    assert_eq!(first["approval_id"], json!(id));
+    assert_eq!(first["parameters"], json!({"what": "mail", "token": "***"}));
+    assert!(!told.contains("hunter"), "{told}");
+    assert_eq!(told.matches("approval_id").count(), 1);
+    let failing = Root::with_catalog(&catalog("", "notify = [\"false\"]"));
+    let answer = failing.run(&task("mail"));
+    asks(&answer);
+    let notes = answer.at("/audit/compliance_notes").as_str().unwrap();
+    assert!(notes.contains("`[approval] notify`"), "{notes}");
+}
+
+fn plan(validated: &str) -> Value {
+    json!({
+        "task_plan": {
+            "plan_id": "p", "version": "1.0.0", "task_summary": "Raise the version of the project.",
+            "action_plan": [{"action_id": "a001", "action_type": "FILE_MODIFY", "target": validated,
+                             "operation": {"type": "text_replace", "pattern": "1.0", "replacement": "1.1"}}],
+        },
+        "protocol_validation": true, "metadata": {"session_id": "s", "request_id": "r"},
+    })
+}
+
+/// R-001-34, R-001-138, C-16.
+#[test]
+fn an_approved_plan_changes_a_protected_file_exactly_as_it_was_shown() {
+    let root = Root::with_catalog("catalog = 1\n");
+    let file = root.path.join("pyproject.toml");
+    fs::write(&file, "version = \"1.0\"\n").unwrap();
+    let dry = {
+        let mut command = root.command();
+        command.arg("--dry-run");
+        run(command, plan("pyproject.toml").to_string().as_bytes())
+    };
+    assert_eq!(dry.exit, 0, "{}", dry.envelope);
+    let first = root.run(&plan("pyproject.toml"));
+    let id = asks(&first);
+    assert_eq!(
+        first.at("/output/content/oneact/waiting/intent_hash"),
+        dry.at("/output/content/oneact/preview/hash")
+    );
+    assert_eq!(asks(&root.run(&plan("pyproject.toml"))), id);
+    let (_, shown, _) = oneact(&root, &["approvals", &id]);
+    assert!(
+        shown.contains("-version = \"1.0\"\n+version = \"1.1\""),
+        "{shown}"
+    );
+    approve(&root, &id);
+    // The file changes after the approval: what was approved is not what would be done.
+    fs::write(&file, "version = \"1.0\" # changed\n").unwrap();
+    let changed = root.run(&plan("pyproject.toml"));
+    assert_eq!(
+        changed.fault(),
+        &json!("approval_mismatch"),
+        "{}",
+        changed.envelope
+    );
+    let second = asks(&root.run(&plan("pyproject.toml")));
+    assert_ne!(second, id);
+    approve(&root, &second);
+    let done = root.run(&plan("pyproject.toml"));
+    assert_eq!(
+        (done.exit, done.state()),
+        (0, &json!("done")),
+        "{}",
+        done.envelope
+    );
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        "version = \"1.1\" # changed\n"
+    );
+    // It is undone like any other plan.
+    let report = done
+        .at("/output/content/oneact/reports/directory")
+        .as_str()
+        .unwrap();
+    let (exit, _, problem) = oneact(&root, &["rollback", report]);
+    assert_eq!(exit, 0, "{problem}");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        "version = \"1.0\" # changed\n"
+    );
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+#[test]
+fn no_approval_lets_a_plan_change_the_files_of_oneact_or_what_the_catalog_never_allows() {
+    let never = "catalog = 1\n[capability.apply_file_plan.file_plan]\nprotected.important = { rule = \"never\" }\n[approval]\nallowed_signers = \"allowed\"\n";
+    let root = Root::with_catalog(never);
+    fs::write(root.path.join("pyproject.toml"), "1.0\n").unwrap();
+    fs::create_dir_all(root.path.join(".oneact")).unwrap();
+    fs::write(root.path.join(".oneact/x"), "1.0\n").unwrap();
+    fs::write(root.path.join("allowed"), "1.0\n").unwrap();
+    for target in ["pyproject.toml", ".oneact/x", "allowed"] {
+        let refused = root.run(&plan(target));
+        assert_eq!(
+            (refused.exit, refused.fault()),
+            (2, &json!("protected_file")),
+            "{}",
+            refused.envelope
+        );
+    }
+}
+
+/// A plan that is killed while it changes a protected file is settled, because its journal says that it was approved.
+#[test]
+fn an_approved_plan_that_is_killed_is_settled() {
+    for call in (4..40).step_by(3) {
+        let root = Root::with_catalog("catalog = 1\n");
+        let file = root.path.join("pyproject.toml");
+        fs::write(&file, "version = \"1.0\"\n").unwrap();
+        let id = asks(&root.run(&plan("pyproject.toml")));
+        approve(&root, &id);
+        let mut command = root.command();
+        command.env("ONEACT_FAULTS", format!("kill@{call}"));
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &plan("pyproject.toml"));
+        child.wait_with_output().unwrap();
+        let (exit, said, problem) = oneact(&root, &["recover"]);
+        assert_eq!(exit, 0, "kill@{call}: {said}{problem}");
+        let now = fs::read_to_string(&file).unwrap();
+        assert!(
+            ["version = \"1.0\"\n", "version = \"1.1\"\n"].contains(&now.as_str()),
+            "{now}"
+        );
+    }
+}
+
+#[test]
+fn without_a_ledger_nothing_that_needs_an_approval_is_performed() {
+    let root = waiting_root();
+    let mut command: Command = root.command();
+    command.env("ONEACT_LEDGER", "none");
+    let refused = run(command, task("mail").to_string().as_bytes());
+    assert_eq!(
+        (refused.exit, refused.fault()),
+        (2, &json!("ledger_unavailable")),
+        "{}",
+        refused.envelope
+    );
+    assert_eq!(happened(&root), 0);
+}
