@@ -41,6 +41,7 @@ use crate::{
 
 use limits::Limits;
 use model::ActionId;
+use protected::Kept;
 use record::Run;
 
 pub(crate) use asking::{Fate, cancel, fate, status};
@@ -68,8 +69,27 @@ pub(crate) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// What oneact keeps below the root, by every path that leads there.
-    pub(crate) fn own(&self) -> Vec<RelPath> {
+    /// What oneact keeps below the root.
+    fn own(&self) -> Kept {
+        Kept {
+            own: self.below((self.own)()),
+            programs: Vec::new(),
+        }
+    }
+
+    /// The same, with the programs of the servers.
+    pub(crate) fn kept(&self, bounds: &Bounds) -> Kept {
+        let executes = bounds.protection.executes.as_ref();
+        let named = executes.into_iter().flat_map(|executes| &executes.programs);
+        let named = named.map(|path| self.root.join(path).components().collect());
+        Kept {
+            programs: self.below(named.collect()),
+            ..self.own()
+        }
+    }
+
+    /// Of these, what is below the root, by every path that leads there.
+    fn below(&self, paths: Vec<Utf8PathBuf>) -> Vec<RelPath> {
         let below =
             |path: &Utf8Path| RelPath::parse(path.strip_prefix(self.root).ok()?.as_str()).ok();
         let each = |path: Utf8PathBuf| {
@@ -79,14 +99,14 @@ impl Desk<'_> {
             let real = real(&path);
             [Some(path), beside, real]
         };
-        let mut own: Vec<RelPath> = (self.own)()
+        let mut found: Vec<RelPath> = paths
             .into_iter()
             .flat_map(each)
             .filter_map(|path| below(&path?))
             .collect();
-        own.sort();
-        own.dedup();
-        own
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// The name of the report directory, `{timestamp}_{task_id}` (C-20): the task's name, as far as the name of
@@ -120,7 +140,9 @@ impl Desk<'_> {
 
     /// The rules for whatever no catalog entry bounds: undoing and recovery.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
-        Limits::of(&Bounds::default(), &self.own(), None, &mut Vec::new())
+        let mut bounds = Bounds::default();
+        bounds.protection.executes = None;
+        Limits::of(&bounds, &self.own(), None, &mut Vec::new())
     }
 }
 

@@ -7,6 +7,7 @@ mod format;
 mod ids;
 mod json;
 mod outcome;
+mod path_pattern;
 mod pin;
 mod print;
 mod proposal;
@@ -30,6 +31,7 @@ pub use outcome::{
     LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,
     ReportFiles, ReuseReport, ServerReport, State, Timings, decided,
 };
+pub use path_pattern::{PathPattern, folded};
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use proposal::{Clarification, Improvised, Kind, Suggestion};
@@ -48,9 +50,9 @@ pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub use terms::{
-    ALLOW_PRIVATE, ActionType, Bounds, CallContext, Contexts, Effects, Ground, INCOMING,
-    OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Repeatable, Reuse,
-    SCRATCH, Sanction, Unless, ValidationRule, duration, duration_or_seconds,
+    ALLOW_PRIVATE, ActionType, Bounds, CallContext, ClassRule, Contexts, Effects, Executes, Ground,
+    INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol,
+    Repeatable, Reuse, SCRATCH, Sanction, Unless, ValidationRule, duration, duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

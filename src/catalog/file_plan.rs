@@ -7,17 +7,18 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use crate::task::{
-    ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
-    OnDuplicate, Protection, ProtectionRules, RefStatus, ReviewRule, Unless, Validation, decided,
+    ActionType, Bounds, CapabilityTask, Carried, CarriedIn, ClassRule, Effects, Executes, Failure,
+    Fault, InputRef, OnDuplicate, PathPattern, ProtectionRules, RefStatus, ReviewRule, Unless,
+    Validation, decided,
 };
 
 use super::{
     code::Code,
-    document::{CatalogError, Named, Place},
+    document::{CatalogError, Named, Place, Tables},
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
-    review,
+    review, server,
 };
 
 /// The capability id of plans that name no capability.
@@ -50,6 +51,14 @@ impl FilePlan {
         idempotent: Some(false),
         open_world: Some(false),
     };
+
+    /// The same beside the servers of a catalog, whose programs plans may not change by themselves.
+    pub(super) fn beside(mut self, tables: &Tables<'_>) -> Result<Self, CatalogError> {
+        if let Some(executes) = &mut self.bounds.protection.executes {
+            executes.programs = server::programs(tables)?;
+        }
+        Ok(self)
+    }
 
     /// The limits of specification 001, for a catalog without an entry.
     pub(crate) fn built_in() -> Self {
@@ -89,7 +98,7 @@ pub(super) fn compile(
     let protected = &plan.protected;
     let most = Bounds::default();
     let unless_files_changed = OnDuplicate::Suppress(Unless::FilesChanged);
-    Ok(FilePlan {
+    let plan = FilePlan {
         id: named.name.to_owned(),
         place: Some(named.place(named.at)),
         version: entry.version,
@@ -124,14 +133,16 @@ pub(super) fn compile(
             longest: checker.longest(longest, most.longest)?,
             sanction: most.sanction,
             protection: ProtectionRules {
-                critical: checker.protection("critical", protected.critical.as_ref())?,
-                important: checker.protection("important", protected.important.as_ref())?,
+                critical: checker.fixed_class("critical", protected.critical.as_ref())?,
+                important: checker.fixed_class("important", protected.important.as_ref())?,
                 agent_system: checker
-                    .protection("agent_system", protected.agent_system.as_ref())?,
-                ..most.protection
+                    .fixed_class("agent_system", protected.agent_system.as_ref())?,
+                executes: Some(checker.executes(protected.executes.as_ref())?),
+                configured: most.protection.configured,
             },
         },
-    })
+    };
+    plan.beside(named.tables)
 }
 
 /// An old answer is never reused for a plan, because the files may have changed since.
@@ -243,22 +254,53 @@ impl Checker<'_> {
         }
     }
 
-    fn protection(
-        &self,
-        class: &str,
-        said: Option<&RawProtection>,
-    ) -> Result<Protection, CatalogError> {
+    fn class(&self, name: &str, said: Option<&RawProtection>) -> Result<ClassRule, CatalogError> {
         let Some(said) = said else {
-            return Ok(Protection::default());
+            return Ok(ClassRule::default());
         };
-        if let Some(paths) = &said.paths {
+        Ok(ClassRule {
+            rule: said.rule,
+            paths: self.patterns(&format!("{name}.paths"), said.paths.as_ref())?,
+        })
+    }
+
+    /// A class of specification 001, which a catalog can only widen.
+    fn fixed_class(
+        &self,
+        name: &str,
+        said: Option<&RawProtection>,
+    ) -> Result<ClassRule, CatalogError> {
+        if let Some(except) = said.and_then(|said| said.except.as_ref()) {
             let problem = format!(
-                "`file_plan.protected.{class}.paths` cannot be set: the paths are those of specification 001 §9.1, and \
-                 a plan's `system_config` adds more; remove it"
+                "`file_plan.protected.{name}.except` cannot be set: the paths of specification 001 §9.1 stay \
+                 protected; remove it"
             );
-            return Err(self.wrong(paths, &problem));
+            return Err(self.wrong(except, &problem));
         }
-        Ok(said.rule)
+        self.class(name, said)
+    }
+
+    fn executes(&self, said: Option<&RawProtection>) -> Result<Executes, CatalogError> {
+        let except = said.and_then(|said| said.except.as_ref());
+        Ok(Executes {
+            class: self.class("executes", said)?,
+            except: self.patterns("executes.except", except)?,
+            programs: Vec::new(),
+        })
+    }
+
+    fn patterns(
+        &self,
+        key: &str,
+        said: Option<&Spanned<Vec<String>>>,
+    ) -> Result<Vec<PathPattern>, CatalogError> {
+        let Some(said) = said else {
+            return Ok(Vec::new());
+        };
+        let parsed = said.get_ref().iter().map(|text| PathPattern::parse(text));
+        parsed
+            .collect::<Result<_, _>>()
+            .map_err(|problem| self.wrong(said, &format!("`file_plan.protected.{key}`: {problem}")))
     }
 }
 

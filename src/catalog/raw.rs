@@ -151,13 +151,14 @@ pub(super) struct RawFilePlan {
     pub(super) protected: RawProtected,
 }
 
-/// The classes of protected files (001 §9.1).
+/// The classes of protected files (001 §9.1), and `executes`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawProtected {
     pub(super) critical: Option<RawProtection>,
     pub(super) important: Option<RawProtection>,
     pub(super) agent_system: Option<RawProtection>,
+    pub(super) executes: Option<RawProtection>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -166,6 +167,7 @@ pub(super) struct RawProtection {
     #[serde(default)]
     pub(super) rule: Protection,
     pub(super) paths: Option<Spanned<Vec<String>>>,
+    pub(super) except: Option<Spanned<Vec<String>>>,
 }
 
 /// Named captures of the action text that become parameters (C-09).

@@ -125,7 +125,7 @@ fn changed(asked: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, 
 pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
     if !tables.names("capability")?.contains(&APPLY_FILE_PLAN) {
         tracing::info!("The catalog has no {APPLY_FILE_PLAN}: the built-in one is used.");
-        return Ok(FilePlan::built_in());
+        return Ok(FilePlan::built_in().beside(tables)?);
     }
     match look_up(tables, APPLY_FILE_PLAN)? {
         Capability::FilePlan(entry) => Ok(*entry),

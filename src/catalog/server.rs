@@ -93,6 +93,27 @@ pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, Cata
     Ok(kept)
 }
 
+/// The paths that the commands of the servers name, absolute or relative to the root. An argument can name one behind
+/// a `=`.
+pub(super) fn programs(tables: &Tables<'_>) -> Result<Vec<Utf8PathBuf>, CatalogError> {
+    let mut programs = Vec::new();
+    for name in tables.names("server")? {
+        // A server that cannot be read cannot be started.
+        let Ok(Some(Server { command, cwd, .. })) = named(tables, name) else {
+            continue;
+        };
+        let parts = command.iter().flat_map(|argument| {
+            let value = argument.split_once('=').map(|(_, value)| value);
+            [Some(argument.as_str()), value].into_iter().flatten()
+        });
+        programs.extend(parts.map(|part| match part.strip_prefix("{root}") {
+            Some(below) => Utf8PathBuf::from(below.trim_start_matches('/')),
+            None => cwd.join(part),
+        }));
+    }
+    Ok(programs)
+}
+
 /// Reads the server of this capability; there must be one (R-000-100).
 pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
     if let Some(server) = named(tables, &entry.server)? {

@@ -47,7 +47,7 @@ fn execute_with(
     desk: Desk<'_>,
     faults: Arc<Faults>,
 ) -> Outcome {
-    let plan = match read::read(order, bounds, &desk.own()) {
+    let plan = match read::read(order, bounds, &desk.kept(bounds)) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };

@@ -8,10 +8,10 @@ use std::{
 };
 
 use crate::task::{
-    ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath, Sanction,
+    ActionType, Bounds, Failure, Fault, PathPattern, Protection, ProtectionRules, RelPath, Sanction,
 };
 
-use super::protected::{Class, PatternError, Protected};
+use super::protected::{Class, Kept, Protected};
 
 const MIB: u64 = 1 << 20;
 
@@ -70,11 +70,10 @@ impl Display for Source {
 
 impl Limits {
     /// The limits of a plan. A value of the configuration beyond the bounds has no effect; a note says so. A
-    /// default of the configuration that is tighter than that of 001 applies; a note says so, too. `own` are
-    /// oneact's own files.
+    /// default of the configuration that is tighter than that of 001 applies; a note says so, too.
     pub(crate) fn of(
         bounds: &Bounds,
-        own: &[RelPath],
+        kept: &Kept,
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
@@ -95,7 +94,10 @@ impl Limits {
             notes,
         );
         let (operations, operations_by) = operations(&bounds.operations, config, notes);
-        let patterns = |of: fn(&Constraints) -> &[String]| config.map_or(&[] as &[_], of);
+        let configured = (
+            patterns("forbidden_patterns", config, |config| &config.forbidden)?,
+            patterns("protected_files", config, |config| &config.protected)?,
+        );
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Self {
             operations,
@@ -103,16 +105,12 @@ impl Limits {
             max_file_bytes: file_bytes,
             max_backup_bytes: bounds.max_backup_bytes,
             max_concurrency: count(bounds.max_concurrency),
-            protected: Protected::with(
-                own,
-                patterns(|config| &config.forbidden),
-                patterns(|config| &config.protected),
-            )
-            .map_err(|error| in_config(&error))?,
+            protected: Protected::with(kept, &bounds.protection, configured)
+                .map_err(|problem| Failure::new(Fault::PlanInvalid, problem))?,
             operations_by,
             files_by,
             file_bytes_by,
-            protection: bounds.protection,
+            protection: bounds.protection.clone(),
             sanction: bounds.sanction.clone(),
         })
     }
@@ -176,15 +174,17 @@ fn tighter(
     }
 }
 
-fn in_config(error: &PatternError) -> Failure {
-    let key = match error.class {
-        Class::Configured => "protected_files",
-        _ => "forbidden_patterns",
-    };
-    Failure::new(
-        Fault::PlanInvalid,
-        format!("`system_config.execution_constraints.{key}`: {error}"),
-    )
+fn patterns(
+    key: &'static str,
+    config: Option<&Constraints>,
+    of: fn(&Constraints) -> &[String],
+) -> Result<Vec<PathPattern>, Failure> {
+    let texts = config.map_or(&[] as &[_], of);
+    let parsed = texts.iter().map(|text| PathPattern::parse(text));
+    parsed.collect::<Result<_, _>>().map_err(|problem| {
+        let message = format!("`system_config.execution_constraints.{key}`: {problem}");
+        Failure::new(Fault::PlanInvalid, message)
+    })
 }
 
 impl Limits {
@@ -196,7 +196,19 @@ impl Limits {
 
     /// The same under another sanction.
     pub(crate) fn admits_under(&self, path: &RelPath, sanction: &Sanction) -> Result<(), Failure> {
-        self.unless(path, self.protected.class_of(path), sanction)
+        let found = self.protected.class_of(path);
+        found.map_or(Ok(()), |found| self.unless(path, found, sanction))
+    }
+
+    /// Whether a plan may give this file an execute bit.
+    pub(crate) fn admits_executable(&self, path: &RelPath) -> Result<(), Failure> {
+        match &self.protection.executes {
+            Some(executes) if self.protected.counts(path) => {
+                let what = format!("`{path}` would be executable (class executes)");
+                approved(&what, executes.class.rule, &self.sanction)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a plan may make or remove this directory, or put a slot there.
@@ -210,19 +222,17 @@ impl Limits {
         path: &RelPath,
         sanction: &Sanction,
     ) -> Result<(), Failure> {
-        self.unless(path, self.protected.class_of_dir(path), sanction)
+        let found = self.protected.class_of_dir(path);
+        found.map_or(Ok(()), |found| self.unless(path, found, sanction))
     }
 
     fn unless(
         &self,
         path: &RelPath,
-        protected: Option<(Class, &str)>,
+        (class, pattern): (Class, &str),
         sanction: &Sanction,
     ) -> Result<(), Failure> {
-        let Some((class, pattern)) = protected else {
-            return Ok(());
-        };
-        let rules = self.protection;
+        let rules = &self.protection;
         let (class_name, rule) = match class {
             Class::Own => {
                 let message = format!(
@@ -237,21 +247,18 @@ impl Limits {
                 );
                 return Err(Failure::new(Fault::OperationNotAllowed, message));
             }
-            Class::Critical => ("critical", rules.critical),
-            Class::Important => ("important", rules.important),
-            Class::AgentSystem => ("agent_system", rules.agent_system),
+            Class::Critical => ("critical", rules.critical.rule),
+            Class::Important => ("important", rules.important.rule),
+            Class::AgentSystem => ("agent_system", rules.agent_system.rule),
+            Class::Executes => {
+                let executes = rules.executes.as_ref();
+                let rule = executes.map(|executes| executes.class.rule);
+                ("executes", rule.unwrap_or_default())
+            }
             Class::Configured => ("system_config's protected_files", rules.configured),
         };
-        let way_out = match rule {
-            Protection::Approval if *sanction != Sanction::None => return Ok(()),
-            Protection::Approval => {
-                "changing it needs an approval for exactly this plan, and there is none"
-            }
-            Protection::Never => "the catalog entry permits no approval for it",
-        };
-        let message =
-            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}");
-        Err(Failure::new(Fault::ProtectedFile, message))
+        let what = format!("`{path}` is protected (class {class_name}, pattern `{pattern}`)");
+        approved(&what, rule, sanction)
     }
 
     /// Whether the plan may contain an action of this type (R-001-23).
@@ -303,6 +310,21 @@ impl Limits {
             format!("`{path}` has {bytes} bytes, and at most {most} are allowed by {by}")
         })
     }
+}
+
+/// Whether a change of this kind is permitted.
+fn approved(what: &str, rule: Protection, sanction: &Sanction) -> Result<(), Failure> {
+    let way_out = match rule {
+        Protection::Approval if *sanction != Sanction::None => return Ok(()),
+        Protection::Approval => {
+            "changing it needs an approval for exactly this plan, and there is none"
+        }
+        Protection::Never => "the catalog entry permits no approval for it",
+    };
+    Err(Failure::new(
+        Fault::ProtectedFile,
+        format!("{what}; {way_out}"),
+    ))
 }
 
 fn at_most<N: PartialOrd + Copy>(

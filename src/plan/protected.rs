@@ -1,14 +1,9 @@
-//! Files that a plan may not touch: some need an approval (001 §9.1), and for others there is no approval.
-//!
-//! A pattern without a `/` (but for one at its end) matches a name in any directory, as in `.gitignore`;
-//! any other is anchored at the root. What a pattern matches, it matches with all that lies below.
-//! Names are compared as a file system might that is lax about them: without regard to case, to Unicode
-//! compatibility forms, to code points that are invisible, to dots and spaces at the end.
+//! Files that a plan may not touch: some need an approval (001 §9.1, and what other programs run), and for others
+//! there is no approval. Names are also read as Windows reads them.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use unicode_normalization::UnicodeNormalization;
+use globset::{GlobSet, GlobSetBuilder};
 
-use crate::task::{INCOMING, RelPath};
+use crate::task::{Executes, INCOMING, PathPattern, ProtectionRules, RelPath, folded};
 
 /// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +15,16 @@ pub(crate) enum Class {
     Critical,
     Important,
     AgentSystem,
+    /// What other programs run without being asked to.
+    Executes,
     /// Named by `protected_files` of the configuration.
     Configured,
 }
 
 use Class::{AgentSystem, Critical, Important};
 
-/// 001 §9.1 (R-001-154 … R-001-156), and the file that says what oneact may do.
-const BUILT_IN: [(&str, Class); 13] = [
+/// 001 §9.1 (R-001-154 … R-001-156), the file that says what oneact may do, and what other programs run.
+const BUILT_IN: [(&str, Class); 24] = [
     (".git/**", Critical),
     (".env", Critical),
     (".env.*", Critical),
@@ -41,6 +38,17 @@ const BUILT_IN: [(&str, Class); 13] = [
     ("agent_inspector/agent_inspector.md", AgentSystem),
     ("agent_executor/agent_executor.md", AgentSystem),
     ("catalog.toml", AgentSystem),
+    ("**/.github/workflows/**", Class::Executes),
+    (".gitlab-ci.yml", Class::Executes),
+    (".husky/**", Class::Executes),
+    (".githooks/**", Class::Executes),
+    (".envrc", Class::Executes),
+    ("**/.vscode/tasks.json", Class::Executes),
+    (".mcp.json", Class::Executes),
+    (".claude/**", Class::Executes),
+    (".cursor/**", Class::Executes),
+    (".ssh/**", Class::Executes),
+    (".gitmodules", Class::Executes),
 ];
 
 /// What oneact itself writes: its ledger and locks, and the records of what plans did. In every directory,
@@ -58,116 +66,122 @@ pub(crate) struct Protected {
     globs: GlobSet,
     /// As written. The first that matches decides.
     patterns: Vec<(String, Class)>,
-    /// Files and directories of oneact, wherever its settings put them.
-    own: Vec<RelPath>,
+    /// Two globs for each pattern; `None` if the class `executes` does not count.
+    except: Option<GlobSet>,
+    kept: Kept,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("`{}` is no pattern: {problem}", pattern.escape_debug())]
-pub(crate) struct PatternError {
-    /// As written.
-    pub(crate) pattern: String,
-    pub(crate) class: Class,
-    problem: String,
+/// Paths below the root that settings name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept {
+    /// Files and directories of oneact.
+    pub(crate) own: Vec<RelPath>,
+    /// What the commands of the servers name.
+    pub(crate) programs: Vec<RelPath>,
 }
 
 impl Protected {
-    /// oneact's own files, there or where its settings put them, the configuration's `forbidden_patterns`, the
-    /// built-in patterns, and the configuration's `protected_files`. The error names the pattern that is not
-    /// valid.
+    /// oneact's own files, there or where its settings put them, the configuration's `forbidden`, the built-in
+    /// patterns, those that the catalog adds, and the configuration's `protected`. The error says what is wrong
+    /// with all patterns together.
     pub(crate) fn with(
-        own: &[RelPath],
-        forbidden: &[String],
-        protected: &[String],
-    ) -> Result<Self, PatternError> {
-        let configured = |patterns: &[String], class| -> Vec<(String, Class)> {
-            patterns.iter().map(|text| (text.clone(), class)).collect()
+        kept: &Kept,
+        rules: &ProtectionRules,
+        (forbidden, protected): (Vec<PathPattern>, Vec<PathPattern>),
+    ) -> Result<Self, String> {
+        let built_in = |rows: &[(&str, Class)]| -> Result<Vec<_>, String> {
+            let parsed = rows
+                .iter()
+                .map(|(text, class)| Ok((PathPattern::parse(text)?, *class)));
+            parsed.collect()
         };
-        let built_in = |(text, class): (&str, Class)| (text.to_owned(), class);
-        let mut patterns: Vec<_> = OWN.into_iter().map(built_in).collect();
-        patterns.extend(configured(forbidden, Class::Forbidden));
-        patterns.extend(BUILT_IN.into_iter().map(built_in));
-        patterns.extend(configured(protected, Class::Configured));
-        let mut globs = GlobSetBuilder::new();
-        for (pattern, class) in &patterns {
-            let wrong = |problem: String| PatternError {
-                pattern: pattern.clone(),
-                class: *class,
-                problem,
-            };
-            for text in spellings(pattern).map_err(|problem| wrong(problem.to_owned()))? {
-                let glob = GlobBuilder::new(&text).literal_separator(true).build();
-                globs.add(glob.map_err(|error| wrong(error.kind().to_string()))?);
-            }
-        }
-        let globs = globs.build().map_err(|error| PatternError {
-            pattern: error.glob().unwrap_or_default().to_owned(),
-            class: Class::Forbidden,
-            problem: error.kind().to_string(),
-        })?;
+        let of = |patterns: &[PathPattern], class| -> Vec<_> {
+            patterns
+                .iter()
+                .map(|pattern| (pattern.clone(), class))
+                .collect()
+        };
+        let executes = rules.executes.as_ref();
+        let added = executes.map_or(&[] as &[_], |executes| &executes.class.paths);
+        let mut all = built_in(&OWN)?;
+        all.extend(of(&forbidden, Class::Forbidden));
+        all.extend(built_in(&BUILT_IN)?);
+        all.extend(of(&rules.critical.paths, Critical));
+        all.extend(of(&rules.important.paths, Important));
+        all.extend(of(&rules.agent_system.paths, AgentSystem));
+        all.extend(of(added, Class::Executes));
+        all.extend(of(&protected, Class::Configured));
+        let except = executes.map(|Executes { except, .. }| set(except.iter()));
         Ok(Self {
-            globs,
-            patterns,
-            own: own.to_vec(),
+            globs: set(all.iter().map(|(pattern, _)| pattern))?,
+            patterns: all
+                .into_iter()
+                .map(|(pattern, class)| (pattern.text().to_owned(), class))
+                .collect(),
+            except: except.transpose()?,
+            kept: kept.clone(),
         })
     }
 
     /// The directories of the root that are protected with all that is in them, and what else is oneact's own.
     pub(crate) fn places(&self) -> impl Iterator<Item = RelPath> {
         let patterns = OWN.iter().chain(&BUILT_IN);
+        let patterns = patterns.filter(|(_, class)| *class != Class::Executes);
         let names = patterns.filter_map(|(pattern, _)| pattern.strip_suffix("/**"));
         let names = names.filter_map(|name| RelPath::parse(name.trim_start_matches("**/")).ok());
-        names.chain(self.own.iter().cloned())
+        names.chain(self.kept.own.iter().cloned())
     }
 
     /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
     pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        let displaced = self.own.iter().find_map(|own| displaced(path, own));
+        let displaced = self.kept.own.iter().find_map(|own| displaced(path, own));
         let own = displaced.map(|place| (Class::Own, place));
-        own.or_else(|| self.class_of_dir(path))
+        own.or_else(|| self.class_of_dir(path)).or_else(|| {
+            let is_it = |program: &&RelPath| readings(path).contains(&folded(program.as_str()));
+            let program = self.kept.programs.iter().find(is_it)?;
+            self.counts(path)
+                .then_some((Class::Executes, program.as_str()))
+        })
     }
 
     /// The same of a directory. It may lead to oneact's own files.
     pub(crate) fn class_of_dir(&self, path: &RelPath) -> Option<(Class, &str)> {
-        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
+        if let Some(own) = self.kept.own.iter().find(|own| is_or_is_in(path, own)) {
             return Some((Class::Own, own.as_str()));
         }
         let readings = readings(path).into_iter();
-        let first = readings.filter_map(|reading| self.globs.matches(&reading).into_iter().min());
+        let first = readings.filter_map(|reading| {
+            let matches = self.globs.matches(&reading).into_iter();
+            matches.filter(|at| self.counts_at(at / 2, path)).min()
+        });
         let (pattern, class) = self.patterns.get(first.min()? / 2)?;
         Some((*class, pattern))
     }
+
+    fn counts_at(&self, pattern: usize, path: &RelPath) -> bool {
+        let class = self.patterns.get(pattern).map(|(_, class)| *class);
+        class != Some(Class::Executes) || self.counts(path)
+    }
+
+    /// Whether the class `executes` can contain this file, by the catalog. It contains what gets an execute bit.
+    pub(crate) fn counts(&self, path: &RelPath) -> bool {
+        let except = self.except.as_ref();
+        except.is_some_and(|except| !except.is_match(folded(path.as_str())))
+    }
 }
 
-fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
-    if pattern.starts_with('!') {
-        return Err("exceptions (`!…`) are not known; a file is protected or it is not");
+fn set<'p>(patterns: impl Iterator<Item = &'p PathPattern>) -> Result<GlobSet, String> {
+    let mut globs = GlobSetBuilder::new();
+    for glob in patterns.flat_map(PathPattern::globs) {
+        globs.add(glob.clone());
     }
-    if pattern.contains('\\') {
-        return Err("it contains a backslash; separate directories with `/`");
-    }
-    if pattern.contains(char::is_control) {
-        return Err("it contains a control character");
-    }
-    let folded = fold(pattern.trim_start_matches("./"));
-    let bare = folded.trim_end_matches("/**").trim_end_matches('/');
-    let stem = if let Some(anchored) = bare.strip_prefix('/') {
-        anchored.to_owned()
-    } else if bare.contains('/') {
-        bare.to_owned()
-    } else {
-        format!("**/{bare}")
-    };
-    if bare.trim_matches('/').is_empty() {
-        return Err("it names nothing");
-    }
-    Ok([format!("{stem}/**"), stem])
+    globs.build().map_err(|error| error.to_string())
 }
 
 /// The path as it is read, and in the other way in which a file system may read it, if there is one. A
 /// reading too many protects a file too many, never one too few.
 fn readings(path: &RelPath) -> Vec<String> {
-    let plain = fold(path.as_str());
+    let plain = folded(path.as_str());
     let windows: Vec<&str> = plain.split('/').map(as_windows).collect();
     let windows = windows.join("/");
     if windows == plain {
@@ -179,7 +193,7 @@ fn readings(path: &RelPath) -> Vec<String> {
 
 /// Whether a path, in one of the ways its names can be read, is another or lies in it.
 fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
-    let other = fold(other.as_str());
+    let other = folded(other.as_str());
     let within = |reading: &String| {
         let rest = reading.strip_prefix(other.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -193,12 +207,12 @@ fn displaced<'o>(path: &RelPath, own: &'o RelPath) -> Option<&'o str> {
     let store = own.as_str().strip_suffix(INCOMING);
     let store = store.and_then(|store| store.strip_suffix('/'));
     let place = store.unwrap_or(own.as_str());
-    let folded = fold(place);
-    let displaces = |reading: &String| match reading.strip_prefix(folded.as_str()) {
+    let whole = folded(place);
+    let displaces = |reading: &String| match reading.strip_prefix(whole.as_str()) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
             store.is_some() && rest.matches('/').count() != 2
         }
-        _ => (folded.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
+        _ => (whole.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
     };
     readings(path).iter().any(displaces).then_some(place)
 }
@@ -213,35 +227,21 @@ fn as_windows(name: &str) -> &str {
     }
 }
 
-/// Without case, without the many ways of Unicode, without what cannot be seen.
-fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    text.nfkc()
-        .filter(|c| !is_invisible(*c))
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .nfkc()
-        .collect()
-}
-
-/// Unicode's `Default_Ignorable_Code_Point`: HFS+ and case-folding ext4 skip them in names.
-const fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
-        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
-        | '\u{E0000}'..='\u{E0FFF}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn protected(kept: &Kept, forbidden: &[&str], configured: &[&str]) -> Protected {
+        let parsed = |texts: &[&str]| {
+            let parsed = texts.iter().map(|text| PathPattern::parse(text).unwrap());
+            parsed.collect()
+        };
+        let patterns = (parsed(forbidden), parsed(configured));
+        Protected::with(kept, &ProtectionRules::default(), patterns).unwrap()
+    }
+
     fn class(path: &str) -> Option<Class> {
-        let protected = Protected::with(&[], &[], &[]).unwrap();
+        let protected = protected(&Kept::default(), &[], &[]);
         protected
             .class_of(&RelPath::parse(path).unwrap())
             .map(|(class, _)| class)
@@ -295,9 +295,9 @@ mod tests {
     fn a_name_that_only_resembles_a_protected_one_is_free() {
         for path in [
             ".gitignore",
-            ".github/workflows/ci.yml",
             "environment",
-            ".envrc",
+            ".github/CODEOWNERS",
+            ".vscode/settings.json",
             "my_credentials.json",
             "secrets",
             "setup.pyc",
@@ -336,10 +336,8 @@ mod tests {
 
     #[test]
     fn the_configurations_patterns_protect_too_and_are_named() {
-        let patterns = ["*.key", "config/prod/", "/only/here.txt", "**/deep/[A-C]*"]
-            .map(str::to_owned)
-            .to_vec();
-        let protected = Protected::with(&[], &[], &patterns).unwrap();
+        let patterns = ["*.key", "config/prod/", "/only/here.txt", "**/deep/[A-C]*"];
+        let protected = protected(&Kept::default(), &[], &patterns);
         let found = |path: &str| {
             protected
                 .class_of(&RelPath::parse(path).unwrap())
@@ -362,7 +360,12 @@ mod tests {
     fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
         let own = ["data/ledger.sqlite", "var/State", "kept/Store/.incoming"];
         let own = own.map(|path| RelPath::parse(path).unwrap());
-        let protected = Protected::with(&own, &["*.lock".to_owned()], &[]).unwrap();
+        let own = own.to_vec();
+        let kept = Kept {
+            own,
+            ..Kept::default()
+        };
+        let protected = protected(&kept, &["*.lock"], &[]);
         let by = |path: &str| {
             protected
                 .class_of(&RelPath::parse(path).unwrap())
@@ -418,16 +421,52 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_by_name() {
-        for bad in ["!keep", "a\\b", "a\n", "", "/", "/**", "a[", "{a"] {
-            let bad = [bad.to_owned()];
-            for (forbidden, protected, class) in [
-                (bad.as_slice(), [].as_slice(), Class::Forbidden),
-                (&[], &bad, Class::Configured),
-            ] {
-                let error = Protected::with(&[], forbidden, protected).unwrap_err();
-                assert_eq!((&error.pattern, error.class), (&bad[0], class));
-            }
+    fn what_other_programs_run_is_of_the_class_executes_at_any_depth() {
+        for path in [
+            ".github/workflows/ci.yml",
+            "sub/.GitHub/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            "a/.husky/pre-push",
+            ".githooks/x",
+            "sub/.envrc",
+            "a/b/.vscode/tasks.json",
+            ".mcp.json",
+            "x/.claude/settings.json",
+            ".cursor/mcp.json",
+            "home/.ssh/authorized_keys",
+            ".gitmodules",
+            ".ENVRC.",
+        ] {
+            assert_eq!(class(path), Some(Class::Executes), "{path}");
         }
+    }
+
+    #[test]
+    fn the_programs_of_servers_are_of_the_class_executes_and_exceptions_are_not() {
+        let path = |text: &str| RelPath::parse(text).unwrap();
+        let kept = Kept {
+            programs: vec![path("tools/s.py"), path(".husky/x")],
+            ..Kept::default()
+        };
+        let mut rules = ProtectionRules::default();
+        rules.executes.as_mut().unwrap().except = vec![PathPattern::parse(".husky").unwrap()];
+        let with = |rules: &ProtectionRules| {
+            Protected::with(&kept, rules, (Vec::new(), Vec::new())).unwrap()
+        };
+        let protected = with(&rules);
+        let of = |text: &str| protected.class_of(&path(text)).map(|(class, _)| class);
+        assert_eq!(of("Tools/s.py"), Some(Class::Executes));
+        assert_eq!(of("tools/s.py.bak"), None);
+        assert_eq!(of(".husky/x"), None);
+        assert_eq!(of(".envrc"), Some(Class::Executes));
+        assert!(protected.counts(&path("run.sh")));
+        assert!(!protected.counts(&path(".husky/y")));
+        rules.executes = None;
+        let undoing = with(&rules);
+        for free in ["tools/s.py", ".envrc", "run.sh"] {
+            assert_eq!(undoing.class_of(&path(free)), None, "{free}");
+            assert!(!undoing.counts(&path(free)), "{free}");
+        }
+        assert!(undoing.class_of(&path(".git/config")).is_some());
     }
 }

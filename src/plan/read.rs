@@ -17,14 +17,14 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::task::{
-    Bounds, Fault, MAX_ACTIONS, PlanOrder, RelPath, Risk, Validation, ValidationRule,
-    too_many_actions,
+    Bounds, Fault, MAX_ACTIONS, PlanOrder, Risk, Validation, ValidationRule, too_many_actions,
 };
 
 use super::{
     graph,
     limits::Limits,
     model::{Action, ActionId, Operation, Plan},
+    protected::Kept,
 };
 
 use self::{
@@ -37,8 +37,7 @@ use self::{
 pub(crate) use findings::PlanError;
 
 /// Reads a plan within the bounds of its catalog entry. Pure, except for a warning about unknown keys.
-/// `own` are oneact's own files and directories below the root.
-pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
+pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, kept: &Kept) -> Result<Plan, PlanError> {
     let rejected = |plan_id, actions, problems| PlanError {
         plan_id,
         actions,
@@ -64,7 +63,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     findings.about(Subject::default());
     let config = Config::read(order.system_config.as_ref(), &files, &findings);
     let mut notes = Vec::new();
-    let limits = Limits::of(bounds, own, config.constraints.as_ref(), &mut notes)
+    let limits = Limits::of(bounds, kept, config.constraints.as_ref(), &mut notes)
         .map_err(|failure| findings.failure(failure))
         .ok();
     for note in notes {
@@ -211,7 +210,11 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
         Operation::Rename { to } => {
             findings.within(&place, "operation.new_path", limits.admits(to));
         }
-        Operation::Create { content, .. } => {
+        Operation::Create { content, mode } => {
+            if mode.is_some_and(|mode| mode & 0o111 != 0) {
+                let admitted = limits.admits_executable(&action.target);
+                findings.within(&place, "operation.mode", admitted);
+            }
             let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
             let fits = limits.fits_file(&action.target, bytes);
             findings.within(&place, "operation.content", fits);

@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
+use camino::Utf8PathBuf;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
+
+use super::PathPattern;
 
 /// Makes an enum from a table of its variants and their names, which serde uses too.
 macro_rules! named {
@@ -258,14 +261,46 @@ pub enum Protection {
     Never,
 }
 
-/// The rule of each class of protected files (001 §9.1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What the catalog says about a class of protected files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassRule {
+    pub rule: Protection,
+    /// Patterns that the catalog adds to those of the class.
+    pub paths: Vec<PathPattern>,
+}
+
+/// What the catalog says about files that other programs run without being asked to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Executes {
+    pub class: ClassRule,
+    /// Patterns of files that do not belong to the class.
+    pub except: Vec<PathPattern>,
+    /// The paths that the commands of the servers name. They are absolute or relative to the root.
+    pub programs: Vec<Utf8PathBuf>,
+}
+
+/// The rules of the classes of protected files: those of 001 §9.1, and `executes`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectionRules {
-    pub critical: Protection,
-    pub important: Protection,
-    pub agent_system: Protection,
+    pub critical: ClassRule,
+    pub important: ClassRule,
+    pub agent_system: ClassRule,
+    /// `None` where a plan is undone, because its entry may have let it change such files.
+    pub executes: Option<Executes>,
     /// The files that a plan's `system_config` adds.
     pub configured: Protection,
+}
+
+impl Default for ProtectionRules {
+    fn default() -> Self {
+        Self {
+            critical: ClassRule::default(),
+            important: ClassRule::default(),
+            agent_system: ClassRule::default(),
+            executes: Some(Executes::default()),
+            configured: Protection::default(),
+        }
+    }
 }
 
 /// Whether a person lets a plan change protected files.

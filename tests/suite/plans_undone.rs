@@ -171,7 +171,7 @@ fn a_rollback_takes_back_permissions_that_the_plan_changed() {
     };
     let before = tree(&root);
     for content in ["two\n", "zwei\n"] {
-        let (directory, _) = done(&root, &again(content, "0755"));
+        let (directory, _) = done(&root, &again(content, "0600"));
         assert_ne!(tree(&root), before);
         let undone = told(&root, &["rollback", &directory, "--json"]);
         assert_eq!(undone.exit, 0, "{}", undone.text);

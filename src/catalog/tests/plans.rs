@@ -53,6 +53,18 @@ fn carried(plan: Option<Value>, place: CarriedIn) -> Carried {
 fn what_is_not_said_is_as_specification_001_has_it_r_001_174_to_177() {
     let mut said = entry(&catalog("")).unwrap();
     said.place = None;
+    let programs = said.bounds.protection.executes.as_mut();
+    let programs = std::mem::take(&mut programs.unwrap().programs);
+    assert_eq!(
+        programs,
+        entry(&cut(""))
+            .unwrap()
+            .bounds
+            .protection
+            .executes
+            .unwrap()
+            .programs
+    );
     assert_eq!(said, FilePlan::built_in());
     assert_eq!(said.bounds.max_files, 100);
     assert_eq!(said.bounds.max_file_bytes, 50 << 20);
@@ -60,7 +72,6 @@ fn what_is_not_said_is_as_specification_001_has_it_r_001_174_to_177() {
     assert_eq!(said.bounds.max_concurrency, 4);
     assert_eq!(said.bounds.longest, Duration::from_hours(1));
     assert_eq!(said.bounds.validation, ValidationRule::Required);
-    assert_eq!(entry(&cut("")).unwrap(), FilePlan::built_in());
 }
 
 #[test]
@@ -90,8 +101,25 @@ protected.important = {}
         (said.bounds.max_file_bytes, said.bounds.max_backup_bytes),
         (512 << 10, 10 << 20)
     );
-    assert_eq!(said.bounds.protection.critical, Protection::Never);
-    assert_eq!(said.bounds.protection.important, Protection::Approval);
+    assert_eq!(said.bounds.protection.critical.rule, Protection::Never);
+    assert_eq!(said.bounds.protection.important.rule, Protection::Approval);
+}
+
+#[test]
+fn the_programs_of_the_servers_are_named_by_their_commands() {
+    let text = format!(
+        "{}[server.x]\ncommand = [\"python3\", \"tools/s.py\", \"--config={{root}}/c.json\"]\ncwd = \"sub\"\n",
+        catalog("protected.executes = { except = [\"*.md\"], paths = [\"Makefile\"] }\n")
+    );
+    let executes = entry(&text).unwrap().bounds.protection.executes.unwrap();
+    for program in ["sub/tools/s.py", "c.json"] {
+        assert!(
+            executes.programs.iter().any(|path| path == program),
+            "{executes:?}"
+        );
+    }
+    assert_eq!(executes.class.paths[0].text(), "Makefile");
+    assert_eq!(executes.except[0].text(), "*.md");
 }
 
 #[test]
@@ -153,7 +181,15 @@ fn nothing_widens_it_and_the_message_names_line_and_key() {
         ("operations = [\"FILE_CHMOD\"]", "FILE_CHMOD"),
         ("validation = \"maybe\"", "maybe"),
         ("max_filez = 1", "max_files"),
-        ("protected.critical = { paths = [\"x\"] }", "paths"),
+        ("protected.critical = { except = [\"x\"] }", "except"),
+        (
+            "protected.important = { paths = [\"!x\"] }",
+            "important.paths",
+        ),
+        (
+            "protected.executes = { except = [\"a[\"] }",
+            "executes.except",
+        ),
         ("protected.other = { rule = \"never\" }", "other"),
     ] {
         let message = wrong(more);

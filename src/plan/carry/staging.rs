@@ -165,7 +165,7 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
 
 /// The preview of a plan: a diff and its hash. Nothing is written.
 pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Outcome {
-    let plan = match read::read(order, bounds, &desk.own()) {
+    let plan = match read::read(order, bounds, &desk.kept(bounds)) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };

@@ -4,7 +4,7 @@ use super::*;
 
 fn limits(config: Option<&Constraints>) -> (Limits, Vec<String>) {
     let mut notes = Vec::new();
-    let limits = Limits::of(&Bounds::default(), &[], config, &mut notes).unwrap();
+    let limits = Limits::of(&Bounds::default(), &Kept::default(), config, &mut notes).unwrap();
     (limits, notes)
 }
 
@@ -69,7 +69,7 @@ fn a_configuration_tightens_and_never_widens() {
         ..Constraints::default()
     };
     let mut notes = Vec::new();
-    let limits = Limits::of(&bounds, &[], Some(&wide), &mut notes).unwrap();
+    let limits = Limits::of(&bounds, &Kept::default(), Some(&wide), &mut notes).unwrap();
     assert_eq!((limits.max_files, limits.max_file_bytes), (20, 1000));
     assert_eq!(limits.operations, BTreeSet::from([ActionType::FileModify]));
     assert_eq!(notes.len(), 3, "{notes:?}");
@@ -83,7 +83,7 @@ fn a_configuration_tightens_and_never_widens() {
         max_file_bytes: Some(5),
         ..wide
     };
-    let limits = Limits::of(&bounds, &[], Some(&tight), &mut notes).unwrap();
+    let limits = Limits::of(&bounds, &Kept::default(), Some(&tight), &mut notes).unwrap();
     assert_eq!((limits.max_files, limits.max_file_bytes), (1, 5));
 }
 
@@ -94,7 +94,12 @@ fn the_configurations_defaults_do_not_widen_a_tighter_catalog() {
         max_files: 3,
         ..Bounds::default()
     };
-    let limits = Limits::of(&bounds, &[], Some(&Constraints::default()), &mut Vec::new());
+    let limits = Limits::of(
+        &bounds,
+        &Kept::default(),
+        Some(&Constraints::default()),
+        &mut Vec::new(),
+    );
     let limits = limits.unwrap();
     assert_eq!(limits.max_files, 3);
     assert!(limits.operations.is_empty());
@@ -121,8 +126,8 @@ fn a_protected_file_needs_an_approval_and_the_message_says_for_what() {
 #[test]
 fn a_class_that_the_catalog_protects_for_good_promises_no_approval() {
     let mut bounds = Bounds::default();
-    bounds.protection.critical = Protection::Never;
-    let limits = Limits::of(&bounds, &[], None, &mut Vec::new()).unwrap();
+    bounds.protection.critical.rule = Protection::Never;
+    let limits = Limits::of(&bounds, &Kept::default(), None, &mut Vec::new()).unwrap();
     let refused = limits.admits(&path(".git/HEAD")).unwrap_err();
     assert!(
         refused.message.contains("no approval"),
@@ -148,7 +153,12 @@ fn a_pattern_that_is_none_is_told_with_its_key() {
         forbidden: vec!["a[".to_owned()],
         ..Constraints::default()
     };
-    let refused = Limits::of(&Bounds::default(), &[], Some(&config), &mut Vec::new());
+    let refused = Limits::of(
+        &Bounds::default(),
+        &Kept::default(),
+        Some(&config),
+        &mut Vec::new(),
+    );
     let message = refused.unwrap_err().message;
     assert!(message.contains("forbidden_patterns`: `a[`"), "{message}");
 }

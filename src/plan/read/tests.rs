@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 
 use super::{PlanError, read};
 use crate::{
-    plan::model::{Hashes, OnError, OnFailure, Operation, Permissions, Plan},
+    plan::{
+        model::{Hashes, OnError, OnFailure, Operation, Permissions, Plan},
+        protected::Kept,
+    },
     task::{Bounds, Fault, PlanOrder, Risk, Validation, ValidationRule},
 };
 
@@ -25,11 +28,11 @@ fn order(plan: Value) -> PlanOrder {
 }
 
 fn good(plan: Value) -> Plan {
-    read(&order(plan), &Bounds::default(), &[]).unwrap()
+    read(&order(plan), &Bounds::default(), &Kept::default()).unwrap()
 }
 
 fn bad(plan: Value) -> PlanError {
-    read(&order(plan), &Bounds::default(), &[]).unwrap_err()
+    read(&order(plan), &Bounds::default(), &Kept::default()).unwrap_err()
 }
 
 /// The plan under this configuration.
@@ -38,7 +41,7 @@ fn under(config: Value, plan: Value) -> Result<Plan, PlanError> {
         system_config: Some(config),
         ..order(plan)
     };
-    read(&order, &Bounds::default(), &[])
+    read(&order, &Bounds::default(), &Kept::default())
 }
 
 /// A plan of these actions.
@@ -155,7 +158,7 @@ fn a_plan_that_nobody_approved_is_rejected_before_it_is_read_r_001_133() {
         validation: Validation::Unsaid,
         ..order(json!({"plan_id": "p", "action_plan": [{"action_id": "x"}, 3]}))
     };
-    let error = read(&unsaid, &Bounds::default(), &[]).unwrap_err();
+    let error = read(&unsaid, &Bounds::default(), &Kept::default()).unwrap_err();
     says(&error, Fault::NotValidated, "protocol_validation");
     assert_eq!(error.problems[0].failure.fault.number(), 1007);
     assert!(error.problems.len() == 1);
@@ -172,9 +175,9 @@ fn a_catalog_may_do_without_validation_but_not_against_a_refusal() {
     };
     let mut order = order(plan(&json!([delete("a", "f")])));
     order.validation = Validation::Unsaid;
-    assert!(read(&order, &bounds, &[]).is_ok());
+    assert!(read(&order, &bounds, &Kept::default()).is_ok());
     order.validation = Validation::Refused("the checksum does not fit".to_owned());
-    let error = read(&order, &bounds, &[]).unwrap_err();
+    let error = read(&order, &bounds, &Kept::default()).unwrap_err();
     says(&error, Fault::NotValidated, "the checksum does not fit");
 }
 

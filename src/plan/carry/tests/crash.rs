@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::plan::{engine, limits::Limits};
+use crate::plan::{engine, limits::Limits, protected::Kept};
 
 /// Every kind of change in one plan.
 fn everything() -> Value {
@@ -59,7 +59,7 @@ fn asked() -> Tree {
 pub(super) fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
-    let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
+    let limits = Limits::of(&Bounds::default(), &Kept::default(), None, &mut Vec::new()).unwrap();
     engine::clear_begun(&root).map_err(|error| error.to_string())?;
     for name in engine::unfinished(&root).map_err(|error| error.to_string())? {
         let end = engine::recover(&root, &name, &limits, 4, &Course::default(), None);

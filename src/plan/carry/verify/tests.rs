@@ -25,7 +25,12 @@ fn plan_with_three_rules() -> Plan {
         validation: Validation::Approved,
         salt: None,
     };
-    read::read(&order, &Bounds::default(), &[]).unwrap()
+    read::read(
+        &order,
+        &Bounds::default(),
+        &crate::plan::protected::Kept::default(),
+    )
+    .unwrap()
 }
 
 /// R-001-173: a plan stops between two of its rules.

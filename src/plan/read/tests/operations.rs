@@ -40,12 +40,18 @@ fn a_file_is_created_from_text_or_base64_with_a_mode_r_001_87() {
     );
     for (mode, bits) in [
         ("0644", 0o644),
-        ("755", 0o755),
+        ("666", 0o666),
         ("0o600", 0o600),
         ("00640", 0o640),
     ] {
         assert_eq!(created(&json!({"mode": mode})).1, Some(bits));
     }
+    let executable = json!({"type": "create", "content": "", "mode": "755"});
+    says(
+        &bad(one("FILE_CREATE", &executable)),
+        Fault::ProtectedFile,
+        "`a.json` would be executable (class executes)",
+    );
 }
 
 #[test]
@@ -362,8 +368,8 @@ fn a_file_larger_than_allowed_is_not_created_r_001_175() {
             &json!({"type": "create", "content": content}),
         ))
     };
-    assert!(read(&create("1234"), &bounds, &[]).is_ok());
-    let error = read(&create("12345"), &bounds, &[]).unwrap_err();
+    assert!(read(&create("1234"), &bounds, &Kept::default()).is_ok());
+    let error = read(&create("12345"), &bounds, &Kept::default()).unwrap_err();
     says(
         &error,
         Fault::LimitExceeded,

@@ -117,7 +117,7 @@ fn several_actions_on_one_file_that_make_sense_in_their_order_are_no_conflict() 
         json!([delete("a1", "d/f"), create("a2", "d")]),
     ] {
         assert!(
-            read(&order(plan(&actions)), &Bounds::default(), &[]).is_ok(),
+            read(&order(plan(&actions)), &Bounds::default(), &Kept::default()).is_ok(),
             "{actions}"
         );
     }
