@@ -45,7 +45,7 @@ use tokio::{
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::wire::overhear;
 pub(crate) use self::{
-    answer::{Content, Part, ToolAnswer},
+    answer::{Content, Structured, ToolAnswer},
     check::OutputCheck,
     closing::Closing,
     error::CallError,

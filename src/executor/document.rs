@@ -9,7 +9,7 @@ use serde::{
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    mcp::{Content, Part, Raw, ToolAnswer},
+    mcp::{Content, Raw, Structured, ToolAnswer},
     task::Secrets,
 };
 
@@ -32,8 +32,8 @@ impl Document {
     /// The structured content, else the text as JSON, else the text.
     pub(super) fn of(answer: &ToolAnswer) -> Option<Self> {
         match &answer.structured {
-            Some(Part::Read(value)) => return Some(Self::Read(value.clone())),
-            Some(Part::Large(raw)) => return Some(Self::Large(raw.clone())),
+            Some(Structured::Read(value)) => return Some(Self::Read(value.clone())),
+            Some(Structured::Large(raw)) => return Some(Self::Large(raw.clone())),
             None => {}
         }
         let mut texts = texts(answer);
@@ -99,15 +99,18 @@ impl Document {
             Self::Large(raw) if secrets.is_empty() => Self::Large(raw),
             Self::Large(raw) => {
                 let cut = secrets.cut(raw.get());
-                if cut == raw.get() {
+                let same = cut == raw.get();
+                // A number that tells a secret is found with certainty only as a value.
+                if same && !secrets.has_a_number() {
                     return Self::Large(raw);
                 }
                 // Redaction in the text may change a number or an escape, and the rest would be no JSON. If the text
                 // cannot be read as a value, the redacted text becomes a string.
-                Self::Read(match raw.value() {
-                    Ok(value) => secrets.cut_value(value),
-                    Err(_) => Value::String(cut),
-                })
+                match raw.value() {
+                    Ok(value) => Self::Read(secrets.cut_value(value)),
+                    Err(_) if same => Self::Large(raw),
+                    Err(_) => Self::Read(Value::String(cut)),
+                }
             }
         }
     }
@@ -124,18 +127,13 @@ impl fmt::Display for Document {
 }
 
 /// All texts of an answer, in order.
-pub(super) fn texts(answer: &ToolAnswer) -> Vec<Cow<'_, str>> {
-    let text = |part| match part {
-        Cow::Borrowed(Content::Text(text)) => Some(Cow::Borrowed(text.as_str())),
-        Cow::Owned(Content::Text(text)) => Some(Cow::Owned(text)),
+pub(super) fn texts(answer: &ToolAnswer) -> Vec<String> {
+    let blocks = answer.content.iter();
+    let texts = blocks.filter_map(|block| match block.read() {
+        Content::Text(text) => Some(text),
         _ => None,
-    };
-    answer
-        .content
-        .iter()
-        .map(Part::read)
-        .filter_map(text)
-        .collect()
+    });
+    texts.collect()
 }
 
 /// The value at a pointer in a JSON text. Other values are not built.

@@ -1,13 +1,13 @@
 //! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, fmt::Write as _, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
 
 use crate::{
     catalog::{Entry, FailureRule, OnFailure, RuleScope},
-    mcp::{Content, ToolAnswer},
+    mcp::ToolAnswer,
     task::{Failure, Fault},
 };
 
@@ -44,12 +44,11 @@ enum By {
 }
 
 impl Judged {
-    /// Searches everything that was said about the failure for a time-out. `told` is none if that was too long to be
-    /// read whole.
+    /// Searches everything that was said about the failure for a time-out. `told` is none if that cannot be read whole.
     pub(super) fn searched(mut self, told: Option<&str>) -> Self {
         if self.open == Open::Maybe {
             self.open = match told.map(names_time_out) {
-                None => Open::Yes(" The answer was too long to be searched for a time-out."),
+                None => Open::Yes(" The answer could not be searched for a time-out."),
                 Some(true) => Open::Yes(" The answer names a time-out."),
                 Some(false) => Open::No,
             };
@@ -111,23 +110,27 @@ pub(super) fn judge(
 /// The text of a failed tool, or else its structured content.
 fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     match (texts(answer).join("\n").trim(), document) {
-        ("", Some(structured)) if answer.structured.is_some() => structured.to_string(),
+        // In a large text, escapes may hide words from the rules.
+        ("", Some(structured)) if answer.structured.is_some() => structured
+            .value()
+            .map_or_else(|_| structured.to_string(), |value| value.to_string()),
         ("", _) => "the tool reported an error and said nothing about it".to_owned(),
         (text, _) => text.to_owned(),
     }
 }
 
-/// The texts and the structured content of a failed tool, for a search.
-pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> String {
-    let structured = document.filter(|_| answer.structured.is_some());
-    let mut words = structured.map(ToString::to_string).unwrap_or_default();
-    for part in &answer.content {
-        if let Content::Text(text) | Content::TextResource { text, .. } = &*part.read() {
-            words.push('\n');
-            words.push_str(text);
-        }
+/// The whole answer of a failed tool as JSON, for a search. None if a part cannot be read as a value: escapes in its text
+/// may hide words.
+pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> Option<String> {
+    let mut words = String::new();
+    if let Some(document) = document {
+        words = document.value().ok()?.to_string();
     }
-    words
+    for block in &answer.content {
+        // Writing to memory cannot fail.
+        let _ = write!(words, "\n{}", block.value().ok()?);
+    }
+    Some(words)
 }
 
 /// The fault of a failure, and whether a retry may help.
@@ -289,18 +292,21 @@ const PHRASES: [(Fault, &[&str]); 3] = [
 ];
 
 /// How a time-out is named: in words, or by a number beside a word of HTTP, of JSON-RPC or of curl. The words may be
-/// joined or separated by any white space, `_`, `-` and escapes of JSON. 524 is the number of Cloudflare, -32001 that of
-/// the MCP SDKs.
+/// joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
+/// Cloudflare, -32001 that of the MCP SDKs.
 static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let gap = r"(?:[\s_-]|\\[nrtbf]|\\u[0-9a-f]{4})";
+    let escape = r"\\+[nrtbf]|\\+u[0-9a-f]{4}";
+    let gap = format!(r"(?:[\s_-]|{escape})");
+    let edge = format!(r"(?:\b|_|{escape})");
+    let between = format!(r"(?:{escape}|\\*[^a-z0-9\\]|\\+)");
     let number = "(?:408|504|524|32001)";
     Regex::new(&format!(
         r"(?ix)
-        timed{gap}*outs? | timeout | (?:\b|_)time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
+        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
         | (?:http(?:/[\d.]+)?|status|code|gateway|error)[a-z]{{0,8}}
-          (?:[^a-z0-9]{{1,4}}(?:of|is|was))? [^a-z0-9]{{0,4}} {number} (?:[^a-z0-9]|$)
-        | \b(?:408|504|524){gap}(?:gateway|(?:server{gap})?error)
-        | curl[^a-z0-9]{{0,4}}28\b"
+          (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:[^a-z0-9]|$)
+        | {edge}(?:408|504|524){gap}(?:gateway|(?:server{gap})?error)
+        | curl{between}{{0,4}}28\b"
     ))
     .ok()
 });
@@ -386,6 +392,12 @@ mod tests {
             "Request failed with status code 408",
             "the server responded with a status of 504 ()",
             r#"{"statusCode":504}"#,
+            r#"{"body":"{\"status\": \"504\"}"}"#,
+            r#"{"body":"{\"body\":\"{\\\"status\\\": \\\"504\\\"}\"}"}"#,
+            r#"{"body":"it failed:\ntime out"}"#,
+            r#"{"body":"status:\n504"}"#,
+            r#"{"body":"\n504 Gateway"}"#,
+            r"status\504",
             "504 Server Error",
             "error 504\n",
             "MCP error -32001: x",
@@ -401,6 +413,7 @@ mod tests {
             "run time: out of memory",
             "datetime output",
             "error 5041",
+            r"error\n5041",
             "nothing wrong",
         ] {
             assert!(!names_time_out(text), "{text}");

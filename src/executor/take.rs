@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     assets::{Staging, Store, StoreError, is_being_written, open_regular, open_within},
     catalog::{Step, StepOutput, Take},
-    mcp::{Content, Part, ToolAnswer},
+    mcp::{Content, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
 };
 
@@ -76,18 +76,17 @@ impl Taker<'_> {
                 self.fetch(found.as_deref().and_then(Value::as_str))
             }
             Take::ResourceLink => {
-                let mut blocks = answer.content.iter().map(Part::read);
-                let link = blocks.find_map(|block| match &*block {
-                    Content::ResourceLink { uri, .. } => Some(uri.clone()),
+                let link = answer.content.iter().find_map(|block| match block.read() {
+                    Content::ResourceLink { uri, .. } => Some(uri),
                     _ => None,
                 });
                 self.fetch(link.as_deref())
             }
             Take::Blob => {
-                for block in answer.content.iter().map(Part::read) {
-                    match &*block {
+                for block in &answer.content {
+                    match block.read() {
                         Content::Blob { base64, .. } => {
-                            self.staging.write_base64(&self.output.file_name, base64)?
+                            self.staging.write_base64(&self.output.file_name, &base64)?
                         }
                         Content::TextResource { text, .. } => self.write(text.as_bytes())?,
                         _ => continue,

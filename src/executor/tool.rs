@@ -184,7 +184,7 @@ fn verdict(
         Ok(()) => Ok((answer, document)),
         Err(judged) => {
             let told = judge::all_words(&answer, document.as_ref());
-            Err(judged.searched(Some(&told)))
+            Err(judged.searched(told.as_deref()))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The answer to `tools/call` (MCP, Tools).
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
@@ -23,28 +23,38 @@ use super::{
 pub(crate) struct ToolAnswer {
     pub(crate) is_error: bool,
     /// `structuredContent`; `Some(Null)` if the server said `null`.
-    pub(crate) structured: Option<Part<Value>>,
-    pub(crate) content: Vec<Part<Content>>,
+    pub(crate) structured: Option<Structured>,
+    pub(crate) content: Vec<Block>,
 }
 
-/// A part of an answer: its value, or, if it is large, its text, which is read when it is needed.
+/// Structured content: its value, or, if it is large, its text, because a value takes many times the size of its text.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part<T> {
-    Read(T),
+pub(crate) enum Structured {
+    Read(Value),
     Large(Raw),
 }
 
-/// The bytes of an answer's parts that are read at once. Further parts stay text, because values take many times the
-/// size of their text.
+/// Structured content of more bytes than this stays text.
 const LARGE: usize = 1 << 20;
 
-impl Part<Content> {
-    pub(crate) fn read(&self) -> Cow<'_, Content> {
-        match self {
-            Self::Read(content) => Cow::Borrowed(content),
-            // Strings with half a surrogate pair cannot be read.
-            Self::Large(raw) => Cow::Owned(content(raw.get()).unwrap_or(Content::Other)),
-        }
+/// A content block as text. It is read when it is needed.
+#[derive(Debug, Clone)]
+pub(crate) struct Block(Raw);
+
+impl Block {
+    /// Fails if its content cannot be read, for example because of half a surrogate pair.
+    fn new(raw: Raw) -> Result<Self, serde_json::Error> {
+        content(raw.get())?;
+        Ok(Self(raw))
+    }
+
+    pub(crate) fn read(&self) -> Content {
+        content(self.0.get()).unwrap_or(Content::Other)
+    }
+
+    /// All members, also those that are no content.
+    pub(crate) fn value(&self) -> Result<Value, String> {
+        self.0.value()
     }
 }
 
@@ -142,35 +152,19 @@ pub(super) fn read(
             )));
         }
     }
-    let mut left = LARGE;
-    let structured = wire.structured_content.map(|structured| {
-        part(&raw, structured, &mut left, |json| {
-            serde_json::from_str(json)
-        })
-    });
+    let structured = wire
+        .structured_content
+        .map(|structured| match structured.get() {
+            json if json.len() <= LARGE => serde_json::from_str(json).map(Structured::Read),
+            _ => Ok(Structured::Large(raw.part(structured))),
+        });
     let blocks = wire.content.into_iter();
-    let content = blocks.map(|block| part(&raw, block, &mut left, content));
+    let content = blocks.map(|block| Block::new(raw.part(block)));
     Ok(ToolAnswer {
         is_error: wire.is_error.unwrap_or(false),
         structured: structured.transpose().map_err(no_result)?,
         content: content.collect::<Result<_, _>>().map_err(no_result)?,
     })
-}
-
-/// A part of the answer. It is read if it has no more bytes than are `left`.
-fn part<T>(
-    answer: &Raw,
-    part: &RawValue,
-    left: &mut usize,
-    read: impl FnOnce(&str) -> Result<T, serde_json::Error>,
-) -> Result<Part<T>, serde_json::Error> {
-    match left.checked_sub(part.get().len()) {
-        None => Ok(Part::Large(answer.part(part))),
-        Some(rest) => {
-            *left = rest;
-            read(part.get()).map(Part::Read)
-        }
-    }
 }
 
 pub(super) fn result(
@@ -217,7 +211,7 @@ fn required(data: &Value) -> Vec<String> {
 /// The members of a block or of its resource.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Block<T> {
+struct Members<T> {
     r#type: Option<T>,
     text: Option<T>,
     data: Option<T>,
@@ -277,7 +271,7 @@ fn embedded(resource: &str) -> Result<Option<Content>, serde_json::Error> {
 }
 
 /// None if it is no object. serde also reads a struct from an array.
-fn members(json: &str) -> Option<Block<&RawValue>> {
+fn members(json: &str) -> Option<Members<&RawValue>> {
     let object = json.starts_with('{');
     object.then(|| serde_json::from_str(json).ok()).flatten()
 }

@@ -16,7 +16,7 @@ use tokio::{
 use crate::task::OutputSchema;
 
 use super::{
-    answer::{Part, ToolAnswer},
+    answer::{Structured, ToolAnswer},
     child::failed,
     error::{CallError, Misfit},
     message::LIST,
@@ -112,8 +112,8 @@ pub(super) async fn output(
         return OutputCheck::None;
     }
     let structured = answer.structured.as_ref().map(|part| match part {
-        Part::Read(value) => Ok(value.clone()),
-        Part::Large(raw) => raw.value(),
+        Structured::Read(value) => Ok(value.clone()),
+        Structured::Large(raw) => raw.value(),
     });
     let structured = match structured.transpose() {
         Ok(structured) => structured,

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
+use rustix::io::ioctl_fionread;
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver};
 
 /// How much is read from a pipe at once. A full block of few bytes shows that the larger one is needed.
@@ -15,6 +16,8 @@ pub(super) struct Lines {
     block: Vec<u8>,
     /// How many bytes of the block were already put into lines.
     taken: usize,
+    /// How many bytes were read from the pipe.
+    total: u64,
     /// The beginning of the next line. It is kept here because a wait for the rest may be cancelled.
     line: Vec<u8>,
 }
@@ -26,6 +29,18 @@ impl Lines {
             block: Vec::with_capacity(FEW_BYTES),
             ..Self::default()
         }
+    }
+
+    /// How many bytes the server has written until now.
+    pub(super) fn written_so_far(&self) -> u64 {
+        let waiting = self.pipe.as_ref().map(ioctl_fionread);
+        self.total + waiting.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Whether a line that ends within the first `written` bytes may still have to be read.
+    pub(super) fn is_before(&self, written: u64) -> bool {
+        let rest = self.block.get(self.taken..).unwrap_or_default();
+        self.total < written || rest.contains(&b'\n')
     }
 
     /// The next line with its newline, or its first `most` bytes. The last line may have no newline. At the end of the
@@ -42,6 +57,7 @@ impl Lines {
                     Some(pipe) => pipe.read_buf(&mut self.block).await?,
                     None => 0,
                 };
+                self.total += read as u64;
                 if read == 0 {
                     return Ok(std::mem::take(&mut self.line));
                 }

@@ -3,9 +3,8 @@
 
 use std::{
     collections::VecDeque,
-    future::{pending, poll_fn},
-    pin::pin,
-    task::Poll,
+    future::{pending, ready},
+    io,
     time::Duration,
 };
 
@@ -15,7 +14,7 @@ use tokio::{
     join,
     net::unix::pipe::{Receiver, Sender},
     select,
-    task::yield_now,
+    task::{unconstrained, yield_now},
     time::timeout,
 };
 
@@ -97,17 +96,27 @@ impl Link {
         came.then_some(()).ok_or(Over)
     }
 
-    /// Takes everything that the server has sent so far.
+    /// Takes the lines that the server has written to stdout so far, and not those that it writes meanwhile.
     pub(super) async fn catch_up(&mut self) {
         // The runtime learns only between two turns of its loop which pipes can be read.
         yield_now().await;
-        // The pipes are polled once: a timer of tokio would take a millisecond.
-        let mut read = pin!(self.pipes.read_out(&mut self.wire));
-        poll_fn(|context| {
-            let _ = read.as_mut().poll(context);
-            Poll::Ready(())
-        })
-        .await;
+        let now = self.pipes.stdout.written_so_far();
+        let read = async {
+            while self.wire.end.is_none() && self.pipes.stdout.is_before(now) {
+                let line = self
+                    .pipes
+                    .stdout
+                    .next(self.pipes.most.saturating_add(1))
+                    .await;
+                self.pipes.heard(line, &mut self.wire);
+            }
+        };
+        // The pipe is read until a read would wait. Otherwise tokio would interrupt this after 128 reads.
+        select! {
+            biased;
+            () = unconstrained(read) => {}
+            () = ready(()) => {}
+        }
     }
 
     /// The answer, if it has arrived in the meantime.
@@ -229,36 +238,42 @@ impl Pipes {
 
     /// Waits until one of the three pipes is ready, and serves it.
     async fn serve(&mut self, wire: &mut Wire) {
-        let gone_on = select! {
+        select! {
             count = write(&mut self.stdin, &wire.outgoing), if !wire.outgoing.is_empty() => {
-                self.wrote(count, wire)
+                self.wrote(count, wire);
             }
-            line = self.stdout.next(self.most.saturating_add(1)) => match line {
-                Ok(line) if line.len() > self.most => Err(End::TooBig),
-                Ok(line) if !line.is_empty() => wire.hear(line),
-                // A pipe that fails counts as closed.
-                Ok(_) | Err(_) => Err(End::Closed),
-            },
-            () = self.stderr.read(), if self.stderr.is_open() => Ok(()),
-        };
-        if let Err(end) = gone_on {
-            // The first reason counts. If the server still writes, it gets EPIPE.
-            wire.end.get_or_insert(end);
-            self.stdout.pipe = None;
+            line = self.stdout.next(self.most.saturating_add(1)) => self.heard(line, wire),
+            () = self.stderr.read(), if self.stderr.is_open() => {}
         }
     }
 
-    fn wrote(&mut self, count: usize, wire: &mut Wire) -> Result<(), End> {
+    fn heard(&mut self, line: io::Result<Vec<u8>>, wire: &mut Wire) {
+        let heard = match line {
+            Ok(line) if line.len() > self.most => Err(End::TooBig),
+            Ok(line) if !line.is_empty() => wire.hear(line),
+            // A pipe that fails counts as closed.
+            Ok(_) | Err(_) => Err(End::Closed),
+        };
+        if let Err(end) = heard {
+            self.end(end, wire);
+        }
+    }
+
+    fn wrote(&mut self, count: usize, wire: &mut Wire) {
         if count > 0 {
-            wire.sent(count);
-            return Ok(());
+            return wire.sent(count);
         }
         self.close_stdin(wire);
         // The awaited request cannot be sent any more, so no answer will come.
         if wire.unsent > 0 {
-            return Err(End::Closed);
+            self.end(End::Closed, wire);
         }
-        Ok(())
+    }
+
+    /// The first reason counts. If the server still writes, it gets EPIPE.
+    fn end(&mut self, end: End, wire: &mut Wire) {
+        wire.end.get_or_insert(end);
+        self.stdout.pipe = None;
     }
 
     fn close_stdin(&mut self, wire: &mut Wire) {

@@ -16,8 +16,8 @@ use super::{
     error::{CallError, Limit},
     link::{Link, Over},
     message::{
-        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
-        is_not_understood, members, sender,
+        Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, is_not_understood,
+        members, sender,
     },
     raw::Raw,
     report::ServerReport,
@@ -135,10 +135,8 @@ impl Session {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.with_meta(method, id, params);
-        if method == CALL {
-            // What the server sent before the call is no answer to it.
-            self.link.catch_up().await;
-        }
+        // What the server sent before the request is no answer to it.
+        self.link.catch_up().await;
         self.link.wire.send(id, method, params);
         let limits = self.limits;
         let idle = limits.idle.unwrap_or(limits.total);

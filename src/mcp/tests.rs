@@ -172,16 +172,19 @@ fn call(
 
 fn structured(answer: &ToolAnswer) -> Option<&Value> {
     match answer.structured.as_ref()? {
-        Part::Read(value) => Some(value),
-        Part::Large(raw) => panic!("{raw:?}"),
+        Structured::Read(value) => Some(value),
+        Structured::Large(raw) => panic!("{raw:?}"),
     }
 }
 
 /// The text of an answer's only block.
-fn only_text(end: &CallEnd) -> &str {
-    match end.result.as_ref().unwrap().content.as_slice() {
-        [Part::Read(Content::Text(text))] => text,
-        other => panic!("not one text: {other:?}"),
+fn only_text(end: &CallEnd) -> String {
+    let [block] = end.result.as_ref().unwrap().content.as_slice() else {
+        panic!("not one block: {:?}", end.result)
+    };
+    match block.read() {
+        Content::Text(text) => text,
+        other => panic!("not a text: {other:?}"),
     }
 }
 

@@ -5,15 +5,20 @@
 
 mod handler;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rmcp::{
     RoleServer, ServerHandler, ServiceExt,
-    model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId},
+    model::{ClientRequest, ErrorCode, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     runtime::Runtime,
@@ -75,21 +80,26 @@ where
     let (gone, client_gone) = watch::channel(());
     let handler =
         handler(client_gone).map_err(|problem| failed("has a broken tool definition", &problem))?;
-    match handler.serve(Wire::new(read, write, gone)).await {
+    let wire = Wire::new(read, write, gone);
+    let broken = Arc::clone(&wire.broken);
+    match handler.serve(wire).await {
         Ok(service) => {
             let ended = service.waiting().await;
             let reason =
                 ended.map_err(|error| failed("stopped because of an internal error", &error))?;
             tracing::debug!(?reason, "server ends");
-            Ok(())
         }
         // A client may close the connection before it sends anything.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(failed(
-            "could not complete the handshake with its client",
-            &error,
-        )),
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        Err(error) => {
+            let what = "could not complete the handshake with its client";
+            return Err(failed(what, &error));
+        }
     }
+    let broken = broken.get();
+    broken.map_or(Ok(()), |error| {
+        Err(failed("cannot read from its client", error))
+    })
 }
 
 /// The server's end of two byte streams with one JSON-RPC message per line. It drops `gone` when the client closes
@@ -102,12 +112,14 @@ struct Wire<R, W> {
     /// The part of a line that was read so far. `receive` may be dropped before a line is complete.
     line: Vec<u8>,
     write: Arc<Mutex<W>>,
-    /// The answer to a request that is no message. Its own task writes it, because `receive` may be dropped meanwhile.
+    /// The answer to a line that is no message. Its own task writes it, because `receive` may be dropped meanwhile.
     refusal: Option<JoinHandle<io::Result<()>>>,
+    /// Why nothing more can be read, unless the stream has ended.
+    broken: Arc<OnceLock<io::Error>>,
     gone: Option<watch::Sender<()>>,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Wire<R, W> {
     /// The receivers of `gone` see it closed after `read` has ended.
     fn new(read: R, write: W, gone: watch::Sender<()>) -> Self {
         Self {
@@ -115,11 +127,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             line: Vec::new(),
             write: Arc::new(Mutex::new(write)),
             refusal: None,
+            broken: Arc::default(),
             gone: Some(gone),
         }
     }
 
-    /// The next complete line without its line feed, or `None` at the end of the stream.
+    /// The next line, or `None` at the end of the stream. The last line may have no line feed.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
         let mut rest = (&mut self.read).take(room as u64);
@@ -128,8 +141,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             let problem = "a line is longer than 64 MiB";
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
-        let whole = self.line.ends_with(b"\n");
-        Ok(whole.then(|| std::mem::take(&mut self.line)))
+        let line = std::mem::take(&mut self.line);
+        Ok(Some(line).filter(|line| !line.is_empty()))
+    }
+
+    /// Answers a line that is no message.
+    fn refuse(&mut self, id: &Value, problem: &str) {
+        let error = json!({ "code": ErrorCode::INVALID_REQUEST, "message": problem });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        let written = write_line(Arc::clone(&self.write), answer);
+        self.refusal = Some(tokio::spawn(written));
     }
 }
 
@@ -157,12 +178,17 @@ where
                     break;
                 }
             }
+            if self.broken.get().is_some() {
+                break;
+            }
             let line = match self.next_line().await {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::error!(%error, "cannot read from the client");
-                    break;
+                    self.refuse(&Value::Null, &error.to_string());
+                    // It is set once, because nothing is read after it.
+                    let _ = self.broken.set(error);
+                    continue;
                 }
             };
             if line.trim_ascii().is_empty() {
@@ -177,11 +203,7 @@ where
                     tracing::debug!(%error, "an unknown notification");
                 }
                 Err(Unreadable::Request(id, error)) => {
-                    let problem =
-                        ErrorData::invalid_request(format!("not a request of MCP: {error}"), None);
-                    let answer = TxJsonRpcMessage::<RoleServer>::error(problem, Some(id));
-                    let written = write_line(Arc::clone(&self.write), answer);
-                    self.refusal = Some(tokio::spawn(written));
+                    self.refuse(&id, &format!("not a request of MCP: {error}"));
                 }
             }
         }
@@ -200,20 +222,35 @@ enum Unreadable {
     /// This is not answered: with a client that echoes answers, the exchange would never end.
     NotJson(serde_json::Error),
     Notification(serde_json::Error),
-    Request(RequestId, serde_json::Error),
+    /// With the id for its answer.
+    Request(Value, String),
 }
 
 fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
     let mut value: Value = serde_json::from_slice(line).map_err(Unreadable::NotJson)?;
-    let id = value
-        .get("id")
-        .and_then(|id| serde_json::from_value(id.clone()).ok());
+    let Some(members) = value.as_object() else {
+        let problem = "it is not an object; batches are not supported".to_owned();
+        return Err(Unreadable::Request(Value::Null, problem));
+    };
+    // An answer is not answered.
+    let is_answer = members.contains_key("result") || members.contains_key("error");
+    let id = members.get("id").filter(|_| !is_answer).cloned();
+    if let Some(id) = &id
+        && serde_json::from_value::<RequestId>(id.clone()).is_err()
+    {
+        let known = Some(id).filter(|id| id.is_number());
+        let problem = "its id is neither a string nor an integer of 64 bits".to_owned();
+        return Err(Unreadable::Request(
+            known.cloned().unwrap_or_default(),
+            problem,
+        ));
+    }
     // The types of rmcp cannot hold an integer of more than 64 bits, so they never get the arguments.
     let arguments = value.pointer_mut("/params/arguments");
     let arguments = arguments.filter(|arguments| arguments.is_object());
     let arguments = arguments.map(Value::take);
     let mut message = serde_json::from_value(value).map_err(|error| match id {
-        Some(id) => Unreadable::Request(id, error),
+        Some(id) => Unreadable::Request(id, error.to_string()),
         None => Unreadable::Notification(error),
     })?;
     if let (Some(Value::Object(arguments)), JsonRpcMessage::Request(request)) =
@@ -227,7 +264,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
 
 async fn write_line<W: AsyncWrite + Unpin>(
     write: Arc<Mutex<W>>,
-    message: TxJsonRpcMessage<RoleServer>,
+    message: impl Serialize,
 ) -> io::Result<()> {
     let mut line = serde_json::to_vec(&message)?;
     line.push(b'\n');

@@ -1,8 +1,9 @@
 //! What a call gives back.
 
-use std::borrow::Cow;
-
-use super::{super::wire::Wire, *};
+use super::{
+    super::{answer::Block, wire::Wire},
+    *,
+};
 
 #[test]
 fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
@@ -46,7 +47,7 @@ fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
 fn the_server_sees_the_environment_it_was_given_and_no_other() {
     let stage = Stage::new("environment");
     let end = stage.run();
-    let names: Vec<String> = serde_json::from_str(only_text(&end)).unwrap();
+    let names: Vec<String> = serde_json::from_str(&only_text(&end)).unwrap();
     assert_eq!(names, ["PATH", "PIDS", "RECEIVED"]);
 }
 
@@ -65,12 +66,7 @@ fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(structured(&answer), Some(&Value::Null));
     assert_eq!(
-        answer
-            .content
-            .iter()
-            .map(Part::read)
-            .map(Cow::into_owned)
-            .collect::<Vec<_>>(),
+        answer.content.iter().map(Block::read).collect::<Vec<_>>(),
         [
             Content::Text("t".to_owned()),
             Content::Blob {
@@ -230,7 +226,7 @@ fn a_last_line_without_a_newline_counts() {
 #[test]
 fn a_ping_is_answered_and_every_other_question_refused() {
     let end = Stage::new("asks").run();
-    let told: Value = serde_json::from_str(only_text(&end)).unwrap();
+    let told: Value = serde_json::from_str(&only_text(&end)).unwrap();
     assert_eq!(
         told,
         json!({"ping": "answered", "roots/list": -32601, "sampling/createMessage": -32601, "elicitation/create": -32601})
@@ -330,7 +326,7 @@ fn an_answer_larger_than_rmcp_would_take_comes_whole() {
     let [block] = answer.content.as_slice() else {
         panic!("not one block")
     };
-    assert!(matches!(block.read().as_ref(), Content::Text(text) if text.len() == 17 * 1024 * 1024));
+    assert!(matches!(block.read(), Content::Text(text) if text.len() == 17 * 1024 * 1024));
 }
 
 #[test]

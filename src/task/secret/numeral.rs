@@ -1,6 +1,6 @@
 //! Compares numbers by their value: `4821`, `4821.0` and `4.821e+03` are equal.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 use super::forms::SHORTEST;
 
@@ -38,32 +38,42 @@ impl Numeral {
     /// Whether one number reveals the other: they have the same value or, if these are long enough, the same
     /// digits.
     pub(super) fn tells(&self, other: &Self) -> bool {
-        self.digits == other.digits && (self.power == other.power || self.digits.len() >= SHORTEST)
+        self.digits == other.digits && (self.power == other.power || self.is_long())
+    }
+
+    /// Whether it has so many digits that they do not occur by chance.
+    pub(super) fn is_long(&self) -> bool {
+        self.digits.len() >= SHORTEST
     }
 }
 
-/// The numbers with an exponent in a text, with their ranges. Anything can stand beside them: `v6e+09`, `1-6e+09`.
-pub(super) fn with_exponent(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Numeral)> {
-    let letters = text.iter().enumerate();
-    let letters = letters.filter(|(_, byte)| matches!(byte, b'e' | b'E'));
-    letters.filter_map(|(at, _)| {
-        let (before, after) = (text.get(..at)?, text.get(at + 1..)?);
-        let last = trailing_digits(before);
-        let start = match before.get(..last)? {
-            [whole @ .., b'.'] => trailing_digits(whole),
-            _ => last,
+/// The numbers in a text: from the beginning of each group of digits, as far as one number reaches. Anything can stand
+/// beside them: `v6e+09`, `1-6e+09`, `0.6.5`.
+pub(super) fn within(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let mut next = 0;
+    iter::from_fn(move || {
+        let start = next + text.get(next..)?.iter().position(u8::is_ascii_digit)?;
+        next = start + digits(start);
+        let fraction = match text.get(next) {
+            Some(b'.') => 1 + digits(next + 1),
+            _ => 0,
         };
-        let sign = usize::from(matches!(after.first(), Some(b'+' | b'-')));
-        let power = after.iter().skip(sign);
-        let power = power.take_while(|byte| byte.is_ascii_digit()).count();
-        let range = start..at + 1 + sign + power;
-        let number = str::from_utf8(text.get(range.clone())?).ok()?;
-        Some((range, Numeral::read(number)?))
+        let mark = next + fraction;
+        let sign = usize::from(matches!(text.get(mark + 1), Some(b'+' | b'-')));
+        let power = match (text.get(mark), digits(mark + 1 + sign)) {
+            (Some(b'e' | b'E'), count @ 1..) => 1 + sign + count,
+            _ => 0,
+        };
+        // A full stop is no part of a number.
+        let end = if fraction == 1 && power == 0 {
+            next
+        } else {
+            mark + power
+        };
+        Some(start..end)
     })
-}
-
-/// Where the digits at the end of a text begin.
-fn trailing_digits(text: &[u8]) -> usize {
-    let others = text.iter().rposition(|byte| !byte.is_ascii_digit());
-    others.map_or(0, |at| at + 1)
 }

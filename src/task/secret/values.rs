@@ -150,6 +150,28 @@ impl Secrets {
         })
     }
 
+    /// Whether a number in a text tells a value, as in [`Self::stand_in`]. A short one without an exponent occurs by
+    /// chance. Numbers that contain a value as it is written are found by the search.
+    fn told(&self, number: &str, forms: &Forms) -> bool {
+        let (decimal, power) = number.split_once(['e', 'E']).unwrap_or((number, ""));
+        if power.is_empty() && number.len() < SHORTEST {
+            return false;
+        }
+        let tells = |read: &Numeral| (read.is_long() || !power.is_empty()) && self.tell(read);
+        let mut found = Vec::new();
+        if decimal.contains('.') {
+            forms.find(decimal.replace('.', "").as_bytes(), &mut found);
+        }
+        Numeral::read(number).as_ref().is_some_and(tells)
+            || found.iter().any(|found| found.len() >= LONG_NUMBER)
+    }
+
+    pub(crate) fn has_a_number(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|known| !known.numbers.is_empty())
+    }
+
     /// Whether a number is a value in another spelling.
     fn tell(&self, number: &Numeral) -> bool {
         let numbers = self.0.as_ref().map_or(&[][..], |known| &known.numbers);
@@ -164,9 +186,12 @@ impl Secrets {
         match known.forms.get_or_init(|| Forms::of(&known.values)) {
             Some(forms) => decoded::find(text, |text, found| {
                 forms.find(text, found);
-                if !known.numbers.is_empty() {
-                    let told = numeral::with_exponent(text).filter(|(_, number)| self.tell(number));
-                    found.extend(told.map(|(place, _)| place));
+                if self.has_a_number() {
+                    let told = numeral::within(text).filter(|place| {
+                        let spelling = text.get(place.clone()).map(str::from_utf8);
+                        spelling.is_some_and(|text| text.is_ok_and(|text| self.told(text, forms)))
+                    });
+                    found.extend(told);
                 }
             }),
             None => iter::once(0..text.len()).collect(),
