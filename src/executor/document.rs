@@ -267,6 +267,9 @@ mod tests {
         assert_eq!(cut(text, "8080")["port"], json!(80801));
         assert_eq!(cut(text, "true")["ok"], json!(true));
         assert_eq!(cut(text, "nfoo")["line"], "a\nfoo");
+        // A number that tells a secret may not look like it.
+        assert_eq!(cut(r#"{"n": 42}"#, "0042")["n"], "***");
+        assert_eq!(cut(r#"{"n": -9988.7766}"#, "99887766")["n"], "***");
         // Half a surrogate pair: JSON by its grammar, and no value.
         let text = r#"{"half": "\ud800", "word": "opensesame"}"#;
         let left = cut(text, "opensesame");

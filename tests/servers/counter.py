@@ -64,8 +64,8 @@ for line in sys.stdin:
     }
     what = request["params"]["arguments"].get("what") if request["method"] == "tools/call" else None
     if what and what.startswith("{"):
-        # The answer itself.
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **json.loads(what)}), flush=True)
+        # The answer itself, in which @ stands for more than a megabyte.
+        print('{"jsonrpc":"2.0","id":%d,' % request["id"] + what[1:].replace("@", "x" * 1_200_000), flush=True)
         continue
     if what == "eager":
         # Answers this call and the next one at once, and reads no more.

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 MODE = sys.argv[1]
@@ -32,6 +33,12 @@ def send(message):
 
 
 def answer(request, result):
+    if MODE == "early" and request["method"] != "tools/call":
+        # In one write: the answer, many lines, a torn line and an answer to the next request.
+        early = {"jsonrpc": "2.0", "id": request["id"] + 1, "result": text("early")}
+        raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}) + "\n" + "x\n" * 15_000
+            + '{"jsonrpc":"2.0","result":{\n' + json.dumps(early) + "\n")
+        return
     send({"id": request["id"], "result": result})
 
 
@@ -46,6 +53,12 @@ def text(content):
 def say(words):
     sys.stderr.write(words + "\n")
     sys.stderr.flush()
+
+
+def flood():
+    """Writes to stderr without end."""
+    while True:
+        os.write(2, (b"e" * 1000 + b"\n") * 60)
 
 
 def lines():
@@ -119,6 +132,12 @@ def tools_call(request):
     if MODE.startswith("odd:"):
         line = ODD[MODE[4:]](request["id"])
         raw((line if isinstance(line, bytes) else line.encode()) + b"\n")
+    elif MODE == "large_half":
+        blocks = '{"type":"text","text":"all is well"},{"type":"text","text":"FAILED \\ud800 %s"}' % ("x" * 1_200_000)
+        raw('{"jsonrpc":"2.0","id":%s,"result":{"content":[%s]}}\n' % (request["id"], blocks))
+    elif MODE == "early":
+        time.sleep(0.05)
+        answer(request, text("real"))
     elif MODE == "no_newline":
         raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("the end")}))
         os._exit(0)
@@ -434,6 +453,9 @@ def main():
         sys.exit(3)
     if MODE == "noisy_start":
         raw("Loading model...\nready\n")
+    if MODE == "early":
+        threading.Thread(target=flood, daemon=True).start()
+        time.sleep(0.1)
     if MODE == "slow_start":
         time.sleep(4)
     if MODE == "slow_alone":

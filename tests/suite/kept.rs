@@ -212,3 +212,25 @@ fn salt_repeats_a_plan_that_was_carried_out_in_whatever_dialect_it_comes() {
         assert_eq!(lines, "more\nmore\none\n");
     }
 }
+
+#[test]
+fn a_number_that_tells_a_secret_is_in_no_message_of_a_failure() {
+    let data = r#""content":[],"structuredContent":{"n":-9988.7766}"#;
+    for answer in [
+        format!(r#"{{"result":{{"isError":true,{data}}}}}"#),
+        r#"{"result":[-9988.7766]}"#.to_owned(),
+        r#"{"error":{"code":1,"message":"got -9988.7766"}}"#.to_owned(),
+    ] {
+        let root = Root::with_catalog(CATALOG);
+        let mut command = root.command();
+        command.env("SERVICE_TOKEN", "99887766");
+        let task = request(&["look"], "t1", &json!({"what": answer}));
+        let mut answered = run(command, task.to_string().as_bytes());
+        assert_eq!(answered.exit, 1, "{}", answered.envelope);
+        assert_not_kept(&root, "9988.7766");
+        // The echo is the caller's own.
+        answered.envelope["input"] = Value::Null;
+        let shown = answered.envelope.to_string();
+        assert!(!shown.contains("9988.7766"), "{shown}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What must not happen twice, seen from outside: what happened and was not good, and answers that are gone.
 
-use std::fs;
+use std::{fmt::Display, fs};
 
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ fn with(mut answer: Value, place: &str, value: Value) -> Value {
 
 /// The fault and the effect of a once-only call that fails so, under this rule. If the effect is unknown, the message
 /// says so, and the call is not made again.
-fn comes_to((pattern, class): (&str, &str), answer: &Value) -> (String, String) {
+fn comes_to((pattern, class): (&str, &str), answer: impl Display) -> (String, String) {
     let (before, after) = CATALOG
         .split_once("defaults = { what = \"mail\" }")
         .unwrap();
@@ -288,6 +288,63 @@ fn without_a_rule_the_words_of_every_part_decide() {
         let came = comes_to(("no such words", "tool_error"), &answer);
         assert_eq!(came, (fault.into(), effect.into()), "{answer}");
     }
+}
+
+#[test]
+fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
+    let failed = |rest: &str| format!(r#"{{"result":{{"isError":true,{rest}}}}}"#);
+    let block = |block: &str| failed(&format!(r#""content":[{block}]"#));
+    let data = |data: &str| failed(&format!(r#""content":[],"structuredContent":{{{data}}}"#));
+    for (answer, fault) in [
+        (
+            data(r#""pad":"@","cause":"t\u0069med o\u0075t""#),
+            "timeout",
+        ),
+        (
+            data(r#""cause":"t\u0069med out","pad":"@","end":"@""#),
+            "timeout",
+        ),
+        (data(r#""pad":"@","half":"\ud800""#), "tool_error"),
+        (data(r#""body":"{\"status\": \"504\"}""#), "timeout"),
+        (data(r#""body":"it failed:\ntime out""#), "timeout"),
+        (
+            block(r#"{"type":"text","text":"timed out \ud800 @"}"#),
+            "tool_error",
+        ),
+        (
+            block(r#"{"type":"text","text":"@"},{"type":"text","text":"timed out \ud800"}"#),
+            "tool_error",
+        ),
+        (
+            block(
+                r#"{"type":"resource","resource":{"uri":"x:y","blob":"AA==","text":"timed out"}}"#,
+            ),
+            "tool_error",
+        ),
+        (
+            block(r#"{"type":"resource","resource":{"text":"timed out"}}"#),
+            "tool_error",
+        ),
+        (block(r#"{"type":"Text","text":"timed out"}"#), "tool_error"),
+        (block(r#"{"text":"timed out"}"#), "tool_error"),
+        (
+            block(r#"{"type":"text","text":"{\"cause\": \"t\\u0069med out\"}"}"#),
+            "tool_error",
+        ),
+        (
+            failed(
+                r#""content":[{"type":"text","text":"no"}],"structuredContent":{"x":"@","y":"t\u0069med out"}"#,
+            ),
+            "tool_error",
+        ),
+    ] {
+        let came = comes_to(("no such words", "tool_error"), &answer);
+        assert_eq!(came, (fault.into(), "unknown".into()), "{answer}");
+    }
+    // The second text would be a failure by this rule, if it could be read.
+    let any = ("FAILED', on = 'any", "tool_error");
+    let half = r#"{"result":{"content":[{"type":"text","text":"well"},{"type":"text","text":"FAILED \ud800 @"}]}}"#;
+    assert_eq!(comes_to(any, half), ("tool_error".into(), "unknown".into()));
 }
 
 #[test]

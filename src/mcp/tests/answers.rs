@@ -418,3 +418,19 @@ fn an_answer_that_came_before_its_call_was_sent_does_not_count() {
     assert!(wire.hear(answer.to_vec()).is_ok());
     assert!(wire.answer.is_some());
 }
+
+#[test]
+fn what_came_before_a_request_does_not_count_whatever_else_the_server_writes() {
+    for _ in 0..10 {
+        let end = Stage::new("early").checked().graceless().run();
+        assert_eq!(only_text(&end), "real");
+    }
+}
+
+#[test]
+fn a_text_that_cannot_be_read_breaks_the_protocol_however_large_it_is() {
+    let end = Stage::new("large_half").run();
+    assert_eq!(end.effect, Effect::Unknown);
+    let error = end.result.unwrap_err();
+    assert!(matches!(error, CallError::Malformed { .. }), "{error}");
+}

@@ -186,6 +186,15 @@ fn a_number_that_tells_a_secret_goes_however_it_is_written() {
         let told = secrets(&["6591234567"]).cut(&text.replace('@', "6.591234567e+09"));
         assert_eq!(told, text.replace('@', "***"));
     }
+    for (secret, text, told) in [
+        ("48210.50", "[48210.5, 482105, 4.8e4]", "[***, ***, 4.8e4]"),
+        ("1234567890", "/n: 123456789.0 is odd", "/n: *** is odd"),
+        ("99887766", "got -9988.7766.", "got -***."),
+        ("99887766", "199.8877665", "***"),
+        ("0042", "42 of 42.0", "42 of 42.0"),
+    ] {
+        assert_eq!(secrets(&[secret]).cut(text), told, "{secret}");
+    }
     let long = cut(
         "5551234567",
         "[-5551234567, 5551234567.5, 555.1234567, 9955512345670, 555123456]",
