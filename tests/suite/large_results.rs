@@ -124,10 +124,6 @@ fn a_large_result_shows_no_secret() {
     assert_eq!(result["word"], json!("***"));
     assert_eq!(result["records"][77]["name"], json!("***"));
     assert_eq!(result["records"][78]["name"], json!("record 78"));
-    let answer = records(&root, &json!({"n": 30_000, "word": "029999"}));
-    let result = spilled(&root, &answer);
-    assert_eq!(result["records"][29_999]["id"], json!("***"));
-    assert_eq!(result["records"][29_998]["id"], json!(29_998));
 }
 
 #[test]
