@@ -295,47 +295,25 @@ fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
     let failed = |rest: &str| format!(r#"{{"result":{{"isError":true,{rest}}}}}"#);
     let block = |block: &str| failed(&format!(r#""content":[{block}]"#));
     let data = |data: &str| failed(&format!(r#""content":[],"structuredContent":{{{data}}}"#));
-    for (answer, fault) in [
+    let text = |text: &str| block(&format!(r#"{{"type":"text","text":"{text}"}}"#));
+    let embedded = |of: &str| block(&format!(r#"{{"type":"resource","resource":{{{of}}}}}"#));
+    for (fault, answer) in [
         (
+            "timeout",
             data(r#""pad":"@","cause":"t\u0069med o\u0075t""#),
-            "timeout",
         ),
+        ("timeout", data(r#""cause":"t\u0069med out","end":"@""#)),
+        ("tool_error", data(r#""pad":"@","half":"\ud800""#)),
+        ("timeout", data(r#""body":"{\"status\": \"504\"}""#)),
+        ("timeout", data(r#""body":"it failed:\ntime out""#)),
+        ("tool_error", text(r"timed out \ud800 @")),
+        ("tool_error", text(r#"{\"cause\": \"t\\u0069med out\"}"#)),
+        ("tool_error", block(r#"{"text":"timed out"}"#)),
+        ("tool_error", block(r#"{"type":"Text","text":"timed out"}"#)),
+        ("tool_error", embedded(r#""text":"timed out""#)),
         (
-            data(r#""cause":"t\u0069med out","pad":"@","end":"@""#),
-            "timeout",
-        ),
-        (data(r#""pad":"@","half":"\ud800""#), "tool_error"),
-        (data(r#""body":"{\"status\": \"504\"}""#), "timeout"),
-        (data(r#""body":"it failed:\ntime out""#), "timeout"),
-        (
-            block(r#"{"type":"text","text":"timed out \ud800 @"}"#),
             "tool_error",
-        ),
-        (
-            block(r#"{"type":"text","text":"@"},{"type":"text","text":"timed out \ud800"}"#),
-            "tool_error",
-        ),
-        (
-            block(
-                r#"{"type":"resource","resource":{"uri":"x:y","blob":"AA==","text":"timed out"}}"#,
-            ),
-            "tool_error",
-        ),
-        (
-            block(r#"{"type":"resource","resource":{"text":"timed out"}}"#),
-            "tool_error",
-        ),
-        (block(r#"{"type":"Text","text":"timed out"}"#), "tool_error"),
-        (block(r#"{"text":"timed out"}"#), "tool_error"),
-        (
-            block(r#"{"type":"text","text":"{\"cause\": \"t\\u0069med out\"}"}"#),
-            "tool_error",
-        ),
-        (
-            failed(
-                r#""content":[{"type":"text","text":"no"}],"structuredContent":{"x":"@","y":"t\u0069med out"}"#,
-            ),
-            "tool_error",
+            embedded(r#""uri":"x:y","blob":"AA==","text":"timed out""#),
         ),
     ] {
         let came = comes_to(("no such words", "tool_error"), &answer);
