@@ -50,9 +50,10 @@ pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub use terms::{
-    ALLOW_PRIVATE, ActionType, Bounds, CallContext, ClassRule, Contexts, Effects, Executes, Ground,
-    INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol,
-    Repeatable, Reuse, SCRATCH, Sanction, Unless, ValidationRule, duration, duration_or_seconds,
+    ALLOW_PRIVATE, ASSETS, ActionType, Bounds, CallContext, ClassRule, Contexts, Effects, Executes,
+    Ground, INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol,
+    Repeatable, Reuse, SCRATCH, Sanction, Unless, ValidationRule, displaces, duration,
+    duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

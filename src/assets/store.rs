@@ -25,10 +25,7 @@ use super::{
     regular::open_regular,
     staging::Staging,
 };
-use crate::task::{INCOMING, Stat, Uri};
-
-/// The default place, relative to the root.
-const USUAL: &str = "agent_outputs/assets";
+use crate::task::{ASSETS, INCOMING, Stat, Uri};
 
 /// A handle of the store, cheap to clone.
 #[derive(Debug, Clone)]
@@ -57,7 +54,7 @@ impl Store {
         };
         let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
         // A repository can contain a link at the default place. An operator who wants one can name its target.
-        if dir == root.join(USUAL) {
+        if dir == root.join(ASSETS) {
             let mut way = dir.ancestors().take(2);
             if let Some(link) = way.find(|path| path.is_symlink()) {
                 return Err(StoreError::Symlink(link.to_owned()));

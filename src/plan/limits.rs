@@ -196,8 +196,13 @@ impl Limits {
 
     /// The same under another sanction.
     pub(crate) fn admits_under(&self, path: &RelPath, sanction: &Sanction) -> Result<(), Failure> {
-        let found = self.protected.class_of(path);
-        found.map_or(Ok(()), |found| self.unless(path, found, sanction))
+        if self.protected.displaces(path) {
+            let message = format!(
+                "a file at `{path}` would be in the place of a directory that oneact needs; no plan may put one there, approved or not"
+            );
+            return Err(Failure::new(Fault::ProtectedFile, message));
+        }
+        self.admits_dir_under(path, sanction)
     }
 
     /// Whether a plan may give this file an execute bit.
@@ -222,16 +227,9 @@ impl Limits {
         path: &RelPath,
         sanction: &Sanction,
     ) -> Result<(), Failure> {
-        let found = self.protected.class_of_dir(path);
-        found.map_or(Ok(()), |found| self.unless(path, found, sanction))
-    }
-
-    fn unless(
-        &self,
-        path: &RelPath,
-        (class, pattern): (Class, &str),
-        sanction: &Sanction,
-    ) -> Result<(), Failure> {
+        let Some((class, pattern)) = self.protected.class_of(path) else {
+            return Ok(());
+        };
         let rules = &self.protection;
         let (class_name, rule) = match class {
             Class::Own => {

@@ -1,9 +1,11 @@
 //! Files that a plan may not touch: some need an approval (001 §9.1, and what other programs run), and for others
 //! there is no approval. Names are also read as Windows reads them.
 
+use std::path::PathBuf;
+
 use globset::{GlobSet, GlobSetBuilder};
 
-use crate::task::{Executes, INCOMING, PathPattern, ProtectionRules, RelPath, folded};
+use crate::task::{Executes, PathPattern, ProtectionRules, RelPath, displaces, folded};
 
 /// Why a plan may not touch a file: 001 §9.1's classes, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,30 +134,32 @@ impl Protected {
         names.chain(self.kept.own.iter().cloned())
     }
 
-    /// The class of a file, and the pattern or the place that says so, in one of the ways its names can be read.
-    pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
-        let displaced = self.kept.own.iter().find_map(|own| displaced(path, own));
-        let own = displaced.map(|place| (Class::Own, place));
-        own.or_else(|| self.class_of_dir(path)).or_else(|| {
-            let is_it = |program: &&RelPath| readings(path).contains(&folded(program.as_str()));
-            let program = self.kept.programs.iter().find(is_it)?;
-            self.counts(path)
-                .then_some((Class::Executes, program.as_str()))
-        })
+    /// Whether a file of that path would be in the place of a directory that oneact needs.
+    pub(crate) fn displaces(&self, path: &RelPath) -> bool {
+        let own = self.kept.own.iter().map(|own| folded(own.as_str()).into());
+        let own: Vec<PathBuf> = own.collect();
+        let mut readings = readings(path).into_iter();
+        readings.any(|reading| displaces(reading.as_ref(), &own))
     }
 
-    /// The same of a directory. It may lead to oneact's own files.
-    pub(crate) fn class_of_dir(&self, path: &RelPath) -> Option<(Class, &str)> {
+    /// The class of a file or directory, and the pattern or the place that says so, in one of the ways its names can
+    /// be read.
+    pub(crate) fn class_of(&self, path: &RelPath) -> Option<(Class, &str)> {
         if let Some(own) = self.kept.own.iter().find(|own| is_or_is_in(path, own)) {
             return Some((Class::Own, own.as_str()));
         }
-        let readings = readings(path).into_iter();
-        let first = readings.filter_map(|reading| {
-            let matches = self.globs.matches(&reading).into_iter();
+        let readings = readings(path);
+        let first = readings.iter().filter_map(|reading| {
+            let matches = self.globs.matches(reading).into_iter();
             matches.filter(|at| self.counts_at(at / 2, path)).min()
         });
-        let (pattern, class) = self.patterns.get(first.min()? / 2)?;
-        Some((*class, pattern))
+        if let Some((pattern, class)) = first.min().and_then(|at| self.patterns.get(at / 2)) {
+            return Some((*class, pattern));
+        }
+        let is_it = |program: &&RelPath| readings.contains(&folded(program.as_str()));
+        let program = self.kept.programs.iter().find(is_it);
+        let program = program.filter(|_| self.counts(path));
+        program.map(|program| (Class::Executes, program.as_str()))
     }
 
     fn counts_at(&self, pattern: usize, path: &RelPath) -> bool {
@@ -199,22 +203,6 @@ fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     readings(path).iter().any(within)
-}
-
-/// The place of `own`, or the store of assets that it shows, if a file of that path would be in the place of a
-/// directory that leads to it. The store keeps each asset in the directory of its session.
-fn displaced<'o>(path: &RelPath, own: &'o RelPath) -> Option<&'o str> {
-    let store = own.as_str().strip_suffix(INCOMING);
-    let store = store.and_then(|store| store.strip_suffix('/'));
-    let place = store.unwrap_or(own.as_str());
-    let whole = folded(place);
-    let displaces = |reading: &String| match reading.strip_prefix(whole.as_str()) {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            store.is_some() && rest.matches('/').count() != 2
-        }
-        _ => (whole.strip_prefix(reading.as_str())).is_some_and(|rest| rest.starts_with('/')),
-    };
-    readings(path).iter().any(displaces).then_some(place)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -387,7 +375,12 @@ mod tests {
             "data./ledger.sqlite::$DATA",
             "var/state/outbox/x.json",
             "var/State",
-            // A file there would be in the place of a directory.
+            "kept/store/.incoming/x",
+        ] {
+            assert_eq!(by(path), Some(Class::Own), "{path}");
+        }
+        let displaces = |path: &str| protected.displaces(&RelPath::parse(path).unwrap());
+        for path in [
             "var",
             "Data.",
             "kept",
@@ -395,9 +388,15 @@ mod tests {
             "kept/store/s9",
             "kept/store./s9",
             "kept/store/s9/d1.txt/x",
-            "kept/store/.incoming/x",
+            "agent_logs",
+            "Agent_Logs.",
+            "AGENT_OUTPUTS::$DATA",
+            "sub/agent_outputs",
+            "sub/deep/\u{FF41}gent_logs",
+            "sub/agent_outputs/assets",
+            "sub/Agent_Outputs /Assets/s9",
         ] {
-            assert_eq!(by(path), Some(Class::Own), "{path}");
+            assert!(displaces(path), "{path}");
         }
         for free in [
             "data/ledger.sqlite.md",
@@ -409,12 +408,22 @@ mod tests {
             "kept/store/s9/d1.txt",
             "kept/stores",
             "kep",
+            "agent_outputs/notes.md",
+            "agent_logs/notes.md",
+            "sub/agent_outputs.md",
+            "sub/agent_outputs/assets/s9/d1.txt",
         ] {
-            assert_eq!(by(free), None, "{free}");
+            assert!(by(free).is_none() && !displaces(free), "{free}");
         }
-        for dir in ["var", "data", "kept/store/s9"] {
-            let class = protected.class_of_dir(&RelPath::parse(dir).unwrap());
-            assert_eq!(class, None, "{dir}");
+        // As directories they may be made.
+        for dir in [
+            "var",
+            "data",
+            "kept/store/s9",
+            "sub/agent_outputs",
+            "agent_logs",
+        ] {
+            assert_eq!(by(dir), None, "{dir}");
         }
         assert_eq!(by("a/Cargo.lock"), Some(Class::Forbidden));
         assert_eq!(by("agent_outputs/notes.md"), None);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     host::{self, resolved},
-    task::{INCOMING, PROTECTED},
+    task::{PROTECTED, displaces},
 };
 
 /// Folders of oneact and of git, at whatever depth, since every folder can be a root.
@@ -21,10 +21,6 @@ const FOLDERS: [&str; 4] = [
     "agent_outputs/reports",
     "agent_logs/executor",
 ];
-
-/// Folders in which files may be stored, but which have to be folders: a file of that name would end what
-/// oneact does there.
-const HAVE_TO_BE_FOLDERS: [&str; 2] = ["agent_outputs", "agent_logs"];
 
 /// A catalog says what may be done at all, and is found from every folder below it.
 const CATALOG: &str = "catalog.toml";
@@ -71,15 +67,7 @@ fn problem(path: &Path, own: &[PathBuf], scratch: &Path) -> Option<&'static str>
     let own: Vec<PathBuf> = own.iter().map(|own| resolved(own)).collect();
     let places: Vec<_> = own.iter().filter_map(|own| identity(own)).collect();
     let own: Vec<PathBuf> = own.iter().map(|own| folded(own)).collect();
-    let mut folders = HAVE_TO_BE_FOLDERS.iter();
-    // Each asset lies directly in the folder of its session. Any of the folders around it can be a root.
-    let mut around = name.ancestors().enumerate();
-    let marks = own.iter().filter(|own| own.ends_with(INCOMING));
-    let stores: Vec<&Path> = marks.filter_map(|own| own.parent()).collect();
-    let is_store = |at: &Path| at.ends_with("agent_outputs/assets") || stores.contains(&at);
-    let is_folder = folders.any(|folder| name.ends_with(folder))
-        || around.any(|(depth, at)| depth != 2 && is_store(at));
-    if is_folder || own.iter().any(|own| own != &name && own.starts_with(&name)) {
+    if displaces(&name, &own) {
         return Some(
             "would be in the place of a folder that oneact needs; in a store of assets, name a file directly in the folder \
              of a session",

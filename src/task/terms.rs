@@ -1,6 +1,11 @@
 //! Terms of the catalog that other rooms use too. Those of file plans come from specification 001.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use camino::Utf8PathBuf;
 use jiff::SignedDuration;
@@ -105,6 +110,26 @@ pub const PROTECTED: &str = "ONEACT_PROTECTED";
 /// The directory in a store of assets for files that are being copied into it. Among the protected paths, it shows where
 /// the store is.
 pub const INCOMING: &str = ".incoming";
+
+/// The store of assets, if the catalog names no other.
+pub const ASSETS: &str = "agent_outputs/assets";
+
+/// In every root, oneact makes directories in these.
+const DIRECTORIES: [&str; 2] = ["agent_outputs", "agent_logs"];
+
+/// Whether a file would be in the place of a directory that oneact needs: one of those in every root, one that leads
+/// to the `own` places of the settings, or one in a store of assets, which keeps each asset in the directory of its
+/// session. Every directory can be a root. The paths are without upper case.
+pub fn displaces(path: &Path, own: &[PathBuf]) -> bool {
+    let marks = own.iter().filter(|own| own.ends_with(INCOMING));
+    let stores: Vec<&Path> = marks.filter_map(|own| own.parent()).collect();
+    let is_store = |at: &Path| at.ends_with(ASSETS) || stores.contains(&at);
+    let mut around = path.ancestors().enumerate();
+    DIRECTORIES.iter().any(|needed| path.ends_with(needed))
+        || around.any(|(depth, at)| depth != 2 && is_store(at))
+        || own.iter().any(|own| own != path && own.starts_with(path))
+}
+
 /// The variable that is set for a server whose entry says `allow_private = true`.
 pub const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
 
