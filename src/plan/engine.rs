@@ -2,6 +2,7 @@
 
 mod apply;
 mod content;
+mod entry;
 mod folder;
 mod journal;
 mod recover;
@@ -10,11 +11,12 @@ mod transaction;
 mod undo;
 
 pub(crate) use content::is_undone;
+pub(crate) use entry::{Entry, Pre, Way};
 pub(crate) use folder::{
     Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
     unfinished,
 };
-pub(crate) use journal::{Entry, Origin, State, Way, account};
+pub(crate) use journal::{Origin, State, account, account_by_anybody};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

@@ -4,7 +4,7 @@
 
 mod vouched;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rustix::io::Errno;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::{
         unchanged, undone_end,
     },
     check::{After, Change, Original, Sink},
-    engine::{Entry, Folder, Stage, account},
+    engine::{Entry, Folder, Pre, Stage, account},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
@@ -36,7 +36,15 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 /// Undoes a finished plan, or only the named checkpoints with those that depend on them (R-001-105, R-001-109,
 /// R-001-110).
 pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
-    in_the_root(desk, Faults::asked(), |root, jail| {
+    rollback_with(order, desk, &Faults::asked())
+}
+
+pub(super) fn rollback_with(
+    order: &RollbackOrder,
+    desk: Desk<'_>,
+    faults: &Arc<Faults>,
+) -> Outcome {
+    in_the_root(desk, Arc::clone(faults), |root, jail| {
         undo(order, desk, jail, root)
     })
 }
@@ -51,7 +59,7 @@ fn undo(
     let stopped = || stopped(desk, TIMEOUT);
     let mut limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
-    let notes = settle_others(root, desk, limits.max_concurrency)?;
+    let mut notes = settle_others(root, desk, limits.max_concurrency)?;
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
     let text = finished.report(MANIFEST).map_err(no_manifest)?;
@@ -62,12 +70,21 @@ fn undo(
     limits.sanction = account(&finished.dir)?.sanction;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
+    for point in manifest
+        .checkpoints
+        .iter()
+        .filter(|point| already.contains(&point.checkpoint_id))
+    {
+        notes.extend(other_attributes(point, &entries, root)?);
+    }
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
         finished.put(&[(MANIFEST, bytes(&manifest))])?;
-        return Ok(nothing_done(
-            "Every file is already as it was before the plan.".to_owned(),
-        ));
+        let sentence = "Every file already has the content from before the plan.";
+        return Ok(Outcome {
+            notes,
+            ..nothing_done(sentence.to_owned())
+        });
     }
     // Every checkpoint is examined before the first change.
     let inverses = points
@@ -185,6 +202,31 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         && (content_alone || mode == point.original_mode))
 }
 
+/// The note about a restored file that does not have its attributes from before the plan.
+fn other_attributes(
+    point: &Point,
+    entries: &[Entry],
+    root: &Root,
+) -> Result<Option<String>, FileError> {
+    let was = backed_up(point, entries).and_then(|pre| pre.attributes.as_ref());
+    let now = original(root, &point.file_path)?;
+    let differ = now
+        .zip(was)
+        .is_some_and(|(now, was)| now.attributes.digest() != *was);
+    Ok(differ.then(|| {
+        format!(
+            "{}: its content is as before the plan, but not its owner, permissions or extended attributes.",
+            point.file_path
+        )
+    }))
+}
+
+/// What the journal says of the file that the backup of a checkpoint keeps.
+fn backed_up<'e>(point: &Point, entries: &'e [Entry]) -> Option<&'e Pre> {
+    let mut pre = entries.iter().filter_map(Entry::pre);
+    pre.find(|pre| Some(&pre.backup) == point.backup_location.as_ref())
+}
+
 struct Inverse<'a> {
     point: &'a Point,
     /// The file as it is now; `None` if the plan deleted it.
@@ -234,8 +276,7 @@ impl<'a> Inverse<'a> {
         if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
             return Err(changed(&point.file_path, "a file exists there again"));
         }
-        let mut pre = entries.iter().filter_map(Entry::pre);
-        let pre = pre.find(|pre| Some(&pre.backup) == point.backup_location.as_ref());
+        let pre = backed_up(point, entries);
         let then = match (point.operation_to_reverse, &point.backup_location) {
             (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
             (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {

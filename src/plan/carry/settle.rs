@@ -47,8 +47,7 @@ pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
         if !planned || !root.try_lock()? {
             return Ok(Vec::new());
         }
-        engine::clear_begun(root)?;
-        each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
+        all_settled(root, desk)
     })
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
             return Err(Failure::new(Fault::InFlight, message));
         }
         let under_way = |folder: Folder<'_>| {
-            let account = engine::account(&folder.dir);
+            let account = engine::account_by_anybody(&folder.dir);
             account.is_ok_and(|found| found.state.is_under_way())
         };
         let noted = engine::unfinished(root)?.contains(&name);
@@ -100,8 +99,18 @@ pub(crate) fn settle_others(
     desk: Desk<'_>,
     threads: usize,
 ) -> Result<Vec<String>, Failure> {
+    closed(settled(root, desk, threads)?)
+}
+
+/// The same, and the plans whose note is missing.
+pub(crate) fn settle_all(root: &Root, desk: Desk<'_>) -> Result<Vec<String>, Failure> {
+    closed(all_settled(root, desk)?)
+}
+
+/// The sentences of plans that are settled; the error is that of the first one that is not.
+fn closed(ends: Vec<(String, End)>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
-    for (sentence, end) in settled(root, desk, threads)? {
+    for (sentence, end) in ends {
         match end {
             End::Stuck(_) => return Err(Failure::new(Fault::Stuck, sentence)),
             End::Unproven | End::AgainstRules(_) | End::Declined => {
@@ -119,6 +128,11 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     }
     engine::clear_begun(root)?;
     each_settled(root, desk, engine::unfinished(root)?, threads, None)
+}
+
+fn all_settled(root: &Root, desk: Desk<'_>) -> Result<Vec<(String, End)>, Failure> {
+    engine::clear_begun(root)?;
+    each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
 }
 
 /// Settles each of these plans. Its report is updated before the note that it is unfinished is removed.
@@ -158,15 +172,15 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
             let done = engine::account(&folder.dir).is_ok_and(|account| {
                 account.origin == Origin::Here && matches!(account.state, State::Done(_))
             });
+            if !done || unfinished.iter().any(|other| other == name) {
+                continue;
+            }
             let manifest = folder.manifest().filter(|manifest| {
                 manifest.status == ManifestStatus::Active && manifest.is_over(desk.host.timestamp())
             });
             let Some(mut manifest) = manifest else {
                 continue;
             };
-            if !done || unfinished.iter().any(|other| other == name) {
-                continue;
-            }
             manifest.status = ManifestStatus::Expired;
             folder.put(&[(MANIFEST, bytes(&manifest))])?;
             folder.clear_backups()?;

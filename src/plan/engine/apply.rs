@@ -12,8 +12,8 @@ use crate::{
 
 use super::{
     content::own,
+    entry::{Entry, Pre, Way},
     folder::Folder,
-    journal::{Entry, Pre, Way},
     undo::give_back,
 };
 

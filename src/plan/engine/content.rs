@@ -3,6 +3,7 @@
 
 use std::io::{self, Read};
 
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -11,14 +12,14 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::journal::{Entry, Post, Pre};
+use super::entry::{Entry, Post, Pre};
 
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
 
 /// Whether a regular file with the content of the original is there.
 pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
-    let Some(dir) = there(root.parent(path))? else {
+    let Some(dir) = held(root, path)? else {
         return Ok(false);
     };
     // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
@@ -29,6 +30,14 @@ pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool
             && [pre.facts.uid, user_id()].contains(&facts.uid)
     };
     Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
+}
+
+/// The directory of a slot or a backup, unless it is gone or others put something else in its place.
+pub(super) fn held<'r>(root: &'r Root, path: &RelPath) -> Result<Option<Dir<'r>>, FileError> {
+    match root.parent(path) {
+        Err(error) if matches!(error.errno, Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        opened => there(opened),
+    }
 }
 
 /// Whether every file is as it was before the plan: somebody undid the plan after it was finished.

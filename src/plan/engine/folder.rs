@@ -323,7 +323,8 @@ impl<'a> Folder<'a> {
 
     fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
         self.slots.take();
-        if self.dir.look(part)?.is_some() && remove_tree(self.root, &self.below(part)?, spared)? {
+        let kind = self.dir.look(part)?.map(|facts| facts.kind);
+        if kind == Some(Kind::Dir) && remove_tree(self.root, &self.below(part)?, spared)? {
             self.dir.remove_dir(part)?;
         }
         Ok(())

@@ -13,9 +13,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Birth, Dir, Facts, FileError, there},
+    plan::files::{Birth, Dir, FileError, there},
     task::{RelPath, Sanction},
 };
+
+use super::entry::Entry;
 
 pub(crate) const JOURNAL: &str = "journal";
 
@@ -225,8 +227,16 @@ impl Journal {
     }
 }
 
-/// The account of the journal of a plan that no process is applying; an empty one if there is no journal.
+/// The account of the journal of a plan that no process is applying; an empty one if no journal was written here.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
+    match beginning(dir)? {
+        Some(Beginning::Here) => account_by_anybody(dir),
+        Some(Beginning::Torn | Beginning::Elsewhere) | None => Ok(Account::default()),
+    }
+}
+
+/// The same of a journal that anybody may have written, for a person who names its directory.
+pub(crate) fn account_by_anybody(dir: &Dir<'_>) -> Result<Account, FileError> {
     let (account, _) = there(told(dir))?.unzip();
     Ok(account.unwrap_or_default())
 }
@@ -236,23 +246,37 @@ fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
 }
 
-/// Whether the first line shows that the journal was not written in this place. Nothing else is read, because a
-/// stranger may have written a journal that takes long to read.
-pub(super) fn is_from_elsewhere(dir: &Dir<'_>) -> Result<bool, FileError> {
+/// What the beginning of a journal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// The first line names this file and this root.
+    Here,
+    /// A part of one line, and zeros: a power failure leaves this.
+    Torn,
+    Elsewhere,
+}
+
+/// Reads the beginning of a journal, if there is one. Nothing else is read, because a stranger may have written a
+/// journal that takes long to read.
+pub(super) fn beginning(dir: &Dir<'_>) -> Result<Option<Beginning>, FileError> {
     let Some((file, _)) = there(dir.open(JOURNAL))? else {
-        return Ok(false);
+        return Ok(None);
     };
     let mut bytes = Vec::new();
     let read_first = (&file).take(FIRST).read_to_end(&mut bytes);
     read_first.map_err(FileError::of("read", dir.name(JOURNAL)))?;
     let first = bytes.split_inclusive(|byte| *byte == b'\n').next();
-    let first = first.unwrap_or_default();
-    if first.len() as u64 == FIRST && !first.ends_with(b"\n") {
-        // After a power failure, a journal can consist of zeros.
-        return Ok(!first.starts_with(b"\0"));
-    }
-    let account = || read(first, Birth::of(&file), dir.root.inode()).0;
-    Ok(whole(first).is_some() && account().origin == Origin::Unproven)
+    let (account, length) = read(
+        first.unwrap_or_default(),
+        Birth::of(&file),
+        dir.root.inode(),
+    );
+    let is_full = bytes.len() as u64 == FIRST && bytes.last() != Some(&0);
+    Ok(Some(match account.origin {
+        Origin::Here => Beginning::Here,
+        Origin::Unproven if length == 0 && !is_full && !bytes.contains(&b'\n') => Beginning::Torn,
+        Origin::Unproven => Beginning::Elsewhere,
+    }))
 }
 
 fn line(event: &Event) -> Vec<u8> {
@@ -302,135 +326,6 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
     let sum = std::str::from_utf8(sum).ok()?.strip_suffix(' ')?;
     let sum = u32::from_str_radix(sum, 16).ok()?;
     (sum == CHECKSUM.checksum(json)).then_some(json)
-}
-
-/// One change of the tree, as the journal names it: enough to tell from the disk alone whether it was made, and to
-/// take it back. It is made by one rename. Slots are names of ours beside the tree: before the change they hold
-/// what is to come, after it what was there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Entry {
-    MakeDir {
-        path: RelPath,
-        slot: RelPath,
-        ino: u64,
-    },
-    Create {
-        path: RelPath,
-        slot: RelPath,
-        post: Post,
-    },
-    Modify {
-        path: RelPath,
-        slot: RelPath,
-        pre: Pre,
-        post: Post,
-        way: Way,
-    },
-    Delete {
-        path: RelPath,
-        slot: RelPath,
-        pre: Pre,
-    },
-    Rename {
-        path: RelPath,
-        to: RelPath,
-        pre: Pre,
-    },
-    /// A directory that is removed if it is empty.
-    RemoveDir { path: RelPath, slot: RelPath },
-}
-
-/// A file before the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pre {
-    pub(crate) facts: Facts,
-    /// SHA-256, lower-case hexadecimal.
-    pub(crate) sha256: String,
-    /// Where it is kept as well, below the root.
-    pub(crate) backup: RelPath,
-    /// Of its owner, permissions and extended attributes. Journals of earlier versions do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) attributes: Option<String>,
-}
-
-/// A file after the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Post {
-    pub(crate) ino: u64,
-    pub(crate) bytes: u64,
-    pub(crate) sha256: String,
-    /// Of its owner, permissions and extended attributes. Journals of earlier versions do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) attributes: Option<String>,
-}
-
-/// How new content gets to its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Way {
-    Exchange,
-    /// The file is overwritten, because it is a mount point and cannot be renamed.
-    InPlace,
-}
-
-impl Entry {
-    /// Where the change is made.
-    pub(crate) fn path(&self) -> &RelPath {
-        match self {
-            Self::MakeDir { path, .. }
-            | Self::Create { path, .. }
-            | Self::Modify { path, .. }
-            | Self::Delete { path, .. }
-            | Self::Rename { path, .. }
-            | Self::RemoveDir { path, .. } => path,
-        }
-    }
-
-    /// Where a renamed file goes.
-    pub(crate) fn to(&self) -> Option<&RelPath> {
-        match self {
-            Self::Rename { to, .. } => Some(to),
-            _ => None,
-        }
-    }
-
-    /// The slot of the new content, or of the old file.
-    pub(crate) fn slot(&self) -> Option<&RelPath> {
-        match self {
-            Self::MakeDir { slot, .. }
-            | Self::Create { slot, .. }
-            | Self::Modify { slot, .. }
-            | Self::Delete { slot, .. }
-            | Self::RemoveDir { slot, .. } => Some(slot),
-            Self::Rename { .. } => None,
-        }
-    }
-
-    /// The file before the change.
-    pub(crate) fn pre(&self) -> Option<&Pre> {
-        match self {
-            Self::Modify { pre, .. } | Self::Delete { pre, .. } | Self::Rename { pre, .. } => {
-                Some(pre)
-            }
-            Self::MakeDir { .. } | Self::RemoveDir { .. } | Self::Create { .. } => None,
-        }
-    }
-
-    /// Where it is made; of a renamed file both names.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &RelPath> {
-        [Some(self.path()), self.to()].into_iter().flatten()
-    }
-
-    /// The directories whose names it changes; `None` is the root.
-    pub(crate) fn dirs(&self) -> impl Iterator<Item = Option<RelPath>> {
-        self.places().chain(self.slot()).map(RelPath::parent)
-    }
-
-    pub(crate) fn is_in_place(&self) -> bool {
-        let way = Way::InPlace;
-        matches!(self, Self::Modify { way: found, .. } if *found == way)
-    }
 }
 
 #[cfg(test)]

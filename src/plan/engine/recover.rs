@@ -12,8 +12,9 @@ use crate::{
 };
 
 use super::{
+    entry::Entry,
     folder::{Folder, finished, unfinished},
-    journal::{Account, Entry, Event, Journal, Origin, State, account, is_from_elsewhere},
+    journal::{Account, Beginning, Event, Journal, Origin, State, account, beginning},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
@@ -78,8 +79,12 @@ fn settle(
     course: &Course,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
-    if ask.is_none() && is_from_elsewhere(&folder.dir)? {
-        return Ok(End::Unproven);
+    match beginning(&folder.dir)? {
+        Some(Beginning::Elsewhere) if ask.is_none() => return Ok(End::Unproven),
+        Some(Beginning::Torn) if ask.is_none() => {
+            return unrecorded(folder, limits, Silent::Blank);
+        }
+        _ => {}
     }
     let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits, Silent::Gone);

@@ -8,8 +8,9 @@ use crate::{
 };
 
 use super::{
+    entry::{Entry, Post, Pre, Way},
     folder::{BackupNames, Folder, Mark},
-    journal::{Entry, JOURNAL, Journal, Post, Pre, Way},
+    journal::{JOURNAL, Journal},
 };
 
 /// The entries of a plan, collected while their content is made.

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::{
     apply,
+    entry::{Entry, Post, Pre, Way},
     folder::Folder,
-    journal::{Entry, Post, Pre, Way},
     undo::{is_between, undo},
 };
 use crate::{plan::files::Root, task::RelPath};

@@ -17,10 +17,11 @@ use crate::{
 
 use super::{
     apply::{ApplyError, apply},
+    entry::Entry,
     folder::{Folder, REPORTS},
-    journal::{Entry, Event, JOURNAL, Journal},
+    journal::{Event, JOURNAL, Journal},
     stage::Stage,
-    undo::{Conflict, left, undo},
+    undo::{Conflict, apart, left, undo},
 };
 
 /// The checkpoint is on the disk: the new contents, the originals, the manifest, the journal
@@ -266,8 +267,7 @@ pub(super) fn take_back(
             Ok(None) => {}
             Ok(Some(conflict)) => {
                 conflicts.push(conflict);
-                spared.extend(entry.slot().cloned());
-                spared.extend(entry.pre().map(|pre| pre.backup.clone()));
+                spared.extend(apart(folder.root, entry).cloned());
             }
             Err(error) => obstacles.push(error.to_string()),
         }

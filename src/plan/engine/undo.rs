@@ -11,8 +11,8 @@ use crate::{
 };
 
 use super::{
-    content::{is_original, own, with_content},
-    journal::{Entry, Post, Pre, Way},
+    content::{held, is_original, own, with_content},
+    entry::{Entry, Post, Pre, Way},
     stage::hash,
 };
 
@@ -43,13 +43,9 @@ impl Conflict {
 
     /// What the record of a plan that was taken back says of one of its changes: something of it was spared.
     pub(super) fn recorded(entry: &Entry, spared: &[RelPath]) -> Option<Self> {
-        let backup = entry.pre().map(|pre| &pre.backup);
-        let kept = entry.slot().into_iter().chain(backup);
-        let kept: Vec<&str> = kept
-            .filter(|path| spared.contains(path))
-            .map(RelPath::as_str)
-            .collect();
-        let what = "it was changed since, and stays as it is; what there is to put back is kept as";
+        let kept = entry.kept().filter(|path| spared.contains(path));
+        let kept: Vec<&str> = kept.map(RelPath::as_str).collect();
+        let what = "it was changed since, and stays as it is; what the plan kept for it stays as";
         (!kept.is_empty()).then(|| conflict(entry.path(), format!("{what} {}", kept.join(" and "))))
     }
 
@@ -93,13 +89,12 @@ pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     // A renamed file whose backup was put back, because others have changed it, is still at its new path.
     let slot = entry.slot().or(entry.to().filter(|_| copied));
     for at in slot.into_iter().chain(pre.map(|pre| &pre.backup)) {
-        // A directory that others replaced holds nothing of the plan.
-        let Ok(Some(dir)) = there(root.parent(at)) else {
+        let Some(dir) = held(root, at)? else {
             continue;
         };
         let found = dir.look(at.name())?;
         // The original that others changed in its place has its backup as a second name.
-        let known = found.is_none_or(|found| is(here, found.ino))
+        let known = found.is_none_or(|found| here.is_some_and(|here| found.is_file_of(&here)))
             || pre.map_or(Ok(false), |pre| is_original(root, at, pre))?
             || post
                 .map_or(Ok(None), |post| own(&dir, at.name(), post))?
@@ -120,6 +115,18 @@ pub(super) fn left(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         );
     }
     Ok(None)
+}
+
+/// The slot and the backup of a change, without a second name of the file at its path: this would not keep anything,
+/// and plans refuse a file with two names.
+pub(super) fn apart<'e>(root: &Root, entry: &'e Entry) -> impl Iterator<Item = &'e RelPath> {
+    let file = |path: &RelPath| root.look(path).ok().flatten();
+    let here = file(entry.path());
+    let is_here = move |at: &&RelPath| {
+        here.zip(file(at))
+            .is_some_and(|(here, at)| at.is_file_of(&here))
+    };
+    entry.kept().filter(move |at| !is_here(at))
 }
 
 fn digest(root: &Root, path: &RelPath) -> Result<String, FileError> {

@@ -88,6 +88,11 @@ impl Facts {
         Self { nlink, ..*self } == *other
     }
 
+    /// Whether both are names of one file now.
+    pub(crate) fn is_file_of(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+
     /// The same across a restart, after which the file system may have another number.
     pub(crate) fn same_later(&self, other: &Self) -> bool {
         let dev = other.dev;

@@ -2,7 +2,7 @@
 
 use crate::{
     plan::{
-        engine::{Entry, Folder, Origin, State, account},
+        engine::{Entry, Folder, Origin, State, account, account_by_anybody},
         limits::Limits,
         report::{Manifest, Point},
     },
@@ -18,7 +18,10 @@ pub(super) fn vouched(
     limits: &Limits,
     belief: Belief,
 ) -> Result<Vec<Entry>, Failure> {
-    let account = account(&folder.dir)?;
+    let account = match belief {
+        Belief::WrittenHere => account(&folder.dir)?,
+        Belief::Named => account_by_anybody(&folder.dir)?,
+    };
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
             "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",

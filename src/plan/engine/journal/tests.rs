@@ -1,7 +1,7 @@
 //! Journals that are whole, torn, moved and forged.
 
 use super::{
-    super::journal::{Post, Pre, Way},
+    super::entry::{Post, Pre, Way},
     *,
 };
 use std::os::unix::fs::PermissionsExt;
@@ -207,23 +207,52 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     assert_eq!(account(&dir).unwrap().origin, Origin::Here);
     std::fs::rename(path.join(JOURNAL), path.join("aside")).unwrap();
     std::fs::copy(path.join("aside"), path.join(JOURNAL)).unwrap();
-    assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
-    assert_eq!(account(&dir).unwrap().operation, "op_1");
+    assert_eq!(account(&dir).unwrap(), Account::default());
+    let copy = account_by_anybody(&dir).unwrap();
+    assert_eq!(
+        (copy.origin, copy.operation.as_str()),
+        (Origin::Unproven, "op_1")
+    );
 }
 
+/// A journal that is longer than any that oneact writes: to read it would fail.
 #[test]
-fn of_a_journal_whose_first_line_is_longer_than_any_real_one_nothing_more_is_read() {
+fn of_a_journal_that_does_not_begin_as_one_that_was_written_here_nothing_more_is_read() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, &"x".repeat(1 << 20), &Sanction::None).unwrap());
-    assert!(is_from_elsewhere(&dir).unwrap());
-    // What a power failure leaves is not from elsewhere.
-    for length in [0, 100, 8192] {
-        std::fs::write(path.join(JOURNAL), vec![0; length]).unwrap();
-        assert!(!is_from_elsewhere(&dir).unwrap(), "{length}");
+    let begins = |first: &[u8], rest: u8| {
+        let mut text = first.to_vec();
+        text.resize(usize::try_from(LONGEST).unwrap() + 1, rest);
+        std::fs::write(path.join(JOURNAL), text).unwrap();
+        assert!(told(&dir).is_err());
+        assert_eq!(account(&dir).unwrap(), Account::default());
+        beginning(&dir).unwrap().unwrap()
+    };
+    let wide = [vec![b'x'; 4095], b"\n".to_vec()].concat();
+    for (first, rest) in [
+        (&b""[..], b'\n'),
+        (b"", b'x'),
+        (b"\0", b'x'),
+        (&wide, b'x'),
+        (&wide, 0),
+        (&line(&begun()), 0),
+        (b"torn\n", 0),
+    ] {
+        assert_eq!(
+            begins(first, rest),
+            Beginning::Elsewhere,
+            "{first:?} {rest}"
+        );
     }
+    // What a power failure leaves.
+    let torn = line(&begun());
+    for first in [&b""[..], torn.get(..torn.len() - 1).unwrap()] {
+        assert_eq!(begins(first, 0), Beginning::Torn, "{first:?}");
+    }
+    std::fs::write(path.join(JOURNAL), "").unwrap();
+    assert_eq!(beginning(&dir).unwrap(), Some(Beginning::Torn));
 }
 
 #[test]
