@@ -42,9 +42,7 @@ pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, INPUT_REF, Listed, Words, find, list};
 pub(crate) use render::{ToolForm, prompt, tools};
-pub(crate) use resolve::{
-    Nature, STORAGE, look_up_all, nature, plan_entry, resolve, storage, unknown,
-};
+pub(crate) use resolve::{Nature, look_up_all, nature, plan_entry, resolve, storage, unknown};
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
 pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers};

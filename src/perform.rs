@@ -216,7 +216,7 @@ fn work(
         course,
         kept,
     };
-    let settled = match (&received.task, settings.mode) {
+    let mut settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
             executor::recover(context.desk()).told
         }
@@ -233,7 +233,7 @@ fn work(
             Prepared::Work(work, ledger) => {
                 let admission = ledger.admission.clone();
                 let executed = match settings.mode {
-                    Mode::Run => recorded(*work, *ledger, received, &context),
+                    Mode::Run => recorded(*work, *ledger, received, &context, &mut settled),
                     Mode::DryRun => executor::show(*work, &context),
                 };
                 executed.admitted(admission)
@@ -248,10 +248,11 @@ fn recorded<'h>(
     mut ledger: RunLedger<'h>,
     received: &Received,
     context: &Context<'h>,
+    settled: &mut Vec<String>,
 ) -> Executed {
     let begun = context.host.moment();
     loop {
-        let (executed, again) = match ledger.begin(&mut work, received, context) {
+        let (executed, again) = match ledger.begin(&mut work, received, context, settled) {
             Begun::Answered(executed) => return *executed,
             Begun::Unrecorded(why) => return executor::perform(work, context).noted(why),
             Begun::Held(executed) => (*executed, Some(work)),

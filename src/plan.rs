@@ -8,7 +8,7 @@
 //! `read` reads a plan, `edit` changes contents of files (pure), `check` folds the actions into at
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only module that
 //! touches the tree, `report` writes the reports, `carry` calls all of these in order. `rollback` undoes
-//! a finished plan, `asking` answers questions about plans.
+//! a finished plan, `fate` says how an interrupted one ended, `asking` answers questions about plans.
 
 mod asking;
 mod carry;
@@ -16,6 +16,7 @@ mod check;
 mod diff;
 mod edit;
 mod engine;
+mod fate;
 mod files;
 mod graph;
 mod kept;
@@ -44,11 +45,12 @@ use model::ActionId;
 use protected::Kept;
 use record::Run;
 
-pub(crate) use asking::{Fate, cancel, fate, status};
+pub(crate) use asking::{cancel, status};
 pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };
 pub(crate) use engine::Consent;
+pub(crate) use fate::{Fate, fate};
 pub(crate) use kept::kept;
 pub(crate) use rollback::rollback;
 

@@ -18,11 +18,10 @@ use camino::Utf8PathBuf;
 
 use crate::{
     assets::Store,
-    catalog::{
-        Catalog, CatalogError, LedgerRule, STORAGE, approval_settings, ledger_rule, storage,
-    },
+    catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
+    executor::Desk,
     host::Host,
-    task::{Failure, Fault},
+    task::{ASSETS, Course, Failure, Fault, OperationId},
 };
 
 pub(crate) use crate::ledger::{
@@ -32,7 +31,7 @@ pub(crate) use crate::ledger::{
 };
 pub(crate) use approvers::approvers;
 pub(crate) use beside::{Begun, RunLedger};
-pub(crate) use evidence::{verify, vouched};
+pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
@@ -84,6 +83,21 @@ impl Project {
         Ok((ledger.signed_by(key.clone()), key))
     }
 
+    /// Does work on file plans that belongs to no task.
+    pub(crate) fn with_desk<T>(&self, host: &Host, work: impl FnOnce(Desk<'_>) -> T) -> T {
+        let operation = OperationId::new(host.timestamp(), host.random_bytes());
+        work(Desk {
+            host,
+            root: &self.root,
+            task_id: "recover",
+            operation_id: operation.as_str(),
+            begun: host.moment(),
+            budget: None,
+            own: &|| self.own_files(),
+            course: &Course::default(),
+        })
+    }
+
     /// The ledger in which runs record, or why they cannot; none if there is none yet, or it is switched off.
     pub(crate) fn recordable(&self) -> Result<Option<String>, String> {
         let (place, _) = self.found().map_err(|failure| failure.message)?;
@@ -107,7 +121,7 @@ impl Project {
     /// The directory of the asset store that is oneact's own; none if the store cannot be used.
     fn incoming(&self) -> Option<Utf8PathBuf> {
         let uri = match Catalog::load(&self.catalog) {
-            Err(CatalogError::Missing { .. }) => STORAGE.to_owned(),
+            Err(CatalogError::Missing { .. }) => ASSETS.to_owned(),
             catalog => storage(&catalog.ok()?.tables().ok()?).ok()?,
         };
         Some(Store::open(&uri, &self.root).ok()?.incoming())

@@ -4,7 +4,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Blocks, CapabilityTask, Effects, Failure, Fault, NamedAs, ReviewRule, decided};
+use crate::task::{
+    ASSETS, Blocks, CapabilityTask, Effects, Failure, Fault, NamedAs, ReviewRule, decided,
+};
 
 use super::{
     compile::{self, Capability},
@@ -22,9 +24,6 @@ use super::{
 
 /// The ids of capabilities that only the reasoning agent has (R-000-111).
 const SYNTHESIS: &str = "CAP-SYN-";
-
-/// The default of `[storage] uri`.
-pub(crate) const STORAGE: &str = "agent_outputs/assets";
 
 /// The capabilities that the task names, in its order (000 §Step 2.2).
 pub(crate) fn look_up_all(
@@ -180,7 +179,7 @@ pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
         uri: String,
     }
     let said = tables.get::<Storage>("storage")?;
-    Ok(said.map_or_else(|| STORAGE.to_owned(), |storage| storage.uri))
+    Ok(said.map_or_else(|| ASSETS.to_owned(), |storage| storage.uri))
 }
 
 /// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.

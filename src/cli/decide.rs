@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     host::{Host, Interrupts},
     record::{
-        Alone, Dependants, Happened, Ledger, Name, PruneWish, Review, Row, RowState, Wish, vouched,
+        Alone, Claimed, Dependants, Happened, Ledger, Name, Project, PruneWish, Review, Row,
+        RowState, Wish, unless_contradicted, vouched,
     },
 };
 
@@ -130,12 +131,12 @@ fn decided(
     places: &PlaceArgs,
     wish: Wish,
     interrupts: Interrupts,
-    decide: impl FnOnce(&mut Ledger<'_>, &Host) -> Result<String, Stop>,
+    decide: impl FnOnce(&mut Ledger<'_>, (&Project, &Host)) -> Result<String, Stop>,
 ) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let text = places.project().and_then(|project| {
         let (mut ledger, _) = project.open(wish, &host)?;
-        decide(&mut ledger, &host)
+        decide(&mut ledger, (&project, &host))
     });
     Ok(printed(text.map_err(Stop::refused)?, 0))
 }
@@ -144,38 +145,45 @@ fn decided(
 pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let places = &args.decision.places;
-    decided(places, Wish::Decide, interrupts, |ledger, host| {
-        let at = host.timestamp().to_string();
-        let answer = |case: &_| vouched(case, &at, why);
-        let happened = if args.choice.happened {
-            Happened::Yes(&answer)
-        } else {
-            Happened::No
-        };
-        let resolved = ledger.resolve(&args.operation, happened, why)?;
-        let case = &resolved.case;
-        if args.decision.json {
-            return Ok(line(&json!({
-                "operation_id": case.operation_id, "session_id": case.session_id,
-                "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
-                "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
-                "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
-            })));
-        }
-        let action = case.action.as_deref().unwrap_or("The call");
-        let operation = &case.operation_id;
-        let what = match resolved.step_index {
-            Some(step) => format!(
-                "{action} ({operation}) happened and is recorded as step {step} of {}. The same request is not performed again.",
-                case.session_id
-            ),
-            None => format!(
-                "{action} ({operation}) did not happen. The next run of the same request performs it."
-            ),
-        };
-        let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
-        Ok(format!("{what}\ndecided by {by}, link {link}\n"))
-    })
+    decided(
+        places,
+        Wish::Decide,
+        interrupts,
+        |ledger, (project, host)| {
+            let at = host.timestamp().to_string();
+            let answer = |case: &_| vouched(case, &at, why);
+            let (happened, claimed) = if args.choice.happened {
+                (Happened::Yes(&answer), Claimed::Happened)
+            } else {
+                (Happened::No, Claimed::DidNot)
+            };
+            let case = ledger.unsettled(&args.operation)?;
+            unless_contradicted(&case, claimed, project, host)?;
+            let resolved = ledger.resolve(&case.operation_id, happened, why)?;
+            let case = &resolved.case;
+            if args.decision.json {
+                return Ok(line(&json!({
+                    "operation_id": case.operation_id, "session_id": case.session_id,
+                    "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
+                    "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
+                    "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
+                })));
+            }
+            let action = case.action.as_deref().unwrap_or("The call");
+            let operation = &case.operation_id;
+            let what = match resolved.step_index {
+                Some(step) => format!(
+                    "{action} ({operation}) happened and is recorded as step {step} of {}. The same request is not performed again.",
+                    case.session_id
+                ),
+                None => format!(
+                    "{action} ({operation}) did not happen. The next run of the same request performs it."
+                ),
+            };
+            let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
+            Ok(format!("{what}\ndecided by {by}, link {link}\n"))
+        },
+    )
 }
 
 /// Revokes an answer: it is never returned again.

@@ -75,6 +75,8 @@ pub(crate) struct Case {
     pub(crate) task_id: Option<String>,
     pub(crate) action: Option<String>,
     pub(crate) claimed_at: String,
+    /// The root of a file plan.
+    pub(crate) home: Option<String>,
     /// The person: `uid:1000`.
     pub(crate) by: String,
 }
@@ -163,6 +165,19 @@ impl Ledger<'_> {
         })
     }
 
+    /// The operation that a person may settle. `operation` may be the beginning of its id.
+    pub(crate) fn unsettled(&mut self, operation: &str) -> Result<Case, CommandError> {
+        Ok(self.found(operation)?.case)
+    }
+
+    fn found(&mut self, operation: &str) -> Result<Found, CommandError> {
+        self.absorb_outbox();
+        let actor = self.actor.clone();
+        let found = read(&mut *self.store, |tx| open(tx, operation, &actor))?;
+        self.must_be_open(&found.claim)?;
+        Ok(found)
+    }
+
     /// Settles an operation whose outcome is unknown. `operation` may be the beginning of its id.
     pub(crate) fn resolve(
         &mut self,
@@ -170,10 +185,7 @@ impl Ledger<'_> {
         happened: Happened<'_>,
         note: Option<&str>,
     ) -> Result<Resolved, CommandError> {
-        self.absorb_outbox();
-        let actor = self.actor.clone();
-        let found = read(&mut *self.store, |tx| open(tx, operation, &actor))?;
-        self.must_be_open(&found.claim)?;
+        let found = self.found(operation)?;
         let operation = found.case.operation_id.clone();
         let answer = match happened {
             Happened::Yes(_) if found.row.is_none() && found.body.request_hash.is_none() => {
@@ -374,6 +386,7 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError>
         task_id: task_id.clone(),
         action: action.clone(),
         claimed_at: link.map(|link| link.at).unwrap_or_default(),
+        home: body.home.clone(),
         by: actor.to_owned(),
     };
     Ok(Found {

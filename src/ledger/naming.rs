@@ -86,6 +86,15 @@ pub(crate) enum CommandError {
         operation: String,
         state: &'static str,
     },
+    #[error("no decision about operation {operation} is possible yet: {why}")]
+    Interrupted { operation: String, why: String },
+    #[error(
+        "the journal of the file plan shows that operation {operation} {what}. No decision was recorded, and none is needed: send the request again"
+    )]
+    Contradicted {
+        operation: String,
+        what: &'static str,
+    },
     #[error("operation {operation} was settled by someone else in the meantime")]
     Settled { operation: String },
     #[error(

@@ -1,18 +1,13 @@
 //! The work of `oneact recover`: what every run performs first, but also without a note, and the removal of expired
 //! backups.
 
-use crate::{
-    executor::{self, Desk},
-    host::Host,
-    record::Project,
-    task::{Course, OperationId},
-};
+use crate::{executor, host::Host, record::Project};
 
 pub(crate) use crate::executor::{Consent, Settled};
 
 /// Settles plans that a crash interrupted, and removes expired backups.
 pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
-    with_desk(project, host, |desk| {
+    project.with_desk(host, |desk| {
         let mut settled = executor::recover_all(desk);
         settled.told.extend(executor::clear_expired(desk));
         settled
@@ -26,21 +21,5 @@ pub(crate) fn recover_named(
     project: &Project,
     host: &Host,
 ) -> Settled {
-    with_desk(project, host, |desk| {
-        executor::recover_named(desk, path, ask)
-    })
-}
-
-fn with_desk(project: &Project, host: &Host, work: impl FnOnce(Desk<'_>) -> Settled) -> Settled {
-    let operation = OperationId::new(host.timestamp(), host.random_bytes());
-    work(Desk {
-        host,
-        root: &project.root,
-        task_id: "recover",
-        operation_id: operation.as_str(),
-        begun: host.moment(),
-        budget: None,
-        own: &|| project.own_files(),
-        course: &Course::default(),
-    })
+    project.with_desk(host, |desk| executor::recover_named(desk, path, ask))
 }

@@ -1,4 +1,4 @@
-//! Questions about plans: their status, cancelling one, and how an interrupted one ended.
+//! Questions about plans: their status, and cancelling one.
 
 use std::fs;
 
@@ -7,18 +7,13 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, Outcome, PlanName, RelPath},
+    task::{Failure, Fault, Outcome, PlanName},
 };
 
 use super::{
     Desk,
-    carry::{locked, stopped},
-    engine::{
-        Entry, Folder, Mark, Origin, REPORTS, State, account, finished, is_undone, mark_of,
-        unfinished,
-    },
-    files::{FileError, Root},
-    limits::PLAN_TIMEOUT,
+    engine::{Folder, Mark, REPORTS, finished, mark_of, unfinished},
+    files::Root,
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
     reported,
@@ -158,77 +153,4 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     let rest = below.strip_prefix(REPORTS)?.strip_prefix('/')?;
     let name = rest.split('/').next()?;
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
-}
-
-/// How a plan ended whose run died before it could answer. The journal says this after every interrupted plan was
-/// settled. An empty journal may have been removed or cut, so only a journal that records the end is an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Made {
-        /// The report directory, below the root.
-        directory: String,
-        changed: Vec<RelPath>,
-    },
-    /// All changes were undone, or none was made.
-    NotMade,
-    Unknown,
-}
-
-/// If the journals do not say it yet, another run may be settling the plan: they are read again under the lock.
-pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
-    let Ok(root) = Root::open(desk.root) else {
-        return Fate::Unknown;
-    };
-    match told(&root, operation_id) {
-        Fate::Unknown => locked(&root, &|| stopped(desk, PLAN_TIMEOUT.0))
-            .map_or(Fate::Unknown, |_lock| told(&root, operation_id)),
-        known => known,
-    }
-}
-
-fn told(root: &Root, operation_id: &str) -> Fate {
-    let Ok(folders) = finished(root) else {
-        return Fate::Unknown;
-    };
-    let told = folders.filter_map(|folder| {
-        let account = account(&folder.dir).ok()?;
-        // A journal that was not written here proves nothing.
-        let ours = account.operation == operation_id && account.origin == Origin::Here;
-        ours.then(|| fate_by(&folder, account.state).unwrap_or(Fate::Unknown))
-    });
-    let mut told: Vec<Fate> = told.collect();
-    // A run has one journal. If there are more, one that says that the plan was finished decides.
-    let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
-    if let Some(made) = told.iter().position(is_made) {
-        return told.swap_remove(made);
-    }
-    match told.pop() {
-        Some(fate) if told.is_empty() => fate,
-        _ => Fate::Unknown,
-    }
-}
-
-fn fate_by(folder: &Folder<'_>, state: State) -> Result<Fate, FileError> {
-    Ok(match state {
-        State::Done(entries) if is_undone(folder.root, &entries)? => Fate::NotMade,
-        State::Done(entries) => Fate::Made {
-            directory: folder.path.to_string(),
-            changed: entries
-                .iter()
-                .filter(|entry| !matches!(entry, Entry::MakeDir { .. } | Entry::RemoveDir { .. }))
-                .flat_map(Entry::places)
-                .cloned()
-                .collect(),
-        },
-        // If files were left because others had changed them, they may contain changes of the plan.
-        State::RolledBack { spared, .. } if spared.is_empty() => Fate::NotMade,
-        // The run was killed before the first change: the entries are on the disk before backups and manifest are
-        // made.
-        State::Ready(entries) if entries.is_empty() && folder.is_bare() => Fate::NotMade,
-        State::Empty
-        | State::Ready(_)
-        | State::Applying(_)
-        | State::RolledBack { .. }
-        | State::Foreign => Fate::Unknown,
-    })
 }

@@ -20,8 +20,8 @@ use super::{
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
-pub(super) use settle::settle_others;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
+pub(super) use settle::{settle_all, settle_others};
 pub(super) use staging::Staging;
 pub(crate) use staging::preview;
 pub(super) use telling::Teller;

@@ -136,12 +136,14 @@ impl<'h> RunLedger<'h> {
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
 
-    /// Asks the ledger for an answer to the request, and claims the request if there is none.
+    /// Asks the ledger for an answer to the request, and claims the request if there is none. `settled` gets a sentence
+    /// for each interrupted plan that had to be settled first.
     pub(crate) fn begin<'b>(
         &'b mut self,
         work: &mut Work,
         received: &'b Received,
         context: &'b Context<'h>,
+        settled: &mut Vec<String>,
     ) -> Begun<'b, 'h> {
         if self.place == Place::Nowhere {
             let policy = self.approvals.policy(self.admission.as_ref());
@@ -172,7 +174,7 @@ impl<'h> RunLedger<'h> {
         };
         let mut begun = ledger.begin(&ask, &here, &|| context.go_on());
         if let (Err(LedgerError::Unknown { operation }), Work::Files(_)) = (&begun, &*work) {
-            match left_behind(&mut ledger, &ask, operation, context) {
+            match left_behind(&mut ledger, &ask, operation, (context, settled)) {
                 Ok(Left::Made(running, executed)) => {
                     let recording = Recording {
                         ledger,
@@ -380,14 +382,14 @@ fn left_behind(
     ledger: &mut Ledger<'_>,
     ask: &Ask<'_>,
     operation: &str,
-    context: &Context<'_>,
+    (context, settled): (&Context<'_>, &mut Vec<String>),
 ) -> Result<Left, LedgerError> {
     // The journals of another root say nothing about it.
     let home = ledger.home_of(operation)?;
     if home.is_none() || home != ask.home {
         return Ok(Left::Unknown);
     }
-    let fate = executor::fate(context.desk(), operation);
+    let fate = executor::fate(context.desk(), operation, settled).map_err(LedgerError::Stopped)?;
     let running = match (&fate, ledger.take_up(ask, operation)?) {
         (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
         (_, Some(running)) => running,

@@ -5,8 +5,12 @@ use serde_json::{Value, json};
 
 use crate::{
     envelope::{Received, to_response},
+    executor::{Fate, fate},
     host::Host,
-    ledger::{Case, Ledger, Signers, Verdict, Wish, public_half, read_anchors, read_signers},
+    ledger::{
+        Case, CommandError, Ledger, Signers, Verdict, Wish, home, public_half, read_anchors,
+        read_signers,
+    },
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
 
@@ -30,6 +34,43 @@ pub(crate) fn verify<'h>(
     };
     let verdict = ledger.verify(anchors.unwrap_or_default(), signers)?;
     Ok((ledger, verdict))
+}
+
+/// What a person says of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    Happened,
+    DidNot,
+}
+
+/// Fails if the journal of a file plan shows the opposite, or if the plan is still interrupted: the next run would undo
+/// or finish it.
+pub(crate) fn unless_contradicted(
+    case: &Case,
+    claimed: Claimed,
+    project: &Project,
+    host: &Host,
+) -> Result<(), CommandError> {
+    // The journals of another root say nothing about it.
+    if case.home.is_none() || case.home != home(&project.state_dir, &project.root) {
+        return Ok(());
+    }
+    let mut settled = Vec::new();
+    let operation = case.operation_id.clone();
+    let fate = project.with_desk(host, |desk| fate(desk, &operation, &mut settled));
+    for sentence in settled {
+        tracing::warn!("{sentence}");
+    }
+    let what = match (fate, claimed) {
+        (Ok(Fate::Made { .. }), Claimed::DidNot) => "happened",
+        (Ok(Fate::NotMade), Claimed::Happened) => "did not happen, or was undone",
+        (Ok(Fate::Made { .. } | Fate::NotMade | Fate::Unknown), _) => return Ok(()),
+        (Err(failure), _) => {
+            let why = failure.message;
+            return Err(CommandError::Interrupted { operation, why });
+        }
+    };
+    Err(CommandError::Contradicted { operation, what })
 }
 
 /// The answer of an operation that a person says has happened. Its result is not known.

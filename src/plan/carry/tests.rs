@@ -6,6 +6,7 @@ mod inherited;
 mod kept;
 mod linked;
 mod mounted;
+mod names;
 mod recovered;
 mod together;
 

@@ -208,3 +208,104 @@ fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
     assert_eq!((state(&next), why(&next)), ("done", "taken_over"));
     assert_eq!(text(&here), "zero\none\n");
 }
+
+/// The report directory of the only plan.
+fn report_of(root: &Root) -> camino::Utf8PathBuf {
+    let reports = root.path.join("agent_outputs/reports");
+    let all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
+    let mut paths = all.map(|entry| entry.path().to_owned());
+    paths
+        .find(|path| !path.file_name().unwrap().starts_with('.'))
+        .unwrap()
+}
+
+/// What `oneact resolve` said of the only plan: its exit status and stderr.
+fn resolved(root: &Root, choice: &str) -> (i32, String) {
+    let history = root.command().args(["history", "--json"]).output().unwrap();
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap();
+    let operation = history["open"][0]["operation_id"].as_str().unwrap();
+    let mut command = root.command();
+    let said = command
+        .args(["resolve", operation, choice])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(said.stderr).unwrap();
+    (said.status.code().unwrap(), text)
+}
+
+/// A root in which the run of a plan was killed after it had changed the file.
+fn killed_half_way() -> (Root, Value) {
+    let killed = |at| killed(&format!("each-barrier,kill@{at}"));
+    let mut killed = (1..200).filter_map(killed);
+    killed
+        .find(|(root, _)| text(root) == "zero\none\n")
+        .unwrap()
+}
+
+#[test]
+fn a_person_cannot_say_that_a_plan_happened_which_is_undone() {
+    let (root, plan) = killed_half_way();
+    let (exit, said) = resolved(&root, "--happened");
+    assert_eq!((exit, text(&root).as_str()), (2, "one\n"), "{said}");
+    assert!(said.contains("its changes were rolled back"), "{said}");
+    assert!(said.contains("did not happen, or was undone"), "{said}");
+    let (exit, said) = resolved(&root, "--did-not");
+    assert_eq!(exit, 0, "{said}");
+    assert_eq!(state(&root.run(&plan)), "done");
+    assert_eq!(text(&root), "zero\none\n");
+}
+
+#[test]
+fn a_person_cannot_say_that_a_plan_did_not_happen_which_was_finished() {
+    let (root, plan) = killed("ledger:done").unwrap();
+    let (exit, said) = resolved(&root, "--did-not");
+    assert_eq!(exit, 2, "{said}");
+    assert!(
+        said.contains("happened. No decision was recorded"),
+        "{said}"
+    );
+    let (exit, said) = resolved(&root, "--happened");
+    assert_eq!(exit, 0, "{said}");
+    root.run(&plan);
+    assert_eq!(text(&root), "zero\none\n");
+}
+
+#[test]
+fn a_person_settles_no_plan_before_it_is_recovered_and_afterwards_what_no_journal_tells() {
+    let (root, plan) = killed_half_way();
+    let report = report_of(&root);
+    fs::write(report.join("journal"), "").unwrap();
+    for choice in ["--happened", "--did-not"] {
+        let (exit, said) = resolved(&root, choice);
+        assert_eq!(exit, 2, "{said}");
+        assert!(said.contains("is possible yet"), "{said}");
+        assert!(
+            said.contains("can be neither finished nor undone"),
+            "{said}"
+        );
+    }
+    assert_eq!(fault(&root.run(&plan)), "stuck");
+    fs::remove_dir_all(report).unwrap();
+    assert_eq!(fault(&root.run(&plan)), "outcome_unknown");
+    let (exit, said) = resolved(&root, "--happened");
+    assert_eq!(exit, 0, "{said}");
+    assert_eq!(root.run(&plan).exit, 0);
+    assert_eq!(text(&root), "zero\none\n");
+}
+
+#[test]
+fn a_plan_that_others_keep_from_being_settled_is_sent_again_later() {
+    let (root, plan) = killed_half_way();
+    let lock = fs::File::open(&root.path).unwrap();
+    lock.lock().unwrap();
+    let mut command = root.command();
+    command.args(["--timeout", "1s"]);
+    let waited = run(command, plan.to_string().as_bytes());
+    assert_eq!(fault(&waited), "in_flight", "{}", waited.envelope);
+    lock.unlock().unwrap();
+    let next = root.run(&plan);
+    assert_eq!(
+        (state(&next), text(&root).as_str()),
+        ("done", "zero\none\n")
+    );
+}

@@ -215,7 +215,7 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
     println!("{points} points: {found:?}");
 }
 
-/// Stopped after the first of two changes was made.
+/// Stopped after the first of two changes was made. How busy the machine is must not change the number of calls.
 pub(super) fn half() -> Lab {
     let stopped = |at: u64| {
         let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
@@ -223,7 +223,7 @@ pub(super) fn half() -> Lab {
             replace("a001", "a.txt", "one", "eins"),
             replace("a002", "b.txt", "two", "zwei"),
         ];
-        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        let faults = Arc::new(Faults::parse(&format!("each-barrier,stop@{at}")));
         lab.run_with(plan(json!(both)), &faults);
         (lab.read("a.txt") == "eins\n" && lab.read("b.txt") == "two\n").then_some(lab)
     };

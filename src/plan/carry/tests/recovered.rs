@@ -10,7 +10,7 @@ use super::{
     *,
 };
 use crate::{
-    plan::{asking::Fate, asking::fate, rollback::rollback},
+    plan::{Fate, fate, rollback::rollback},
     task::{Belief, PlanName, Reach, RollbackOrder},
 };
 
@@ -81,7 +81,7 @@ pub(super) fn made(change: &Value, prepare: &dyn Fn(&Utf8Path)) -> Lab {
         let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
         prepare(&lab.root.join("a.txt"));
         let both = json!([change, replace("a002", "b.txt", "two", "zwei")]);
-        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        let faults = Arc::new(Faults::parse(&format!("each-barrier,stop@{at}")));
         lab.run_with(plan(both), &faults);
         (lab.read("b.txt") == "zwei\n").then_some(lab)
     };
@@ -133,28 +133,6 @@ fn a_recovery_that_is_killed_and_repeated_keeps_and_names_what_others_wrote() {
     }
 }
 
-/// The backup of a file that the plan had not reached is a second name of this file.
-#[test]
-fn other_permissions_of_a_file_that_the_plan_had_not_reached_are_no_conflict() {
-    let lab = half();
-    for name in ["a.txt", "b.txt"] {
-        let path = lab.root.join(name);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
-    }
-    let first = settled(&lab);
-    assert!(
-        first.told.iter().all(|told| !told.contains("is kept as")),
-        "{first:?}"
-    );
-    assert_eq!(
-        fs::metadata(lab.root.join("b.txt")).unwrap().nlink(),
-        1,
-        "{first:?}"
-    );
-    let again = lab.run(plan(json!([replace("a001", "b.txt", "two", "zwei")])));
-    assert_eq!(status(&again), Some(Status::Success), "{again:#?}");
-}
-
 #[test]
 fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
@@ -162,7 +140,7 @@ fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
     let report = lab.reports().remove(0);
     cut_to_beginning(&report);
-    let told = || fate(desk(&lab, &Course::default()), "op_1");
+    let told = || fate(desk(&lab, &Course::default()), "op_1", &mut Vec::new()).unwrap();
     let parts = [
         "rollback_manifest.json",
         "backups",
@@ -178,8 +156,10 @@ fn a_plan_with_a_cut_journal_was_not_made_only_if_nothing_else_lies_there() {
     }
     assert_eq!(told(), Fate::NotMade);
     let note = lab.root.join("agent_outputs/reports/.unfinished");
-    fs::write(note.join(report.file_name().unwrap()), "{}").unwrap();
-    assert_eq!(told(), Fate::Unknown);
+    let note = note.join(report.file_name().unwrap());
+    fs::write(&note, "{}").unwrap();
+    assert_eq!(told(), Fate::NotMade);
+    assert!(!note.exists());
 }
 
 #[test]
@@ -188,13 +168,52 @@ fn a_plan_that_another_run_is_settling_is_known_when_it_is_settled() {
     let root = Root::open(&lab.root).unwrap();
     assert!(root.try_lock().unwrap());
     let fate = thread::scope(|scope| {
-        let asked = scope.spawn(|| fate(desk(&lab, &Course::default()), "op_1"));
+        let asked = scope.spawn(|| {
+            let course = Course::default();
+            fate(desk(&lab, &course), "op_1", &mut Vec::new())
+        });
         thread::sleep(Duration::from_millis(50));
         recovered(&lab, &Arc::new(Faults::default())).unwrap();
         root.unlock();
         asked.join().unwrap()
     });
-    assert_eq!(fate, Fate::NotMade);
+    assert_eq!(fate.unwrap(), Fate::NotMade);
+}
+
+/// The one that held the lock was killed or was no run, or the note was removed.
+#[test]
+fn a_plan_that_nobody_settles_is_settled_when_somebody_asks_how_it_ended() {
+    for noted in [true, false] {
+        let lab = half();
+        if !noted {
+            fs::remove_dir_all(lab.root.join("agent_outputs/reports/.unfinished")).unwrap();
+        }
+        let mut told = Vec::new();
+        let fate = fate(desk(&lab, &Course::default()), "op_1", &mut told);
+        assert_eq!(fate.unwrap(), Fate::NotMade);
+        assert_eq!(lab.read("a.txt"), "one\n");
+        assert!(told[0].contains("rolled back"), "{told:?}");
+    }
+}
+
+#[test]
+fn while_a_plan_cannot_be_settled_nothing_is_said_about_how_it_ended() {
+    let lab = half();
+    let root = Root::open(&lab.root).unwrap();
+    assert!(root.try_lock().unwrap());
+    let asked = |budget| {
+        let course = Course::default();
+        let desk = Desk {
+            budget,
+            ..desk(&lab, &course)
+        };
+        fate(desk, "op_1", &mut Vec::new()).unwrap_err().fault
+    };
+    assert_eq!(asked(Some(Duration::from_millis(20))), Fault::InFlight);
+    root.unlock();
+    let report = lab.reports().remove(0);
+    cut(&report.join("journal"), 0);
+    assert_eq!(asked(None), Fault::Stuck);
 }
 
 #[test]
@@ -231,10 +250,13 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
         "{told:?}"
     );
     // Nor is a journal read that is longer than any plan's.
-    fs::write(reports.join("hostile/journal"), "").unwrap();
+    fs::write(reports.join("hostile/journal"), "\n").unwrap();
     cut(&reports.join("hostile/journal"), 5 << 20);
     let told = settled(&lab);
-    assert!(told.told[0].contains("cannot read"), "{told:?}");
+    assert!(
+        told.told[0].contains("was not written in this place"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -297,7 +319,7 @@ fn a_recovery_tells_what_others_wrote_to_the_old_file() {
     let lab = (1..200)
         .find_map(|at| {
             let lab = Lab::new(&[("a.txt", "one\n")]);
-            let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+            let faults = Arc::new(Faults::parse(&format!("each-barrier,stop@{at}")));
             lab.run_with(
                 plan(json!([replace("a001", "a.txt", "one", "two")])),
                 &faults,
