@@ -12,6 +12,7 @@ mod judge;
 mod launch;
 mod quality;
 mod spill;
+mod steps;
 mod take;
 mod tool;
 
@@ -21,12 +22,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     assets::{Staging, Store, StoreError},
-    catalog::{Delivery, Step, ToolJob},
+    catalog::{Delivery, Step, ToolJob, foreseen},
     host::{Host, Moment},
-    mcp::{Closing, ServerSpec},
+    mcp::{After, Closing, ServerSpec},
     task::{
-        Admission, Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Stat,
-        State, Uri,
+        Admission, Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
+        Secrets, State, Uri,
     },
 };
 
@@ -37,6 +38,7 @@ pub(crate) use crate::plan::{
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
 pub(crate) use launch::{launch, plain_environment};
+pub(crate) use steps::Steps;
 
 pub(crate) enum Work {
     Tools(Ready),
@@ -52,6 +54,19 @@ pub(crate) struct Ready {
     pub(crate) inputs: Vec<Uri>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,
+    /// Of one step of several.
+    pub(crate) among: Option<Box<Among>>,
+}
+
+/// What one step of several needs of the others.
+#[derive(Debug, Clone)]
+pub(crate) struct Among {
+    /// The secrets of all steps.
+    secrets: Secrets,
+    /// What becomes of the server.
+    after: After,
+    /// The capabilities that were performed before it.
+    before: Vec<String>,
 }
 
 /// A failure before anything was started, and the phase of the run.
@@ -128,14 +143,12 @@ pub struct Seen<'a> {
 /// The outcome of a job, and what still has to end. Drop it after the answer is printed.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
-    /// The state of the asset of each step that succeeded, when it was checked.
-    seen: Vec<Option<Stat>>,
     /// The work of a plan that turned out to need an approval.
     pub(crate) again: Option<Box<FileWork>>,
     // This is dropped first, while servers end.
     rest: Option<Box<dyn Any>>,
     // Servers are dropped before the scratch directory, because they may have its files open.
-    closing: Vec<Closing>,
+    _closing: Vec<Closing>,
     _staging: Option<Staging>,
 }
 
@@ -148,7 +161,7 @@ pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
 
 /// The outcome if nothing was started. If another attempt may succeed, the request is not at fault, so it has failed
 /// instead of being rejected.
-fn not_begun(rejection: Rejection) -> Executed {
+pub(crate) fn not_begun(rejection: Rejection) -> Executed {
     let mut executed = Executed::rejected(rejection);
     let outcome = &mut executed.outcome;
     let failure = outcome.failure.as_ref();
@@ -200,7 +213,7 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
             .iter()
             .map(|(name, _)| name.clone())
             .collect(),
-        parameters: Hidden::new(step, launch).parameters(step),
+        parameters: foreseen(step, Hidden::new(step, launch).parameters(step)),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),
         output,
@@ -212,7 +225,7 @@ impl Context<'_> {
     /// moved.
     fn stopped(&self) -> Option<Failure> {
         if let Some(interrupt) = self.host.interrupts().caught() {
-            let message = format!("cancelled by {}; nothing was stored", interrupt.name());
+            let message = format!("cancelled by {}", interrupt.name());
             return Some(Failure::new(Fault::Cancelled, message));
         }
         let budget = self
@@ -242,10 +255,9 @@ impl From<Outcome> for Executed {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
-            seen: Vec::new(),
             again: None,
             rest: None,
-            closing: Vec::new(),
+            _closing: Vec::new(),
             _staging: None,
         }
     }

@@ -56,7 +56,7 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Begun, Ended, LedgerError, Running, Target, Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Part, Running, Target, TaskRun, Who, Why,
 };
 
 use anchor::HeadFile;

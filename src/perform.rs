@@ -10,6 +10,7 @@
 mod answer;
 mod prepare;
 mod recover;
+mod steps;
 mod unperformed;
 
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::{
     envelope::{self, Answered, Received},
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
-    record::{Begun, RunLedger},
+    record::{Begun, RunLedger, TaskRun},
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
@@ -233,7 +234,7 @@ fn work(
             Prepared::Work(work, ledger) => {
                 let admission = ledger.admission.clone();
                 let executed = match settings.mode {
-                    Mode::Run => recorded(*work, *ledger, received, &context, &mut settled),
+                    Mode::Run => task(*work, *ledger, received, &context, &mut settled),
                     Mode::DryRun => executor::show(*work, &context),
                 };
                 executed.admitted(admission)
@@ -242,22 +243,49 @@ fn work(
         .noted(settled)
 }
 
-/// Performs the work and records the result, unless the ledger has the answer.
-fn recorded<'h>(
-    mut work: Work,
+/// Performs the work of a task, or its steps one after the other.
+fn task<'h>(
+    work: Work,
     mut ledger: RunLedger<'h>,
     received: &Received,
     context: &Context<'h>,
     settled: &mut Vec<String>,
 ) -> Executed {
+    let parts = match &work {
+        Work::Tools(ready) if ready.job.is_several() => Some(ledger.of_steps()),
+        Work::Tools(_) | Work::Files(_) => None,
+    };
+    recorded(
+        work,
+        &mut ledger,
+        received,
+        (context, settled),
+        &mut |work, run| match (work, &parts) {
+            (Work::Tools(ready), Some(parts)) => {
+                let ledger = run.map(|run| (parts, run));
+                steps::perform(ready, ledger, received, context)
+            }
+            (work, _) => executor::perform(work, context),
+        },
+    )
+}
+
+/// Performs the work and records the result, unless the ledger has the answer.
+fn recorded(
+    mut work: Work,
+    ledger: &mut RunLedger<'_>,
+    received: &Received,
+    (context, settled): (&Context<'_>, &mut Vec<String>),
+    perform: &mut dyn FnMut(Work, Option<TaskRun>) -> Executed,
+) -> Executed {
     let begun = context.host.moment();
     loop {
         let (executed, again) = match ledger.begin(&mut work, received, context, settled) {
             Begun::Answered(executed) => return *executed,
-            Begun::Unrecorded(why) => return executor::perform(work, context).noted(why),
+            Begun::Unrecorded(why) => return perform(work, None).noted(why),
             Begun::Held(executed) => (*executed, Some(work)),
             Begun::Run(recording) => {
-                let mut executed = executor::perform(work, context);
+                let mut executed = perform(work, Some(recording.run()));
                 let again = executed.again.take().map(Work::Files);
                 (recording.finish(executed), again)
             }

@@ -9,7 +9,9 @@ mod ended;
 mod evidence;
 mod exhibit;
 mod kept;
+mod left_behind;
 mod old_answer;
+mod refusal;
 mod replay;
 mod review;
 mod world;
@@ -27,7 +29,7 @@ use crate::{
 pub(crate) use crate::ledger::{
     Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Gesture, Happened,
     HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row,
-    RowOutcome, RowState, Step, Verdict, Whole, Wish,
+    RowOutcome, RowState, Step, TaskRun, Verdict, Whole, Wish,
 };
 pub(crate) use approvers::approvers;
 pub(crate) use beside::{Begun, RunLedger};

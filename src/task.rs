@@ -29,7 +29,7 @@ pub use json::{BLOB, RESERVED, abridge, abridged, canonical, has_reserved_key, h
 pub use outcome::{
     Admission, Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus,
     LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,
-    ReportFiles, ReuseReport, ServerReport, State, Timings, decided,
+    ReportFiles, ReuseReport, ServerReport, State, StepReport, Timings, decided,
 };
 pub use path_pattern::{PathPattern, folded};
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};

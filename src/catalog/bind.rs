@@ -29,13 +29,18 @@ pub(super) enum Source {
     /// The place where the tool must write its asset: `output.path`, `output.uri`.
     Output(Form),
     OutputRef,
+    /// The asset of an earlier step of the workflow, counted from 0. Only `with` of a step has it.
+    Step {
+        at: usize,
+        form: Form,
+    },
     Session,
     TaskId,
     Action,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Form {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
     /// The URI as received, or a `file://` URI for a file that oneact made.
     Uri,
     /// An absolute path on this machine.
@@ -45,7 +50,10 @@ pub(super) enum Form {
 impl Source {
     /// Whether it is an asset that the task names or that an earlier step made.
     pub(super) fn is_asset(&self) -> bool {
-        matches!(self, Self::Input { .. } | Self::Origin | Self::Ref { .. })
+        matches!(
+            self,
+            Self::Input { .. } | Self::Origin | Self::Ref { .. } | Self::Step { .. }
+        )
     }
 
     /// Reads a source. The error says what is wrong.

@@ -16,7 +16,9 @@ use super::{
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
     raw::RawDefaults,
-    resolve, server,
+    resolve,
+    schema::Schema,
+    server,
     server::Server,
 };
 
@@ -112,7 +114,8 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     for name in checked.names(tables, "profile") {
         checked.keep(About::File, profile(tables, &name));
     }
-    let all = checked.names(tables, "capability");
+    let mut all = checked.names(tables, "capability");
+    all.extend(checked.names(tables, "workflow"));
     let wanted = if names.is_empty() { &all } else { names };
     for id in wanted {
         let about = if all.contains(id) {
@@ -151,16 +154,33 @@ impl Checked {
             None => return,
             Some(Capability::FilePlan(plan)) => return self.plans.push(*plan),
             Some(Capability::Tool(entry)) => *entry,
+            // Its steps are capabilities, which are checked themselves.
+            Some(Capability::Workflow(workflow)) => {
+                self.schema(about, &workflow.schema);
+                for step in &workflow.steps {
+                    let id = &step.entry.id;
+                    if !self.capabilities.iter().any(|entry| entry.id == *id) {
+                        self.capability(tables, id, &About::Capability(id.clone()));
+                    }
+                }
+                return;
+            }
         };
         for schema in [&entry.schema, &entry.result.schema].into_iter().flatten() {
-            let compiled = schema.compile().map_err(|problem| Wrong {
-                code: Code::CAT042,
-                place: Some(schema.place.clone()),
-                problem,
-            });
-            self.keep(about.clone(), compiled);
+            self.schema(about, schema);
         }
-        self.capabilities.push(entry);
+        if !self.capabilities.iter().any(|known| known.id == entry.id) {
+            self.capabilities.push(entry);
+        }
+    }
+
+    fn schema(&mut self, about: &About, schema: &Schema) {
+        let compiled = schema.compile().map_err(|problem| Wrong {
+            code: Code::CAT042,
+            place: Some(schema.place.clone()),
+            problem,
+        });
+        self.keep(about.clone(), compiled);
     }
 
     /// Reports capabilities whose server is not in the file.

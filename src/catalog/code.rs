@@ -65,6 +65,12 @@ codes! {
     CAT050;
     /// An analysis whose result cannot be checked for completeness.
     CAT051;
+    /// A step that is unknown, nested or not earlier, a bad reference, or too many steps.
+    CAT070;
+    /// A workflow that is available where one of its steps is not.
+    CAT071;
+    /// A workflow that declares less risk than its steps have.
+    CAT072;
     /// A description that does not fit into a list.
     CAT080;
     /// A synthesis capability, which belongs to another agent (R-000-111).

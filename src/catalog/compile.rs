@@ -6,23 +6,25 @@ use serde_json::Value;
 use toml::Spanned;
 
 use crate::task::{
-    ApprovalRule, Backup, Contexts, Failure, Fault, Format, Hazards, OnDrift, Pin, Pinned,
+    ApprovalRule, Backup, Contexts, Effects, Failure, Fault, Format, Hazards, OnDrift, Pin, Pinned,
+    assess,
 };
 
 use super::{
     approval,
     bind::{Bound, Source},
     code::Code,
-    document::{CatalogError, Named, Tables},
+    document::{CatalogError, Named, Tables, nearest},
     entry::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
         Take, TimeoutFrom,
     },
     file_plan::{self, APPLY_FILE_PLAN, FilePlan},
     identity,
-    raw::{RawCapability, RawDefaults, RawResult, RawRetry},
+    raw::{RawCapability, RawDefaults, RawResult, RawRetry, RawWorkflow},
     review,
     schema::Schema,
+    workflow::{self, Workflow},
 };
 
 /// A capability that can be performed, by the kind of its executor.
@@ -30,6 +32,7 @@ use super::{
 pub(crate) enum Capability {
     Tool(Box<Entry>),
     FilePlan(Box<FilePlan>),
+    Workflow(Box<Workflow>),
 }
 
 /// An entry as the gate sees it.
@@ -42,19 +45,56 @@ pub(crate) struct Gated<'a> {
 }
 
 impl Capability {
-    pub(crate) fn gated(&self) -> Gated<'_> {
+    /// What the gate asks about: the entry; of a workflow, each of its steps and what it declares itself.
+    pub(crate) fn gated(&self) -> Vec<Gated<'_>> {
         match self {
-            Self::Tool(entry) => Gated {
-                id: &entry.id,
-                available_in: &entry.access.available_in,
-                hazards: Hazards {
-                    effects: entry.effects,
-                    amplifiers: entry.access.amplifiers.clone(),
-                    backup: Backup::Unknown,
-                },
-                approval: &entry.access.approval,
+            Self::Tool(entry) => vec![entry.gated()],
+            Self::FilePlan(entry) => vec![entry.gated()],
+            Self::Workflow(workflow) => {
+                let mut steps: Vec<_> = workflow
+                    .steps
+                    .iter()
+                    .map(|step| step.entry.gated())
+                    .collect();
+                let effects = Effects::worst(steps.iter().map(|step| step.hazards.effects));
+                let own = steps.first().map(|first| Gated {
+                    id: &workflow.id,
+                    available_in: workflow.available_in.as_ref().unwrap_or(first.available_in),
+                    hazards: Hazards {
+                        effects: workflow.effects.unwrap_or(effects),
+                        amplifiers: workflow.amplifiers.clone(),
+                        backup: Backup::Unknown,
+                    },
+                    approval: first.approval,
+                });
+                steps.extend(own);
+                steps
+            }
+        }
+    }
+}
+
+impl Capability {
+    /// The approval rule of the entry; of a workflow, the first of its steps that waits at its risk.
+    pub(crate) fn approval(&self) -> ApprovalRule {
+        let gated = self.gated();
+        let waits = |gated: &&Gated<'_>| gated.approval.when.holds(assess(&gated.hazards).risk);
+        let rule = gated.iter().find(waits).or(gated.first());
+        rule.map(|gated| gated.approval.clone()).unwrap_or_default()
+    }
+}
+
+impl Entry {
+    pub(crate) fn gated(&self) -> Gated<'_> {
+        Gated {
+            id: &self.id,
+            available_in: &self.access.available_in,
+            hazards: Hazards {
+                effects: self.effects,
+                amplifiers: self.access.amplifiers.clone(),
+                backup: Backup::Unknown,
             },
-            Self::FilePlan(entry) => entry.gated(),
+            approval: &self.access.approval,
         }
     }
 }
@@ -100,6 +140,34 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Reads and compiles one entry; `None` if the catalog has no such id.
 pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
+    let Some((named, raw)) = tables.entry::<RawWorkflow>("workflow", id)? else {
+        return capability(tables, id);
+    };
+    if tables.names("capability")?.contains(&id) {
+        return Err(named
+            .wrong("has the id of a capability; rename one")
+            .coded(Code::CAT003));
+    }
+    let runs = |id: &str| {
+        let workflows = tables.names("workflow")?;
+        let capabilities = tables.names("capability")?;
+        Ok(match capability(tables, id)? {
+            Some(Capability::Tool(entry)) => Ok(*entry),
+            Some(_) => Err("which applies file plans; a step calls a tool".to_owned()),
+            None if workflows.contains(&id) => {
+                Err("which is a workflow; a step cannot be one, so list its steps".to_owned())
+            }
+            None => Err(match nearest(id, capabilities) {
+                Some(near) => format!("which is no capability; did you mean {near}?"),
+                None => "which is no capability of the catalog".to_owned(),
+            }),
+        })
+    };
+    let workflow = workflow::compile(named, raw, &runs)?;
+    Ok(Some(Capability::Workflow(Box::new(workflow))))
+}
+
+fn capability(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
     let Some((named, raw)) = tables.entry::<RawCapability>("capability", id)? else {
         return Ok(None);
     };
@@ -114,7 +182,7 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
 /// The approval rule of an entry. A plan that names no entry is performed by the built-in one.
 pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRule, Failure> {
     match compile(tables, id)? {
-        Some(capability) => Ok(capability.gated().approval.clone()),
+        Some(capability) => Ok(capability.approval()),
         None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
         None => {
             let message = format!(

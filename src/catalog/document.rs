@@ -24,8 +24,9 @@ const TOP: &[&str] = &[
     "ledger",
     "profile",
     "capability",
+    "workflow",
 ];
-const LATER: &[&str] = &["catalog_dir", "pipeline", "workflow"];
+const LATER: &[&str] = &["catalog_dir", "pipeline"];
 
 const LARGEST: u64 = 8 << 20;
 
@@ -270,6 +271,13 @@ impl<'a> Tables<'a> {
             .group(group)?
             .map(|table| table.keys().map(|key| key.get_ref().as_ref()).collect())
             .unwrap_or_default())
+    }
+
+    /// The ids of all capabilities and workflows.
+    pub(crate) fn entries(&self) -> Result<Vec<&str>, CatalogError> {
+        let mut names = self.names("capability")?;
+        names.extend(self.names("workflow")?);
+        Ok(names)
     }
 
     fn group(&self, group: &str) -> Result<Option<&DeTable<'a>>, CatalogError> {

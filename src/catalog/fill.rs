@@ -8,7 +8,7 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri};
 use super::{
     bind::{Bound, Form, Source},
     entry::Entry,
-    job::{Places, StepOutput},
+    job::{Late, Places, Step, StepOutput, What},
     schema::Schema,
 };
 
@@ -16,7 +16,10 @@ use super::{
 pub(super) struct Sources<'a> {
     pub(super) task: &'a CapabilityTask,
     pub(super) places: Places<'a>,
-    pub(super) before: Option<&'a StepOutput>,
+    /// The steps before it.
+    pub(super) steps: &'a [Step],
+    /// The place of the first step of its workflow.
+    pub(super) first: usize,
     pub(super) output: Option<&'a StepOutput>,
 }
 
@@ -74,8 +77,12 @@ impl Sources<'_> {
         {
             let value = match source {
                 // The place where the tool writes differs between runs, and the caller is not part of the request.
-                Source::Output(_) | Source::Session | Source::TaskId => continue,
-                Source::Input { place: 0, .. } if self.before.is_some() => {
+                // The asset of an earlier step is put in when that step has succeeded.
+                Source::Output(_) | Source::Session | Source::TaskId | Source::Step { .. } => {
+                    continue;
+                }
+                // Put in when that step has succeeded.
+                Source::Input { place: 0, .. } if self.before().is_some() => {
                     Some("the step before".to_owned())
                 }
                 // As received: the form (path or URI) is not part of the request.
@@ -91,6 +98,30 @@ impl Sources<'_> {
         parameters
     }
 
+    fn before(&self) -> Option<&StepOutput> {
+        self.steps.last().and_then(|step| step.output.as_ref())
+    }
+
+    /// The bound parameters that get the asset of an earlier step.
+    pub(super) fn late(&self, entry: &Entry) -> Vec<Late> {
+        let late = entry.bind.iter().filter_map(|bound| {
+            let (from, form) = match bound.source {
+                Source::Input { place: 0, form } if self.before().is_some() => {
+                    (self.steps.len() - 1, form)
+                }
+                Source::Step { at, form } => (self.first + at, form),
+                _ => return None,
+            };
+            Some(Late {
+                to: pointer(&bound.parameter),
+                from,
+                what: What::Asset(form),
+                text: bound.text.clone(),
+            })
+        });
+        late.collect()
+    }
+
     fn input(&self, source: &Source) -> Option<&InputRef> {
         let inputs = &self.task.inputs;
         match source {
@@ -103,10 +134,17 @@ impl Sources<'_> {
 
     fn value(&self, source: &Source) -> Result<Option<String>, String> {
         let input = self.input(source);
-        match (source, self.before) {
-            // The output of the step before is the first input only.
+        match (source, self.before()) {
+            // The output of the step before is the first input only. Its staged place stands for it until it is stored.
             (Source::Input { place: 0, form }, Some(before)) => {
                 local(&before.staged, *form).map(Some)
+            }
+            (Source::Step { at, form }, _) => {
+                let step = self.steps.get(self.first + at);
+                let output = step.and_then(|step| step.output.as_ref());
+                output
+                    .map(|output| local(&output.staged, *form))
+                    .transpose()
             }
             (Source::Input { form, .. } | Source::Ref { form, .. }, _) => {
                 input.map(|input| self.stored(input, *form)).transpose()
@@ -148,7 +186,7 @@ impl Sources<'_> {
 }
 
 /// A URI as tools read it. A text that is no URI is passed on unchanged: the tool may refuse it.
-fn for_others(uri: &str) -> String {
+pub(super) fn for_others(uri: &str) -> String {
     match Uri::parse(uri) {
         Ok(uri) => uri.for_others().into_owned(),
         Err(_) => uri.to_owned(),
@@ -162,5 +200,31 @@ fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
             .map(|uri| uri.as_str().to_owned())
             .map_err(|error| error.to_string()),
         Form::Path => Ok(path.to_string()),
+    }
+}
+
+/// The JSON Pointer of a member.
+pub(super) fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Puts a value in the place of that pointer. Without a value, a member of an object is removed.
+pub(super) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<Value>) {
+    let (before, last) = to.rsplit_once('/').unwrap_or_default();
+    let last = last.replace("~1", "/").replace("~0", "~");
+    let mut whole = Value::Object(std::mem::take(parameters));
+    match (whole.pointer_mut(before), value) {
+        (Some(Value::Object(members)), Some(value)) => drop(members.insert(last, value)),
+        (Some(Value::Object(members)), None) => drop(members.shift_remove(&last)),
+        (Some(Value::Array(items)), value) => {
+            let place = last.parse().ok().and_then(|at: usize| items.get_mut(at));
+            if let Some(place) = place {
+                *place = value.unwrap_or_default();
+            }
+        }
+        _ => {}
+    }
+    if let Value::Object(whole) = whole {
+        *parameters = whole;
     }
 }

@@ -128,7 +128,7 @@ impl Identity {
 }
 
 /// The entry and its server as the catalog writes them, without the keys of `WITHOUT_EFFECT`.
-fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
+pub(super) fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
         let found = named.tables.entry::<Map<String, Value>>(group, name)?;
         Ok(found.map_or(Value::Null, |(_, table)| Value::Object(table)))

@@ -9,20 +9,27 @@ use crate::task::{
 
 /// What the task says about questions, checked.
 ///
-/// Only a task of one capability can accept questions: the answers come with another run, which starts from the
-/// beginning and would perform the earlier steps a second time.
+/// Only a task of one capability can accept questions: the answers do not name the step that asked.
 pub(super) fn check(task: &CapabilityTask) -> Result<Input, Failure> {
-    if task.capability_ids.len() > 1 && task.input != Input::Refused {
-        return Err(unfit(
-            "a task of several capabilities cannot accept input, because the answers come with another run, \
-             which would perform all capabilities again; send the capability that asks as a separate task"
-                .to_owned(),
-        ));
+    if task.capability_ids.len() > 1 {
+        of_several(task)?;
     }
     if let Input::Given(given) = &task.input {
         answers(given)?;
     }
     Ok(task.input.clone())
+}
+
+/// Refuses answers for one of several steps.
+pub(super) fn of_several(task: &CapabilityTask) -> Result<(), Failure> {
+    if task.input == Input::Refused {
+        return Ok(());
+    }
+    Err(unfit(
+        "a task of several capabilities cannot accept input, because the answers come with another run, which does not \
+         know whose they are; send the capability that asks as a separate task"
+            .to_owned(),
+    ))
 }
 
 /// Checks that every question has an answer, and every answer a question.

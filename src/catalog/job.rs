@@ -1,13 +1,13 @@
 //! A resolved and configured task: the type that `resolve` returns and executors take.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
 use crate::task::{Format, Input, RefId};
 
-use super::{entry::Entry, file_plan::PlanJob, server::Server};
+use super::{bind::Form, entry::Entry, file_plan::PlanJob, server::Server};
 
 /// What a task of capabilities performs.
 #[derive(Debug)]
@@ -23,6 +23,30 @@ pub(crate) struct ToolJob {
     /// Where assets are kept: `[storage] uri`.
     pub(crate) storage: String,
     pub(crate) reasoning: Vec<String>,
+    /// The workflows that the task names, and which steps are theirs.
+    pub(crate) workflows: Vec<Called>,
+}
+
+impl ToolJob {
+    /// Whether each step has an answer of its own.
+    pub(crate) fn is_several(&self) -> bool {
+        self.steps.len() > 1 || !self.workflows.is_empty()
+    }
+}
+
+/// A workflow that the task names: one request, with its own parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Called {
+    pub(crate) id: String,
+    pub(crate) version: Option<u32>,
+    /// A hash of the workflow as the catalog writes it. Its steps have their own.
+    pub(crate) digest: String,
+    /// As the task sets them.
+    pub(crate) said: Map<String, Value>,
+    /// The same with storage URIs in the place of refs, and with the inputs that the steps take by themselves.
+    pub(crate) asked: Map<String, Value>,
+    /// Which steps of the job are its own.
+    pub(crate) steps: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -39,6 +63,42 @@ pub(crate) struct Step {
     pub(crate) output: Option<StepOutput>,
     /// Whether the tool may ask questions, or the answers to its questions.
     pub(crate) input: Input,
+    /// What it gets from the steps before it.
+    pub(crate) late: Vec<Late>,
+}
+
+/// A value that is known when an earlier step has succeeded.
+#[derive(Debug, Clone)]
+pub(crate) struct Late {
+    /// A JSON Pointer into the parameters.
+    pub(super) to: String,
+    /// The place of the earlier step in the job.
+    pub(super) from: usize,
+    pub(super) what: What,
+    /// As the catalog writes it.
+    pub(crate) text: String,
+}
+
+impl Late {
+    /// The parameter that it is, or that it is a part of.
+    pub(super) fn parameter(&self) -> &str {
+        self.to.split('/').nth(1).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Asset(Form),
+    /// A JSON Pointer into the result.
+    Data(String),
+}
+
+/// What a finished step gives to later ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Supply {
+    /// The storage URI of its asset.
+    pub(crate) asset: Option<String>,
+    pub(crate) data: Option<Value>,
 }
 
 impl Step {

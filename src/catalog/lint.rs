@@ -2,6 +2,7 @@
 //! probably not meant.
 
 mod waiting;
+mod workflows;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::{
     document::{CatalogError, Place, Tables, nearest},
     entry::{Entry, ResultKind},
     listing::{Audience, Listed, listed},
-    raw::RawCapability,
+    raw::{Described, HasSchema, described},
     schema::{Schema, Values},
 };
 use crate::task::{Approver, CallContext, Failure, Fault, visible};
@@ -52,18 +53,12 @@ fn by(
 ) -> Result<(Vec<Finding>, usize), CatalogError> {
     let wrong = check(tables, &[]).problems.into_iter();
     let mut findings: Vec<Finding> = wrong.map(|problem| Finding::of(problem.wrong)).collect();
-    let ids = tables.names("capability")?;
+    let ids = tables.entries()?;
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    let raws = ids
-        .iter()
-        .filter_map(|id| tables.entry("capability", id).ok()?);
-    let raws: Vec<(_, RawCapability)> = raws.collect();
+    let raws = ids.iter().filter_map(|id| described(tables, id).ok()?);
+    let raws: Vec<(_, Described)> = raws.collect();
     for (named, raw) in &raws {
-        let aliases = raw
-            .aliases
-            .iter()
-            .flatten()
-            .map(|alias| alias.to_lowercase());
+        let aliases = raw.aliases.iter().map(|alias| alias.to_lowercase());
         for name in aliases.chain([named.name.to_lowercase()]) {
             *names.entry(name).or_default() += 1;
         }
@@ -79,8 +74,9 @@ fn by(
             listed: &listed,
             tool: match &capability {
                 Some(Capability::Tool(entry)) => Some(entry),
-                Some(Capability::FilePlan(_)) | None => None,
+                _ => None,
             },
+            capability: capability.as_ref(),
             names: &names,
             reachable,
         };
@@ -118,10 +114,11 @@ impl Finding {
 
 /// An entry that compiles, and what surrounds it.
 struct Subject<'a> {
-    raw: &'a RawCapability,
+    raw: &'a Described,
     listed: &'a Listed,
-    /// `None` for file plans.
+    /// `None` for file plans and workflows.
     tool: Option<&'a Entry>,
+    capability: Option<&'a Capability>,
     /// All ids and aliases in lower case, and how often each of them occurs.
     names: &'a BTreeMap<String, usize>,
     reachable: Reachable<'a>,
@@ -134,7 +131,7 @@ struct Rule {
     finds: fn(&Subject<'_>) -> Vec<String>,
 }
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 17] = [
     Rule {
         code: Code::CAT002,
         level: Level::Error,
@@ -206,6 +203,16 @@ const RULES: [Rule; 15] = [
         finds: analysis,
     },
     Rule {
+        code: Code::CAT071,
+        level: Level::Error,
+        finds: workflows::contexts,
+    },
+    Rule {
+        code: Code::CAT072,
+        level: Level::Error,
+        finds: workflows::risk,
+    },
+    Rule {
         code: Code::CAT080,
         level: Level::Warning,
         finds: description,
@@ -272,7 +279,8 @@ fn action_is_proposed(subject: &Subject<'_>) -> Vec<String> {
 }
 
 fn action_has_schema(subject: &Subject<'_>) -> Vec<String> {
-    let lacks = subject.raw.parameter_schema_for_action.is_none() && subject.tool.is_some();
+    let plan = matches!(subject.capability, Some(Capability::FilePlan(_)));
+    let lacks = subject.raw.has_schema == HasSchema::No && !plan;
     when(
         is_action(subject) && lacks,
         "is an action without parameters that a model could read; add `parameter_schema_for_action`",
@@ -291,7 +299,7 @@ fn action_of_machines(subject: &Subject<'_>) -> Vec<String> {
 }
 
 fn respelled(subject: &Subject<'_>) -> Vec<String> {
-    subject.raw.intrinsic_amplifiers.respelled.clone()
+    subject.raw.amplifiers.respelled.clone()
 }
 
 fn contradiction(subject: &Subject<'_>) -> Vec<String> {

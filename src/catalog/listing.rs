@@ -11,7 +11,7 @@ use super::{
     bind::Bound,
     compile::{Capability, compile},
     document::{CatalogError, Tables},
-    raw::RawCapability,
+    raw::{Described, described},
     schema::Schema,
 };
 
@@ -24,21 +24,35 @@ pub(crate) struct Listed {
     pub(crate) available_in: Contexts,
     pub(crate) effects: Effects,
     pub(crate) assessment: Assessment,
-    pub(crate) on_duplicate: OnDuplicate,
+    /// `None` if each step has its own.
+    pub(crate) on_duplicate: Option<OnDuplicate>,
     pub(crate) approval: ApprovalRule,
     pub(crate) parameters: Vec<Parameter>,
     /// The JSON Schema of the parameters that a task sets: without the bound ones.
     pub(crate) schema: Value,
-    /// The tool and its server; `None` for file plans.
-    pub(crate) tool: Option<(String, String)>,
+    pub(crate) executor: Executor,
     pub(crate) binds: Binds,
 }
 
+/// What performs an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Executor {
+    Tool {
+        tool: String,
+        server: String,
+    },
+    FilePlan,
+    /// The steps of a workflow, each with its capability.
+    Steps(Vec<(String, String)>),
+}
+
 /// Whether an asset of the task is one of the bound parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Binds {
     /// [`INPUT_REF`] names it.
     Asset,
+    /// These parameters name them.
+    Refs(Vec<String>),
     Nothing,
 }
 
@@ -80,7 +94,7 @@ pub(crate) const INPUT_REF: &str = "input_ref";
 
 /// All entries that compile, by their ids.
 pub(crate) fn list(tables: &Tables<'_>) -> Result<Vec<Listed>, CatalogError> {
-    let mut ids = tables.names("capability")?;
+    let mut ids = tables.entries()?;
     ids.sort_unstable();
     let listed = ids.into_iter().map(|id| listed(tables, id));
     listed.filter_map(Result::transpose).collect()
@@ -91,17 +105,20 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
     let Some(capability) = compile(tables, id)? else {
         return Ok(None);
     };
-    let raw = tables.entry::<RawCapability>("capability", id)?;
-    let (words, audience) = raw.map_or((Words::default(), Audience::Programs), |(_, raw)| {
-        let audience = match raw.is_action {
-            Some(true) => Audience::Models,
-            Some(false) | None => Audience::Programs,
-        };
-        (Words::of(raw), audience)
-    });
+    let Some((_, described)) = described(tables, id)? else {
+        return Ok(None);
+    };
+    let audience = match described.is_action {
+        Some(true) => Audience::Models,
+        Some(false) | None => Audience::Programs,
+    };
+    let words = Words::of(described);
     let gated = capability.gated();
-    let (effects, assessment) = (gated.hazards.effects, assess(&gated.hazards));
-    let (available_in, approval) = (gated.available_in.clone(), gated.approval.clone());
+    let assessed = gated.iter().map(|gated| assess(&gated.hazards));
+    let assessment = assessed.reduce(Assessment::max).unwrap_or_default();
+    let effects = Effects::worst(gated.iter().map(|gated| gated.hazards.effects));
+    let available_in = Contexts::common(gated.iter().map(|gated| gated.available_in));
+    let approval = capability.approval();
     Ok(Some(match capability {
         Capability::FilePlan(entry) => Listed {
             id: entry.id,
@@ -110,15 +127,29 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
             available_in,
             effects,
             assessment,
-            on_duplicate: entry.on_duplicate,
+            on_duplicate: Some(entry.on_duplicate),
             approval,
             parameters: vec![Parameter {
                 name: "plan".to_owned(),
                 presence: Presence::Required,
             }],
             schema: json!({"type": "object", "required": ["plan"], "properties": {"plan": {"type": "object"}}}),
-            tool: None,
+            executor: Executor::FilePlan,
             binds: Binds::Nothing,
+        },
+        Capability::Workflow(workflow) => Listed {
+            parameters: parameters(&workflow.schema.value, &Map::new()),
+            on_duplicate: None,
+            executor: Executor::Steps(workflow.told_steps()),
+            binds: Binds::Refs(workflow.refs()),
+            schema: workflow.schema.value,
+            id: workflow.id,
+            words,
+            audience,
+            available_in,
+            effects,
+            assessment,
+            approval,
         },
         Capability::Tool(entry) => {
             let schema = offered(entry.schema.as_ref(), &entry.bind);
@@ -130,10 +161,13 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
                 available_in,
                 effects,
                 assessment,
-                on_duplicate: entry.identity.on_duplicate,
+                on_duplicate: Some(entry.identity.on_duplicate),
                 approval,
                 schema,
-                tool: Some((entry.tool, entry.server)),
+                executor: Executor::Tool {
+                    tool: entry.tool,
+                    server: entry.server,
+                },
                 binds: if binds_asset(&entry.bind) {
                     Binds::Asset
                 } else {
@@ -145,14 +179,14 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
 }
 
 impl Words {
-    fn of(raw: RawCapability) -> Self {
+    fn of(said: Described) -> Self {
         Self {
-            name: raw.name,
-            description: raw.description.unwrap_or_default(),
-            aliases: raw.aliases.unwrap_or_default(),
-            tags: raw.tags.unwrap_or_default(),
-            examples: raw.examples.unwrap_or_default(),
-            version: raw.version,
+            name: said.name,
+            description: said.description.unwrap_or_default(),
+            aliases: said.aliases,
+            tags: said.tags,
+            examples: said.examples,
+            version: said.version,
         }
     }
 }

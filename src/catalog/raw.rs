@@ -10,9 +10,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::entry::{
-    FailureRule, FormatRule, OnFailure, ResultKind, SuccessRule, Take, amplifiers, capturing,
-    classes, pin,
+use super::{
+    document::{CatalogError, Named, Tables},
+    entry::{
+        FailureRule, FormatRule, OnFailure, ResultKind, SuccessRule, Take, amplifiers, capturing,
+        classes, pin,
+    },
 };
 use crate::task::{
     ActionType, Amplifiers, Blocks, Contexts, Effects, Fault, OnDrift, OutputSchema, Pin,
@@ -89,6 +92,93 @@ pub(super) struct RawCapability {
     pub(super) failure: Vec<FailureRule>,
     #[serde(default)]
     pub(super) success: Vec<SuccessRule>,
+}
+
+/// The keys that capabilities and workflows have in common, for people who read or check the catalog.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) version: Option<u32>,
+    pub(super) is_action: Option<bool>,
+    pub(super) aliases: Vec<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) examples: Vec<String>,
+    pub(super) effects: Option<Effects>,
+    pub(super) amplifiers: Amplifiers,
+    pub(super) has_schema: HasSchema,
+}
+
+/// Whether the entry states the schema of its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HasSchema {
+    Yes,
+    No,
+}
+
+macro_rules! described {
+    ($raw:ident) => {
+        Described {
+            name: $raw.name,
+            description: $raw.description,
+            version: $raw.version,
+            is_action: $raw.is_action,
+            aliases: $raw.aliases.unwrap_or_default(),
+            tags: $raw.tags.unwrap_or_default(),
+            examples: $raw.examples.unwrap_or_default(),
+            effects: $raw.effects,
+            amplifiers: $raw.intrinsic_amplifiers,
+            has_schema: match $raw.parameter_schema_for_action {
+                Some(_) => HasSchema::Yes,
+                None => HasSchema::No,
+            },
+        }
+    };
+}
+
+/// The common keys of an entry; `None` if there is none of that id.
+pub(super) fn described<'t>(
+    tables: &'t Tables<'_>,
+    id: &'t str,
+) -> Result<Option<(Named<'t>, Described)>, CatalogError> {
+    if let Some((named, raw)) = tables.entry::<RawWorkflow>("workflow", id)? {
+        return Ok(Some((named, described!(raw))));
+    }
+    let found = tables.entry::<RawCapability>("capability", id)?;
+    Ok(found.map(|(named, raw)| (named, described!(raw))))
+}
+
+/// `[workflow.ID]`: capabilities that run as the steps of one task.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawWorkflow {
+    // Descriptive:
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) version: Option<u32>,
+    pub(super) is_action: Option<bool>,
+    pub(super) aliases: Option<Vec<String>>,
+    pub(super) tags: Option<Vec<String>>,
+    pub(super) examples: Option<Vec<String>>,
+    // For the run:
+    pub(super) effects: Option<Effects>,
+    pub(super) available_in: Option<Contexts>,
+    #[serde(default, deserialize_with = "amplifiers")]
+    pub(super) intrinsic_amplifiers: Amplifiers,
+    pub(super) parameter_schema_for_action: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) step: Vec<Spanned<RawStep>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    pub(super) id: String,
+    pub(super) run: String,
+    #[serde(default)]
+    pub(super) with: Map<String, Value>,
+    #[serde(default)]
+    pub(super) depends_on: Vec<String>,
 }
 
 /// What happens to a request that was performed before in the session (C-36).

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ASSETS, Blocks, CapabilityTask, Effects, Failure, Fault, NamedAs, ReviewRule, decided,
+    ASSETS, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs, ReviewRule,
+    decided,
 };
 
 use super::{
@@ -16,10 +17,11 @@ use super::{
     file_plan::{self, APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,
-    job::{Job, Places, Step, ToolJob},
+    job::{Job, Late, Places, Step, ToolJob},
     outputs,
     schema::Values,
     server, standard,
+    workflow::Planned,
 };
 
 /// The ids of capabilities that only the reasoning agent has (R-000-111).
@@ -60,39 +62,67 @@ pub(crate) fn resolve(
             inputs.join(", ")
         )));
     }
-    let mut entries = Vec::with_capacity(task.capability_ids.len());
-    for capability in capabilities {
+    let mut planned = Vec::with_capacity(task.capability_ids.len());
+    let mut workflows = Vec::new();
+    for (capability, said) in capabilities.into_iter().zip(&task.parameters) {
         match capability {
-            Capability::Tool(entry) => entries.push(*entry),
+            Capability::Tool(entry) => planned.push(Planned {
+                entry: *entry,
+                said: said.clone(),
+                late: Vec::new(),
+                first: 0,
+            }),
             Capability::FilePlan(entry) => {
                 let job = file_plan::job(task, *entry, reasoning)?;
                 return Ok(Job::Plan(Box::new(job)));
             }
+            Capability::Workflow(workflow) => {
+                input::of_several(task)?;
+                let (steps, called) = workflow.expand(task, said, planned.len())?;
+                planned.extend(steps);
+                workflows.push(called);
+            }
         }
     }
+    if planned.len() > MAX_STEPS {
+        let message = format!(
+            "the task has {} steps with those of its workflows, but a task can have at most {MAX_STEPS}; send them as \
+             several tasks",
+            planned.len()
+        );
+        return Err(Failure::new(Fault::LimitExceeded, message));
+    }
     reasoning.extend(file_plan::none_is_meant(task)?);
-    let configured = entries
-        .into_iter()
-        .zip(&task.parameters)
-        .map(|(entry, said)| {
-            configure::configure(&entry, task, said, last).map(|done| (entry, done))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut configured = Vec::with_capacity(planned.len());
+    let mut others = Vec::with_capacity(planned.len());
+    for Planned {
+        entry,
+        said,
+        late,
+        first,
+    } in planned
+    {
+        let done = configure::configure(&entry, task, &said, last)?;
+        configured.push((entry, done));
+        others.push((late, first));
+    }
     let outputs = outputs::assign(task, &configured, places)?;
     let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
-    for ((entry, configured), output) in configured.into_iter().zip(outputs) {
+    let configured = configured.into_iter().zip(outputs).zip(others);
+    for (((entry, configured), output), (mut late, first)) in configured {
         let server = server::of(tables, &entry)?;
-        let before = steps.last().and_then(|step| step.output.as_ref());
         let sources = Sources {
             task,
             places,
-            before,
+            steps: &steps,
+            first,
             output: output.as_ref(),
         };
         let adjusted = changed(&configured.asked, &configured.parameters);
         let asked = sources.asked(&entry, configured.asked);
         let parameters = sources.fill(&entry, configured.parameters)?;
-        let parameters = check(&entry, parameters)?;
+        let parameters = check(&entry, parameters, &late)?;
+        late.extend(sources.late(&entry));
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
         steps.push(Step {
@@ -104,12 +134,14 @@ pub(crate) fn resolve(
             timeout: configured.timeout,
             output,
             input: input.clone(),
+            late,
         });
     }
     Ok(Job::Tools(ToolJob {
         steps,
         storage: storage(tables)?,
         reasoning,
+        workflows,
     }))
 }
 
@@ -128,11 +160,10 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
     }
     match look_up(tables, APPLY_FILE_PLAN)? {
         Capability::FilePlan(entry) => Ok(*entry),
-        Capability::Tool(entry) => {
+        Capability::Tool(_) | Capability::Workflow(_) => {
             let message = format!(
-                "{}: {APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be applied; name a \
-                 capability with a `file_plan`, or rename this one",
-                entry.place
+                "{APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be applied; name a capability \
+                 with a `file_plan`, or rename this one"
             );
             Err(Failure::new(Fault::CatalogInvalid, message))
         }
@@ -164,6 +195,17 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
                 .map(|bound| bound.parameter)
                 .collect(),
         },
+        Capability::Workflow(workflow) => {
+            let steps = || workflow.steps.iter().map(|step| &step.entry);
+            Nature {
+                effects: Effects::worst(steps().map(|entry| entry.effects)),
+                bound: Vec::new(),
+                blocks: steps()
+                    .map(|entry| blocks(entry.review))
+                    .max()
+                    .unwrap_or_default(),
+            }
+        }
     })
 }
 
@@ -199,10 +241,13 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
                 entry.place
             ),
             Capability::FilePlan(_) => tracing::info!("{id} applies file plans."),
+            Capability::Workflow(workflow) => {
+                tracing::info!("{id} is a workflow of {} steps.", workflow.steps.len());
+            }
         }
         return Ok(capability);
     }
-    Err(unknown(id, tables.names("capability")?))
+    Err(unknown(id, tables.entries()?))
 }
 
 pub(crate) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
@@ -216,8 +261,12 @@ pub(crate) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) ->
     )
 }
 
-/// Returns the parameters if they fit the entry's schema.
-fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+/// Returns the parameters if they fit the entry's schema. Those that get a value later are left out of the check.
+pub(super) fn check(
+    entry: &Entry,
+    parameters: Map<String, Value>,
+    late: &[Late],
+) -> Result<Map<String, Value>, Failure> {
     let id = &entry.id;
     let Some(schema) = &entry.schema else {
         tracing::info!("{id} has no parameter schema; the schema of the server is used.");
@@ -228,14 +277,26 @@ fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Va
     } else {
         Values::Hidden
     };
+    if !late.is_empty() {
+        let late: Vec<&str> = late.iter().map(Late::parameter).collect();
+        let mut known = parameters.clone();
+        known.retain(|name, _| !late.contains(&name.as_str()));
+        let entry_schema = schema.without(&late);
+        entry_schema.check(&Value::Object(known), values, |problems| {
+            unfit(id, &problems)
+        })?;
+        return Ok(parameters);
+    }
     let parameters = Value::Object(parameters);
-    schema.check(&parameters, values, |problems| {
-        let message = format!("the parameters of {id} do not fit its schema: {problems}");
-        Failure::new(Fault::ParamsInvalid, message)
-    })?;
+    schema.check(&parameters, values, |problems| unfit(id, &problems))?;
     tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
     Ok(match parameters {
         Value::Object(parameters) => parameters,
         _ => Map::new(),
     })
+}
+
+fn unfit(id: &str, problems: &str) -> Failure {
+    let message = format!("the parameters of {id} do not fit its schema: {problems}");
+    Failure::new(Fault::ParamsInvalid, message)
 }

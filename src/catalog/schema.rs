@@ -94,6 +94,18 @@ impl Schema {
             .flat_map(Map::keys)
     }
 
+    /// The schema of the other parameters.
+    pub(super) fn without(&self, names: &[&str]) -> Self {
+        let mut value = self.value.clone();
+        if let Some(Value::Array(required)) = value.get_mut("required") {
+            required.retain(|name| !name.as_str().is_some_and(|name| names.contains(&name)));
+        }
+        Self {
+            value,
+            place: self.place.clone(),
+        }
+    }
+
     pub(crate) fn requires(&self, name: &str) -> bool {
         let required = self.value.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))

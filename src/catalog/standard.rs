@@ -1,5 +1,5 @@
 //! Standard actions (R-003-01): the entries with `is_action = true`. A proposal can name only these. They are a view of
-//! the capabilities, not a list of their own.
+//! the capabilities and workflows, not a list of their own.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault};
 
-use super::document::{CatalogError, Tables};
+use super::document::{CatalogError, Named, Tables};
 
 /// The most names that an error proposes.
 const MOST: usize = 3;
@@ -28,7 +28,7 @@ struct Said {
 /// Fails unless the name is the id of a standard action (R-003-04). No other name is used in its place.
 pub(super) fn must_be(tables: &Tables<'_>, name: &str) -> Result<(), Failure> {
     let broken = |message| Err(Failure::new(Fault::KindRule, message));
-    match tables.entry::<Said>(GROUP, name)? {
+    match said(tables, name)? {
         Some((_, said)) if said.is_action => return Ok(()),
         Some((named, _)) => {
             return broken(format!(
@@ -53,7 +53,7 @@ pub(super) fn must_be(tables: &Tables<'_>, name: &str) -> Result<(), Failure> {
 
 /// The entry that has this id, or the standard action that has this alias.
 pub(crate) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<String>, CatalogError> {
-    if tables.names(GROUP)?.contains(&name) {
+    if tables.entries()?.contains(&name) {
         return Ok(Some(name.to_owned()));
     }
     let actions = actions(tables)?;
@@ -75,12 +75,20 @@ pub(crate) fn enough_for(
     Ok(found.map(|(id, _)| (*id).to_owned()))
 }
 
-const GROUP: &str = "capability";
+fn said<'t>(
+    tables: &'t Tables<'_>,
+    name: &'t str,
+) -> Result<Option<(Named<'t>, Said)>, CatalogError> {
+    match tables.entry::<Said>("workflow", name)? {
+        Some(found) => Ok(Some(found)),
+        None => tables.entry::<Said>("capability", name),
+    }
+}
 
 /// All standard actions. An entry that cannot be read is left out, because a task that does not name it may still be answered.
 fn actions<'t>(tables: &'t Tables<'_>) -> Result<Vec<(&'t str, Said)>, CatalogError> {
-    let names = tables.names(GROUP)?.into_iter();
-    let entry = |name| Some((name, tables.entry::<Said>(GROUP, name).ok()??.1));
+    let names = tables.entries()?.into_iter();
+    let entry = |name| Some((name, said(tables, name).ok()??.1));
     let entries = names.filter_map(entry);
     Ok(entries.filter(|(_, said)| said.is_action).collect())
 }

@@ -1,6 +1,8 @@
 //! `oneact catalog`: lists, shows, finds, renders and checks the entries of the catalog. It starts nothing.
 
-use std::{process::ExitCode, time::Duration};
+mod entries;
+
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -11,10 +13,11 @@ use crate::{
         prompt, search, tools,
     },
     host,
-    task::{Approver, CallContext, Contexts, OnDuplicate, visible},
+    task::{Approver, CallContext, visible},
 };
 
-use super::{Stop, printed, printing::columns, settings::PlaceArgs, stop};
+use super::{Stop, printed, settings::PlaceArgs, stop};
+use entries::{json_of, one, table};
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -181,142 +184,6 @@ fn shown<T>(
     } else {
         text(items)
     }
-}
-
-fn table(entries: &[&Listed]) -> String {
-    let head = ["id", "what", "acts", "risk", "contexts", "dup"].map(str::to_owned);
-    let rows = entries.iter().map(|entry| {
-        [
-            visible(&entry.id).into_owned(),
-            visible(&entry.words.description).into_owned(),
-            match entry.audience {
-                Audience::Models => "yes".to_owned(),
-                Audience::Programs => "–".to_owned(),
-            },
-            entry.assessment.risk.name().to_owned(),
-            contexts(&entry.available_in),
-            duplicates(entry.on_duplicate),
-        ]
-    });
-    let mut rows: Vec<[String; 6]> = [head].into_iter().chain(rows).collect();
-    let width = |rows: &[[String; 6]], at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at));
-        cells
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let others: usize = [0, 2, 3, 4, 5].iter().map(|at| width(&rows, *at) + 2).sum();
-    let room = columns().saturating_sub(others).max(20);
-    for [_, what, ..] in &mut rows {
-        if what.chars().count() > room {
-            *what = what
-                .chars()
-                .take(room - 2)
-                .collect::<String>()
-                .trim_end()
-                .to_owned()
-                + " …";
-        }
-    }
-    let widths: Vec<usize> = (0..6).map(|at| width(&rows, at)).collect();
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
-}
-
-/// The number of the contexts if it is the usual set, otherwise their short names.
-fn contexts(available_in: &Contexts) -> String {
-    if *available_in == Contexts::default() {
-        return "4".to_owned();
-    }
-    let short = |name: &str| match name.split_once('_') {
-        Some(("AGENT", kind)) => kind.chars().take(4).collect::<String>().to_lowercase(),
-        _ => name.split('_').next().unwrap_or_default().to_lowercase(),
-    };
-    available_in
-        .names()
-        .into_iter()
-        .map(short)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-fn duplicates(on_duplicate: OnDuplicate) -> String {
-    match on_duplicate {
-        OnDuplicate::Reuse { ttl: Some(ttl), .. } => format!("reuse {}", short(ttl)),
-        OnDuplicate::Reuse { ttl: None, .. } => "reuse".to_owned(),
-        OnDuplicate::Suppress(_) => "suppress".to_owned(),
-        OnDuplicate::Repeat => "repeat".to_owned(),
-    }
-}
-
-fn short(time: Duration) -> String {
-    match time.as_secs() {
-        seconds if seconds > 0 && seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
-        seconds if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
-        _ => format!("{time:?}"),
-    }
-}
-
-fn one(entries: &[&Listed]) -> String {
-    let one = |entry: &&Listed| {
-        let words = &entry.words;
-        let parameters = match serde_json::to_string_pretty(&entry.schema) {
-            Ok(schema) => schema.replace('\n', "\n            "),
-            Err(error) => error.to_string(),
-        };
-        let risk = &entry.assessment;
-        let why = match risk.because.join("; ") {
-            none if none.is_empty() => risk.risk.to_string(),
-            why => format!("{}: {why}", risk.risk),
-        };
-        let by = entry.tool.as_ref().map_or_else(
-            || "the plan executor".to_owned(),
-            |(tool, server)| format!("{tool} @ {server}"),
-        );
-        let lines = [
-            ("what", words.description.clone()),
-            ("by", by),
-            (
-                "version",
-                words
-                    .version
-                    .map_or_else(String::new, |version| version.to_string()),
-            ),
-            ("aliases", words.aliases.join(", ")),
-            ("tags", words.tags.join(", ")),
-            ("examples", words.examples.join(" | ")),
-            ("risk", why),
-            ("contexts", entry.available_in.names().join(", ")),
-            ("repeated", duplicates(entry.on_duplicate)),
-        ];
-        let said = lines.iter().filter(|(_, value)| !value.is_empty());
-        let said: Vec<String> = said
-            .map(|(name, value)| format!("  {name:<9} {}\n", visible(value)))
-            .collect();
-        let said = said.concat();
-        format!("{}\n{said}  schema    {parameters}\n", visible(&entry.id))
-    };
-    entries.iter().map(one).collect()
-}
-
-fn json_of(entry: &Listed) -> Value {
-    let words = &entry.words;
-    json!({
-        "id": entry.id, "name": words.name, "description": words.description, "version": words.version,
-        "is_action": entry.audience == Audience::Models, "aliases": words.aliases, "tags": words.tags,
-        "examples": words.examples, "available_in": entry.available_in.names(),
-        "risk": entry.assessment.risk.name(), "because": entry.assessment.because,
-        "on_duplicate": duplicates(entry.on_duplicate),
-        "server": entry.tool.as_ref().map(|(_, server)| server), "tool": entry.tool.as_ref().map(|(tool, _)| tool),
-        "parameter_schema": entry.schema,
-    })
 }
 
 fn hit_lines(hits: &[Hit<'_>]) -> String {

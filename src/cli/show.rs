@@ -62,6 +62,8 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("asked", vec![asked(row, profile, desk)]),
         ("session", vec![session]),
         ("request", request(whole)),
+        ("step", Vec::from_iter(part(row))),
+        ("steps", steps(whole)),
         ("params", parameters(row)),
         ("made", made(row)),
         ("checks", answer.iter().map(checks).collect()),
@@ -100,6 +102,27 @@ fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
         words::line(&parts.join("  ")),
         words::state(row)
     )
+}
+
+fn part(row: &Row) -> Option<String> {
+    let (position, parent) = (row.position?, row.parent.as_deref()?);
+    Some(format!("{position} of {}", words::line(parent)))
+}
+
+/// The answers of the steps of a task.
+fn steps(whole: &Whole) -> Vec<String> {
+    let told = |row: &Row| {
+        let action = row.action_type.as_deref().unwrap_or("–");
+        let revoked = row.revoked_by.map_or("", |_| ", revoked");
+        let state = words::state(row);
+        format!(
+            "{} #{}  {}  {state}{revoked}",
+            row.position.unwrap_or_default(),
+            row.step_index,
+            words::line(action)
+        )
+    };
+    whole.parts.iter().map(told).collect()
 }
 
 fn asked(row: &Row, profile: Option<&str>, desk: &Desk) -> String {

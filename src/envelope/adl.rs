@@ -12,7 +12,7 @@ use uuid::Builder;
 use crate::task::{
     Admission, Checks, Effect, Invocation, Kind, LedgerRef, OperationId, Outcome, Phase, Plan,
     Preview, Produced, RefId, ReportFiles, Resources, ReuseReport, Review, ServerReport, State,
-    Suggestion, Waiting, message_id,
+    StepReport, Suggestion, Waiting, message_id,
 };
 
 use super::{prose, read::Received};
@@ -108,6 +108,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     reuse: record.and_then(|record| record.reuse.as_ref()),
                     waiting: outcome.waiting.as_ref(),
                     review: outcome.review.as_ref().map(review),
+                    steps: &outcome.steps,
                     ledger: record.and_then(|record| record.ledger.as_ref()),
                     server: outcome.server.as_ref(),
                     unfit_result: outcome.unfit_result.as_ref(),
@@ -305,6 +306,8 @@ struct Extras<'a> {
     reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,
     review: Option<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    steps: &'a [StepReport],
     ledger: Option<&'a LedgerRef>,
     server: Option<&'a ServerReport>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use std::{borrow::Cow, io};
 
 use crate::{
     assets::StoreError,
-    catalog::{Entry, Step},
+    catalog::Entry,
     host,
     mcp::CallError,
     task::{Failure, Fault},
@@ -153,10 +153,10 @@ pub(super) fn unknown(entry: &Entry, why: &str, failure: &Failure) -> Failure {
 }
 
 /// The failure of a job after a step that must not happen twice. It names the step and is not recoverable.
-pub(super) fn not_again(step: &Step, why: &str, failure: &Failure) -> Failure {
+pub(super) fn not_again(step: &str, why: &str, failure: &Failure) -> Failure {
     let message = failure.message.trim_end_matches('.');
     Failure {
-        message: format!("{message}. {} {why}", step.entry.id),
+        message: format!("{message}. {step} {why}"),
         recoverable: false,
         fault: failure.fault,
     }

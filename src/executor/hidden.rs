@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    Work,
+    Ready, Work,
     document::{Document, INLINE_MAX},
 };
 
@@ -38,17 +38,17 @@ impl Hidden {
     /// The secrets of all calls of this work.
     pub(crate) fn of(work: &Work) -> Self {
         match work {
-            Work::Tools(ready) => Self::all(&ready.job.steps, &ready.launches),
+            Work::Tools(ready) => Self::all(ready),
             Work::Files(_) => Self(Secrets::default()),
         }
     }
 
-    /// The secrets of all calls of a job, because a step may pass on those of another.
-    pub(super) fn all(steps: &[Step], launches: &[ServerSpec]) -> Self {
-        let each = steps.iter().zip(launches);
-        Self(Secrets::all(
-            each.map(|(step, launch)| Self::new(step, launch).0),
-        ))
+    /// The secrets of all steps of the task, because a step may pass on those of another.
+    pub(super) fn all(ready: &Ready) -> Self {
+        let each = ready.job.steps.iter().zip(&ready.launches);
+        let each = each.map(|(step, launch)| Self::new(step, launch).0);
+        let others = ready.among.iter().map(|among| among.secrets.clone());
+        Self(Secrets::all(each.chain(others)))
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalog::{
-        APPLY_FILE_PLAN, Audience, Binds, Catalog, FilePlan, Listed, ToolForm, Words, kept_servers,
-        list, tools, unknown,
+        APPLY_FILE_PLAN, Audience, Binds, Catalog, Executor, FilePlan, Listed, ToolForm, Words,
+        kept_servers, list, tools, unknown,
     },
     gate::Caller,
     task::{CallContext, Failure, Fault, assess},
@@ -68,7 +68,9 @@ impl Offer {
 
     /// The server of an entry, if it lives as long as the session.
     pub(super) fn kept_server<'e>(&self, entry: &'e Listed) -> Option<&'e str> {
-        let (_, server) = entry.tool.as_ref()?;
+        let Executor::Tool { server, .. } = &entry.executor else {
+            return None;
+        };
         self.kept.contains(server).then_some(server)
     }
 
@@ -111,17 +113,17 @@ fn built_in() -> Listed {
         approval: plan.access.approval,
         assessment: assess(&hazards),
         effects: hazards.effects,
-        on_duplicate: plan.on_duplicate,
+        on_duplicate: Some(plan.on_duplicate),
         parameters: Vec::new(),
         schema: plan_schema().into(),
-        tool: None,
+        executor: Executor::FilePlan,
         binds: Binds::Nothing,
     }
 }
 
 /// A plan needs no entry, so `apply_file_plan` is offered wherever a plan may be performed.
 fn is_offered(entry: &Listed, context: CallContext) -> bool {
-    let applies = entry.id == APPLY_FILE_PLAN && entry.tool.is_none();
+    let applies = entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan;
     let acts = entry.audience == Audience::Models || applies;
     acts && entry.available_in.contain(context)
 }
@@ -134,7 +136,7 @@ fn shown(entry: &Listed) -> Result<Tool, Failure> {
         let problem = format!("{} cannot be offered as a tool: {error}", entry.id);
         Failure::new(Fault::CatalogInvalid, problem)
     })?;
-    if entry.tool.is_none() {
+    if entry.executor == Executor::FilePlan {
         tool.input_schema = Arc::new(plan_schema());
         if entry.words.description.is_empty() {
             tool.description = Some(PLAN.into());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    catalog::{APPLY_FILE_PLAN, Binds, INPUT_REF, Listed},
+    catalog::{APPLY_FILE_PLAN, Binds, Executor, INPUT_REF, Listed},
     task::{Failure, Fault, RefId, hexadecimal},
 };
 
@@ -51,21 +51,25 @@ pub(super) fn order(
     if let Some(salt) = meta.salt {
         task.insert("salt".to_owned(), salt.into());
     }
-    let flags = if entry.tool.is_none() {
+    let flags = if entry.executor == Executor::FilePlan {
         plan(arguments, &mut task)?
     } else {
-        let named = match entry.binds {
-            Binds::Asset => arguments.remove(INPUT_REF),
-            Binds::Nothing => None,
+        let named = match &entry.binds {
+            Binds::Asset => Vec::from_iter(arguments.remove(INPUT_REF)),
+            Binds::Refs(names) => {
+                let named = names.iter().filter_map(|name| arguments.get(name));
+                named.cloned().collect()
+            }
+            Binds::Nothing => Vec::new(),
         };
-        let inputs = inputs(named.as_ref(), &meta.refs, known)?;
+        let inputs = inputs(&named, &meta.refs, known)?;
         task.insert("input_refs_resolved".to_owned(), inputs.into());
         task.insert("parameters".to_owned(), arguments.into());
         Vec::new()
     };
     let metadata =
         json!({"session_id": gateway.session, "request_id": delivery, "idempotency_key": key});
-    let message = if entry.id == APPLY_FILE_PLAN && entry.tool.is_none() {
+    let message = if entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan {
         // The catalog may have no such entry. A plan that names no capability needs none.
         task.insert("metadata".to_owned(), metadata);
         Value::from(task)
@@ -149,20 +153,23 @@ fn plan(
     Ok(flags)
 }
 
-/// The inputs of the task: the one that the model has chosen, then the others that the host has named.
-fn inputs(named: Option<&Value>, others: &Refs, known: &Refs) -> Result<Vec<Value>, Failure> {
+/// The inputs of the task: those that the model has chosen, then the others that the host has named.
+fn inputs(named: &[Value], others: &Refs, known: &Refs) -> Result<Vec<Value>, Failure> {
     let mut inputs = Vec::new();
-    let name = named.map(|named| {
-        named
+    let mut names: Vec<&str> = Vec::new();
+    for named in named {
+        let name = named
             .as_str()
-            .ok_or_else(|| shape(format!("`{INPUT_REF}` must be a string")))
-    });
-    let name = name.transpose()?;
-    if let Some(name) = name {
-        let uri = others.get(name).or_else(|| known.get(name));
-        inputs.push(resolved(name, uri.ok_or_else(|| unknown(name, known))?));
+            .ok_or_else(|| shape("the name of a ref must be a string".to_owned()))?;
+        if !names.contains(&name) {
+            let uri = others.get(name).or_else(|| known.get(name));
+            inputs.push(resolved(name, uri.ok_or_else(|| unknown(name, known))?));
+            names.push(name);
+        }
     }
-    let others = others.iter().filter(|(id, _)| Some(id.as_str()) != name);
+    let others = others
+        .iter()
+        .filter(|(id, _)| !names.contains(&id.as_str()));
     inputs.extend(others.map(|(id, uri)| resolved(id, uri)));
     Ok(inputs)
 }

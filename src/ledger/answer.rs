@@ -97,6 +97,8 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
         request_id: owned(who.request_id),
         idempotency_key: owned(who.idempotency_key),
         task_id: owned(who.task_id),
+        parent: owned(who.part.map(|part| part.parent)),
+        position: who.part.map(|part| part.position),
         entry_version: match ask.asked.steps.as_slice() {
             [step] => step.version.map(|version| version.to_string()),
             _ => None,

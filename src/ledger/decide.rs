@@ -20,13 +20,13 @@ use super::{
 pub(crate) struct Revoked {
     pub(crate) row: Row,
     pub(crate) link: Head,
-    /// Answers that repeat it and are not revoked.
+    /// Answers that repeat it or were made of it, and are not revoked.
     pub(crate) left: Vec<Row>,
-    /// Answers that repeated it and were revoked with it.
+    /// The answers of its steps; also those that repeated it or were made of it, if that was asked for.
     pub(crate) along: Vec<Row>,
 }
 
-/// What happens to the answers that repeat a revoked one.
+/// What happens to the answers that repeat a revoked one or were made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependants {
     Listed,
@@ -112,24 +112,35 @@ impl Ledger<'_> {
             }
             let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
+            let steps = made_in(tx, &row)?;
             let mut reuses = Vec::new();
-            for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
+            for made in [&row].into_iter().chain(&steps) {
+                reuses.extend(tx.rows(&Which::reuses_of(&made.id), usize::MAX)?);
+            }
+            let mut tasks = Vec::new();
+            for used in [&row].into_iter().chain(&reuses) {
+                tasks.extend(task_of(tx, used)?);
+            }
+            let (mut left, mut along) = (Vec::new(), steps);
+            for answer in reuses.into_iter().chain(tasks) {
                 // A changed row may name an answer that it never repeated.
-                if let Some(reuse) = Past::default().first_believed(tx, vec![reuse])?
-                    && revoked_by(tx, &reuse)?.is_none()
+                if let Some(answer) = Past::default().first_believed(tx, vec![answer])?
+                    && ![&row]
+                        .into_iter()
+                        .chain(&left)
+                        .chain(&along)
+                        .any(|known| known.id == answer.id)
+                    && revoked_by(tx, &answer)?.is_none()
                 {
-                    reuses.push(reuse);
+                    match dependants {
+                        Dependants::Listed => left.push(answer),
+                        Dependants::Revoked => along.push(answer),
+                    }
                 }
             }
-            let (left, along) = match dependants {
-                Dependants::Listed => (reuses, Vec::new()),
-                Dependants::Revoked => {
-                    for reuse in &reuses {
-                        head = revoke_row(tx, reuse, person)?;
-                    }
-                    (Vec::new(), reuses)
-                }
-            };
+            for answer in &along {
+                head = revoke_row(tx, answer, person)?;
+            }
             let revoked = Revoked {
                 row,
                 link,
@@ -303,6 +314,30 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         None => None,
     };
     Ok(by.filter(|link| link.revokes(&row.id)).map(|link| link.seq))
+}
+
+/// The answers of a task's steps that were made in the task. Without them, the task would be given the same answers
+/// again.
+fn made_in(tx: &mut Tx<'_>, row: &Row) -> Result<Vec<Row>, CommandError> {
+    let mut made = Vec::new();
+    for step in tx.rows(&Which::steps_of(&row.operation_id), usize::MAX)? {
+        let step = Past::default().first_believed(tx, vec![step])?;
+        if let Some(step) = step.filter(|step| step.reused_from.is_none())
+            && revoked_by(tx, &step)?.is_none()
+        {
+            made.push(step);
+        }
+    }
+    Ok(made)
+}
+
+/// The answer of the task of which this is a step.
+fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
+    let Some(parent) = &row.parent else {
+        return Ok(None);
+    };
+    let tasks = tx.rows(&Which::operation(parent), CANDIDATES)?;
+    Ok(tasks.into_iter().find(|task| task.operation_id == *parent))
 }
 
 fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {

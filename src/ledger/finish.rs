@@ -110,6 +110,7 @@ impl Ledger<'_> {
             claim: claim.seq,
             why: Why::TakenOver,
             attempt: 1,
+            since: 0,
             held: None,
         }))
     }

@@ -14,9 +14,9 @@ use super::{
     chain::Body,
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
     review,
-    store::{StoreError, Tx},
+    store::{StoreError, Tx, Which},
     validity::sealed,
-    words::Ask,
+    words::{Ask, Running, TaskRun, Who},
 };
 
 /// What the links say about one request in its session.
@@ -223,7 +223,30 @@ impl Past {
             let decision = decision.filter(|decision| review::withdraws(&row, decision));
             decision.map(|decision| decision.link)
         };
+        let revoked_by = match revoked_by {
+            None if row.parent.is_none() => self.step_withdrawn(tx, &row)?,
+            known => known,
+        };
         Ok(Some(Row { revoked_by, ..row }))
+    }
+
+    /// The link that revoked or rejected an answer of a step of this row's task. The answer of the task was made of it.
+    fn step_withdrawn(&self, tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+        for step in tx.rows(&Which::steps_of(&row.operation_id), usize::MAX)? {
+            let mut used = self.believed(tx, step)?;
+            // A repeated answer is withdrawn where it was made.
+            if let Some(origin) = used.as_ref().and_then(|used| used.reused_from.clone()) {
+                let made = tx.row(&Which::id(&origin))?;
+                let made = made.map(|made| self.believed(tx, made)).transpose()?;
+                used = used
+                    .filter(|used| used.revoked_by.is_some())
+                    .or(made.flatten());
+            }
+            if let Some(by) = used.and_then(|used| used.revoked_by) {
+                return Ok(Some(by));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -371,6 +394,24 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
     ClaimKey {
         session_id: who.session_id.to_owned(),
         request_hash: claimed,
+    }
+}
+
+impl Running {
+    /// What the steps of the request need, if it is a task of several.
+    pub(crate) fn whole(&self, who: &Who<'_>) -> TaskRun {
+        let (key, operation) = match (who.task_id, who.idempotency_key) {
+            (Some(_), _) => (None, None),
+            (None, key) => (key, key.is_none().then_some(who.operation_id)),
+        };
+        let named = json!({
+            "task_id": who.task_id, "idempotency_key": key, "operation_id": operation,
+            "request_hash": self.hashes.request_hash, "since": self.since,
+        });
+        TaskRun {
+            id: sha256(canonical(&named)),
+            attempt: self.attempt,
+        }
     }
 }
 

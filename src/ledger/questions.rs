@@ -1,5 +1,7 @@
 //! One transaction of [`begin`](super::begin): the three questions, and the claim.
 
+mod step;
+
 use std::ops::ControlFlow;
 
 use super::{
@@ -124,6 +126,9 @@ impl Questions<'_, '_, '_> {
         if retried || row.revoked_by.is_some() {
             return Ok(None);
         }
+        if who.part.is_some() {
+            return self.same_step(row);
+        }
         if row.request_hash != self.hashes.request_hash {
             return Err(LedgerError::Conflict {
                 what,
@@ -194,7 +199,10 @@ impl Questions<'_, '_, '_> {
         let who = &self.ask.who;
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let named = who.task_id.is_some() || who.idempotency_key.is_some();
-        let delivered = self.past.delivered(&key).filter(|_| named).cloned();
+        // Question 1 has judged what a step left that may be performed twice.
+        let judged = who.part.is_some() && self.ask.effects != Effects::Once;
+        let delivered = self.past.delivered(&key);
+        let delivered = delivered.filter(|_| named && !judged).cloned();
         if let Some(success) = delivered {
             // An answer that a person gave does not name the delivery, so question 1 did not find it.
             match self.row_of(&success)? {
@@ -402,6 +410,11 @@ impl Questions<'_, '_, '_> {
             claim: seq,
             why,
             attempt,
+            since: self
+                .past
+                .successes()
+                .next()
+                .map_or(0, |success| success.link.seq),
             held: None,
         })
     }

@@ -79,6 +79,8 @@ pub(crate) struct Whole {
     pub(crate) links: Vec<Link>,
     /// The steps that repeated its answer.
     pub(crate) again: Vec<u64>,
+    /// The answers of its steps, if it is a task of several.
+    pub(crate) parts: Vec<Row>,
 }
 
 /// How many answers of a session are read.
@@ -274,6 +276,7 @@ impl Whole {
             decision: Decision::of(tx, &step.row)?,
             links: links.about(&step.row),
             again,
+            parts: tx.rows(&Which::steps_of(&step.row.operation_id), usize::MAX)?,
             step,
         })
     }

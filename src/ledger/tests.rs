@@ -12,6 +12,7 @@ mod pruning;
 mod questions;
 mod reviews;
 mod shared;
+mod steps;
 mod tampering;
 mod vouched;
 
@@ -118,6 +119,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             idempotency_key: None,
             task_id: Some(operation),
             attempt: Some(1),
+            part: None,
         },
         asked: Asked {
             steps: vec![AskedStep {

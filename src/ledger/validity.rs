@@ -39,6 +39,7 @@ pub(super) fn judge(
     match ask.on_duplicate {
         OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         OnDuplicate::Suppress(unless) => same(row, unless, world),
+        OnDuplicate::Repeat if ask.who.part.is_some() => same(row, Unless::FilesChanged, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
 }

@@ -57,6 +57,34 @@ pub(crate) struct Who<'a> {
     pub(crate) task_id: Option<&'a str>,
     /// None if the caller does not count: then the attempt follows the last one for the task.
     pub(crate) attempt: Option<u32>,
+    /// Of a step of a task. Then the idempotency key is [`TaskRun::key`].
+    pub(crate) part: Option<Part<'a>>,
+}
+
+/// A step of a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    /// The operation of the task.
+    pub(crate) parent: &'a str,
+    /// From 1.
+    pub(crate) position: u64,
+    /// The number of equal steps before it in the task, which are requests of their own.
+    pub(crate) equals: usize,
+}
+
+/// A task that this run performs, as its steps need it.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskRun {
+    /// The same in each attempt at the task until it has succeeded.
+    pub(super) id: String,
+    pub(crate) attempt: u32,
+}
+
+impl TaskRun {
+    /// The delivery of one of its steps.
+    pub(crate) fn key(&self, position: u64) -> String {
+        format!("step:{}:{position}", self.id)
+    }
 }
 
 /// The first ref or file that is made or changed.
@@ -81,6 +109,8 @@ pub(crate) struct Running {
     pub(super) claim: u64,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
+    /// The newest success of the same request, or 0.
+    pub(super) since: Seq,
     /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,
 }

@@ -52,12 +52,14 @@ pub(super) fn prepare<'h>(
     let (work, ledger) = match task {
         Task::Capabilities(task) => capabilities(task, received, settings, host, scratch)?,
         Task::Plan(order) => {
-            let prepared = plan_alone(order.clone(), received, settings);
+            let prepared = plan_alone(order.clone(), received, settings, host);
             prepared.map_err(Rejection::at(Phase::Catalog))?
         }
-        Task::Rollback(order) => on_plan(FileOrder::Rollback(order.clone()), received, settings)?,
-        Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings)?,
-        Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings)?,
+        Task::Rollback(order) => {
+            on_plan(FileOrder::Rollback(order.clone()), received, settings, host)?
+        }
+        Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings, host)?,
+        Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings, host)?,
         Task::Suggestion(card) => return spoken(unperformed::suggestion(card), settings),
         Task::Clarification(question) => {
             let outcome = unperformed::clarification(question, &settings.project);
@@ -81,14 +83,15 @@ fn on_plan<'h>(
     order: FileOrder,
     received: &Received,
     settings: &'h Settings,
+    host: &'h Host,
 ) -> Result<(Work, RunLedger<'h>), Rejection> {
     let work = no_plan(settings, order)?;
     let ledger = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => catalog
             .tables()
             .map_err(Failure::from)
-            .and_then(|tables| ledger(settings, Some(&tables), received)),
-        Err(_) => ledger(settings, None, received),
+            .and_then(|tables| ledger(settings, Some(&tables), received, host)),
+        Err(_) => ledger(settings, None, received, host),
     };
     let ledger = ledger.map_err(Rejection::at(Phase::Catalog))?;
     Ok((work, ledger))
@@ -99,9 +102,17 @@ fn ledger<'h>(
     settings: &'h Settings,
     tables: Option<&CatalogTables<'_>>,
     received: &Received,
+    host: &'h Host,
 ) -> Result<RunLedger<'h>, Failure> {
     let caller = Caller::of_launch(settings.profile.as_deref(), tables)?;
-    RunLedger::of(&settings.project, tables, caller, settings.reuse, received)
+    RunLedger::of(
+        &settings.project,
+        tables,
+        caller,
+        settings.reuse,
+        received,
+        host,
+    )
 }
 
 fn capabilities<'h>(
@@ -120,16 +131,16 @@ fn capabilities<'h>(
             staging: scratch.own,
             session: &received.identity.session_id,
         };
-        let mut ledger = ledger(settings, Some(&tables), received)?;
+        let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let named = look_up_all(task, &tables)?;
-        let admission = ledger.caller.admit(named.iter().map(Capability::gated))?;
+        let admission = ledger
+            .caller
+            .admit(named.iter().flat_map(Capability::gated))?;
         ledger.admission = Some(admission.with(Assessment::stated(task.stated)));
-        let rules = named
-            .iter()
-            .map(|capability| capability.gated().approval.clone());
-        ledger.approvals.rules = rules.collect();
+        let gated = named.iter().flat_map(Capability::gated);
+        ledger.approvals.rules = gated.map(|gated| gated.approval.clone()).collect();
         ledger.approvals.wait = settings.wait;
-        let last = ledger.last_failure(received, contact(settings), host)?;
+        let last = ledger.last_failure(received, contact(settings))?;
         let job = resolve(task, named, &tables, places, last)?;
         Ok::<_, Failure>((job, ledger))
     };
@@ -176,6 +187,7 @@ fn tools(
     let launches = launches.collect::<Result<_, _>>();
     Ok(Work::Tools(Ready {
         launches: launches.map_err(Rejection::at(Phase::Spawn))?,
+        among: None,
         job,
         store,
         inputs: task
@@ -212,18 +224,20 @@ fn plan_alone<'h>(
     order: PlanOrder,
     received: &Received,
     settings: &'h Settings,
+    host: &'h Host,
 ) -> Result<(Work, RunLedger<'h>), Failure> {
     let (entry, mut ledger) = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => {
             let tables = catalog.tables()?;
             (
                 plan_entry(&tables)?,
-                ledger(settings, Some(&tables), received)?,
+                ledger(settings, Some(&tables), received, host)?,
             )
         }
-        Err(CatalogError::Missing { .. }) => {
-            (FilePlan::built_in(), ledger(settings, None, received)?)
-        }
+        Err(CatalogError::Missing { .. }) => (
+            FilePlan::built_in(),
+            ledger(settings, None, received, host)?,
+        ),
         Err(error) => return Err(error.into()),
     };
     ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::Step,
+    catalog::{Called, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge,
-        abridged, hexadecimal, numbered,
+        self, Admission, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
+        abridge, abridged, hexadecimal, numbered,
     },
 };
 
@@ -83,18 +83,21 @@ fn tools<'a>(
     received: &Received,
     hidden: &Hidden,
 ) -> (Ask<'a>, Value) {
-    let asked = ready.job.steps.iter();
-    let asked = asked.map(|step| asked_of(step, hidden)).collect();
-    let steps = &ready.job.steps;
+    let job = &ready.job;
+    let steps = &job.steps;
+    let named = named(job);
+    let asked = named.iter().map(|each| each.asked(hidden)).collect();
     let task = match &received.task {
         Ok(Task::Capabilities(task)) => Some(task),
         _ => None,
     };
-    let outputs: Vec<String> = task
-        .iter()
-        .flat_map(|task| &task.expected)
-        .map(ToString::to_string)
-        .collect();
+    let expected = task.iter().flat_map(|task| &task.expected);
+    // A step asks for the ref that it makes itself.
+    let own = |id: &&RefId| {
+        let mut made = steps.iter().filter_map(|step| step.output.as_ref());
+        base.who.part.is_none() || made.any(|output| output.ref_id == **id)
+    };
+    let outputs: Vec<String> = expected.filter(own).map(ToString::to_string).collect();
     let made = steps.iter().find_map(|step| step.output.as_ref());
     let target = made.map(|output| output.ref_id.to_string()).or_else(|| {
         let task = task?;
@@ -108,13 +111,15 @@ fn tools<'a>(
         asked: Asked {
             steps: asked,
             outputs,
-            salt: task.and_then(|task| task.salt.clone()),
+            salt: salt(task.and_then(|task| task.salt.as_deref()), &base.who),
         },
         target: target.map(|id| Target { kind: "ref", id }),
-        entry_digest: digest(steps),
+        entry_digest: digest(job),
         tool_pin: (!pins.is_empty()).then(|| pins.join(" ")),
         adjusted: adjusted(steps, hidden),
-        effects: worst(steps.iter().map(|step| step.entry.effects)),
+        // Of several steps, each has a review of its own.
+        review: base.review.filter(|_| !job.is_several()),
+        effects: effects(job),
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
             Change::State
@@ -124,20 +129,92 @@ fn tools<'a>(
         timeout: steps.iter().map(|step| step.entry.timeout_max).sum(),
         ..base
     };
-    (ask, args(steps, hidden))
+    (ask, args(&named, hidden))
 }
 
-fn asked_of(step: &Step, hidden: &Hidden) -> AskedStep {
-    let parameters = step.asked.clone();
-    let shown = hidden.shown(&step.entry, &parameters);
-    AskedStep {
-        entry: step.entry.id.clone(),
-        version: step.entry.identity.version,
-        shown: (shown != parameters).then_some(shown),
-        parameters,
-        volatile: step.entry.identity.volatile.clone(),
-        signatures: Signatures::LeftOut,
-        answers: answers(&step.input),
+/// The salt of the request. A step that is equal to an earlier one of its task is another request.
+fn salt(said: Option<&str>, who: &Who<'_>) -> Option<String> {
+    match who.part.map_or(0, |part| part.equals) {
+        0 => said.map(ToOwned::to_owned),
+        equals => Some(format!("{} again {equals}", said.unwrap_or_default())),
+    }
+}
+
+/// What a task names: a capability, or a workflow with its own parameters.
+enum Named<'j> {
+    Capability(&'j Step),
+    Workflow(&'j Called),
+}
+
+/// What the task names, in its order.
+fn named(job: &ToolJob) -> Vec<Named<'_>> {
+    let mut named = Vec::new();
+    for (at, step) in job.steps.iter().enumerate() {
+        let workflow = job.workflows.iter().find(|each| each.steps.contains(&at));
+        match workflow {
+            None => named.push(Named::Capability(step)),
+            Some(workflow) if workflow.steps.start == at => named.push(Named::Workflow(workflow)),
+            Some(_) => {}
+        }
+    }
+    named
+}
+
+impl Named<'_> {
+    fn id(&self) -> &str {
+        match self {
+            Self::Capability(step) => &step.entry.id,
+            Self::Workflow(workflow) => &workflow.id,
+        }
+    }
+
+    fn asked(&self, hidden: &Hidden) -> AskedStep {
+        let (parameters, shown) = match self {
+            Self::Capability(step) => (&step.asked, hidden.shown(&step.entry, &step.asked)),
+            Self::Workflow(workflow) => (
+                &workflow.asked,
+                object(hidden.value(workflow.asked.clone().into())),
+            ),
+        };
+        let (version, volatile, answers) = match self {
+            Self::Capability(step) => {
+                let identity = &step.entry.identity;
+                (
+                    identity.version,
+                    identity.volatile.clone(),
+                    answers(&step.input),
+                )
+            }
+            Self::Workflow(workflow) => (workflow.version, Vec::new(), None),
+        };
+        AskedStep {
+            entry: self.id().to_owned(),
+            version,
+            shown: (shown != *parameters).then_some(shown),
+            parameters: parameters.clone(),
+            volatile,
+            signatures: Signatures::LeftOut,
+            answers,
+        }
+    }
+
+    /// Its arguments as the ledger may show them.
+    fn args(&self, hidden: &Hidden) -> Value {
+        let shown = match self {
+            Self::Capability(step) => hidden.shown(&step.entry, &step.parameters),
+            Self::Workflow(workflow) => object(hidden.value(workflow.said.clone().into())),
+        };
+        Value::Object(abridged(shown))
+    }
+}
+
+/// What performing it twice would mean. Of several steps, each has a claim of its own, so the task may be performed
+/// again: a step that must not happen twice answers or stops it.
+fn effects(job: &ToolJob) -> Effects {
+    let worst = worst(job.steps.iter().map(|step| step.entry.effects));
+    match worst {
+        Effects::Once if job.is_several() => Effects::Idempotent,
+        worst => worst,
     }
 }
 
@@ -152,17 +229,13 @@ fn answers(input: &Input) -> Option<Value> {
 }
 
 /// The arguments of one capability; of several, those of each one under its id.
-fn args(steps: &[Step], hidden: &Hidden) -> Value {
-    let shown = |step: &Step| {
-        let shown = hidden.shown(&step.entry, &step.parameters);
-        Value::Object(abridged(shown))
-    };
-    match steps {
-        [step] => shown(step),
-        steps => {
-            let named = names(steps).into_iter();
-            let args: Map<_, _> = named.zip(steps.iter().map(shown)).collect();
-            args.into()
+fn args(named: &[Named<'_>], hidden: &Hidden) -> Value {
+    match named {
+        [one] => one.args(hidden),
+        several => {
+            let names = numbered(several.iter().map(Named::id)).into_iter();
+            let each = several.iter().map(|each| each.args(hidden));
+            names.zip(each).collect::<Map<_, _>>().into()
         }
     }
 }
@@ -172,14 +245,14 @@ fn names(steps: &[Step]) -> Vec<String> {
     numbered(steps.iter().map(|step| step.entry.id.as_str()))
 }
 
-fn digest(steps: &[Step]) -> String {
-    match steps {
-        [step] => step.entry.identity.digest(),
-        steps => {
-            let all = steps.iter().fold(Sha256::new(), |hash, step| {
-                hash.chain_update(step.entry.identity.digest())
-            });
-            hexadecimal(&all.finalize())
+fn digest(job: &ToolJob) -> String {
+    match (job.steps.as_slice(), job.workflows.as_slice()) {
+        ([step], []) => step.entry.identity.digest(),
+        (steps, workflows) => {
+            let steps = steps.iter().map(|step| step.entry.identity.digest());
+            let own = workflows.iter().map(|workflow| workflow.digest.clone());
+            let all = steps.chain(own);
+            hexadecimal(&all.fold(Sha256::new(), Sha256::chain_update).finalize())
         }
     }
 }

@@ -1,28 +1,37 @@
 //! The ledger during a run: it is asked before a task is performed, and records how the task ended (R-004-50,
 //! R-004-51).
 
+mod steps;
+
+use std::cell::RefCell;
+
 use camino::Utf8PathBuf;
 
 use crate::{
     assets::Contact,
     catalog::{CatalogTables, LedgerRule, Need as LedgerNeed, approval_settings, ledger_rule},
     envelope::{Delivery, Received},
-    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Hidden, Work},
+    executor::{Context, Executed, Hidden, Work},
     gate::Caller,
     host::{self, Host, Moment},
-    ledger::{self, Ask, Effects, Ledger, LedgerError, Place, Running, Who, Why, Wish},
+    ledger::{
+        self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, TaskRun, Who, Why, Wish,
+    },
     task::{
-        Admission, Counted, Effect, Failure, Fault, Need, Outcome, Phase, PlanName, Record, Reuse,
-        ReuseReport, State, decided,
+        Admission, Counted, Failure, Fault, Need, Outcome, Record, Reuse, ReuseReport, ReviewRule,
     },
 };
+
+use steps::Step;
 
 use super::{
     Project,
     approvals::{Approvals, Asks, Pass},
     ask, ended,
     kept::Ids,
+    left_behind::{Left, left_behind},
     old_answer::old_answer,
+    refusal::{refused, unrecordable},
     review,
     world::Here,
 };
@@ -38,7 +47,10 @@ pub(crate) struct RunLedger<'h> {
     pub(crate) approvals: Approvals,
     reuse: Reuse,
     ids: Ids,
-    open: Option<Ledger<'h>>,
+    host: &'h Host,
+    open: RefCell<Option<Ledger<'h>>>,
+    /// Of the steps of a task: the present one.
+    step: Option<Step>,
 }
 
 /// The ledger's reply to a request.
@@ -61,9 +73,8 @@ pub(crate) struct Recording<'b, 'h> {
     hidden: Hidden,
     inputs: ended::Before,
     received: &'b Received,
-    context: &'b Context<'h>,
-    approvals: &'b Approvals,
-    admission: Option<&'b Admission>,
+    context: &'b Context<'b>,
+    of: &'b RunLedger<'h>,
 }
 
 impl<'h> RunLedger<'h> {
@@ -74,6 +85,7 @@ impl<'h> RunLedger<'h> {
         caller: Caller,
         reuse: Reuse,
         received: &Received,
+        host: &'h Host,
     ) -> Result<Self, Failure> {
         let rule = tables.map(ledger_rule).transpose()?.unwrap_or_default();
         Ok(Self {
@@ -94,7 +106,9 @@ impl<'h> RunLedger<'h> {
                 ..Approvals::default()
             },
             ids: Ids::of(received),
-            open: None,
+            host,
+            open: RefCell::default(),
+            step: None,
         })
     }
 
@@ -105,8 +119,8 @@ impl<'h> RunLedger<'h> {
         own
     }
 
-    fn connect(&self, host: &'h Host) -> Result<Ledger<'h>, LedgerError> {
-        let ledger = Ledger::open(&self.place, &self.project.state_dir, Wish::Write, host)?;
+    fn connect(&self) -> Result<Ledger<'h>, LedgerError> {
+        let ledger = Ledger::open(&self.place, &self.project.state_dir, Wish::Write, self.host)?;
         Ok(ledger.signed_by(self.project.sign_key(&self.rule)))
     }
 
@@ -116,7 +130,6 @@ impl<'h> RunLedger<'h> {
         &mut self,
         received: &Received,
         contact: Contact,
-        host: &'h Host,
     ) -> Result<Option<Fault>, Failure> {
         if received.attempt < 2 || self.place == Place::Nowhere {
             return Ok(None);
@@ -128,10 +141,10 @@ impl<'h> RunLedger<'h> {
             return Ok(None);
         }
         // `begin` decides whether the task may be performed without the ledger.
-        let Ok(ledger) = self.connect(host) else {
+        let Ok(ledger) = self.connect() else {
             return Ok(None);
         };
-        let ledger = self.open.insert(ledger);
+        let ledger = self.open.get_mut().insert(ledger);
         let row = ledger.last_failure(&received.identity.session_id, &self.ids.task)?;
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
@@ -142,7 +155,7 @@ impl<'h> RunLedger<'h> {
         &'b mut self,
         work: &mut Work,
         received: &'b Received,
-        context: &'b Context<'h>,
+        context: &'b Context<'b>,
         settled: &mut Vec<String>,
     ) -> Begun<'b, 'h> {
         if self.place == Place::Nowhere {
@@ -153,18 +166,19 @@ impl<'h> RunLedger<'h> {
                 (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
             };
         }
-        let open = self.open.take();
         let run = &*self;
+        let open = run.open.take();
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
         let allowed = (run.reuse, run.admission.as_ref());
         let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
-        let opened = open.map_or_else(|| run.connect(context.host), Ok);
+        let rule = review::rule(work);
+        let opened = open.map_or_else(|| run.connect(), Ok);
         let mut ledger = match opened {
             Ok(ledger) => ledger,
-            Err(error) => return run.without(&ask, error),
+            Err(error) => return run.without(&ask, rule, error),
         };
         let go_on = || context.go_on().is_ok();
         let here = Here {
@@ -184,8 +198,7 @@ impl<'h> RunLedger<'h> {
                         inputs: ended::Before::default(),
                         received,
                         context,
-                        approvals: &run.approvals,
-                        admission: run.admission.as_ref(),
+                        of: run,
                     };
                     return Begun::Answered(Box::new(recording.finish(*executed)));
                 }
@@ -199,17 +212,17 @@ impl<'h> RunLedger<'h> {
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {
                 let executed = Executed::from(old_answer(*answered));
-                return Begun::Answered(Box::new(executed.keeping(ledger.closing())));
+                return Begun::Answered(Box::new(run.leave(ledger, executed)));
             }
             Ok(ledger::Begun::Run(running)) => running,
-            Err(error) => return run.without(&ask, error),
+            Err(error) => return run.without(&ask, rule, error),
         };
         tracing::info!(
             "The request {} is performed; the reason is {}.",
             running.hashes.request_hash,
             running.why.name()
         );
-        host::die_at("ledger:reserved");
+        run.die_at("ledger:reserved");
         let admission = run.admission.as_ref();
         let about = (admission, &hidden);
         let passed = run
@@ -223,13 +236,12 @@ impl<'h> RunLedger<'h> {
             inputs: ended::Before::default(),
             received,
             context,
-            approvals: &run.approvals,
-            admission,
+            of: run,
         };
         match passed {
             Err(error) => Begun::Answered(Box::new(refused(error))),
             Ok(Pass::Go) => {
-                host::die_at("ledger:dispatched");
+                run.die_at("ledger:dispatched");
                 recording.inputs = ended::inputs_before(work, context.root);
                 Begun::Run(Box::new(recording))
             }
@@ -252,24 +264,55 @@ impl<'h> RunLedger<'h> {
             context: self.caller.context.name(),
             profile: self.caller.profile.as_deref().unwrap_or("default"),
             request_id: self.ids.request.as_deref(),
-            idempotency_key: self.ids.idempotency_key.as_deref(),
+            idempotency_key: match &self.step {
+                Some(step) => Some(&step.key),
+                None => self.ids.idempotency_key.as_deref(),
+            },
             task_id: match received.delivery {
                 Delivery::Named => Some(&self.ids.task),
                 Delivery::Nameless => None,
             },
-            attempt: match received.counted {
-                Counted::Said => Some(received.attempt),
-                Counted::Unsaid => None,
+            attempt: match (&self.step, received.counted) {
+                (Some(step), _) => Some(step.attempt),
+                (None, Counted::Said) => Some(received.attempt),
+                (None, Counted::Unsaid) => None,
             },
+            part: self.step.as_ref().map(|step| Part {
+                parent: &step.parent,
+                position: step.position,
+                equals: step.equals,
+            }),
         }
     }
 
+    /// A point of a test; of a step, with its number.
+    fn die_at(&self, point: &str) {
+        match &self.step {
+            None => host::die_at(point),
+            Some(step) => host::die_at(&format!("{point}.{}", step.position)),
+        }
+    }
+
+    /// Keeps the ledger for the next step, or until the answer is printed.
+    fn leave(&self, ledger: Ledger<'h>, executed: Executed) -> Executed {
+        if self.step.is_some() {
+            self.open.replace(Some(ledger));
+            return executed;
+        }
+        executed.keeping(ledger.closing())
+    }
+
     /// Without a usable ledger, only a request that reads may be performed, and only if the catalog allows it.
-    fn without<'b>(&self, ask: &Ask<'_>, error: LedgerError) -> Begun<'b, 'h> {
+    fn without<'b>(
+        &self,
+        ask: &Ask<'_>,
+        review: Option<ReviewRule>,
+        error: LedgerError,
+    ) -> Begun<'b, 'h> {
         match error {
             LedgerError::Store(error)
                 if ask.effects == Effects::None
-                    && ask.review.is_none()
+                    && review.is_none()
                     && self.rule.need == LedgerNeed::NotForReading
                     && self.approvals.policy(self.admission.as_ref()).need == Need::None =>
             {
@@ -298,12 +341,21 @@ impl RunLedger<'_> {
 }
 
 impl Recording<'_, '_> {
+    /// What the steps of the request need, if it is a task of several.
+    pub(crate) fn run(&self) -> TaskRun {
+        self.running.whole(&self.ask.who)
+    }
+
     /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is
     /// printed.
     pub(crate) fn finish(self, mut executed: Executed) -> Executed {
-        let asks =
-            self.approvals
-                .of_plan(&executed.outcome, &self.ask, self.admission, self.context);
+        let of = self.of;
+        let asks = of.approvals.of_plan(
+            &executed.outcome,
+            &self.ask,
+            of.admission.as_ref(),
+            self.context,
+        );
         let Some(Pass::Held(held, asks)) = asks else {
             return self.end(executed, None);
         };
@@ -324,8 +376,7 @@ impl Recording<'_, '_> {
             inputs,
             received,
             context,
-            approvals,
-            admission: _,
+            of,
         } = self;
         let outcome = &mut executed.outcome;
         // A plan of unknown outcome can be settled by its journal.
@@ -345,14 +396,14 @@ impl Recording<'_, '_> {
         }
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
-        host::die_at("ledger:done");
+        of.die_at("ledger:done");
         let recorded = ledger.finish(&ask, running, end);
-        host::die_at("ledger:recorded");
+        of.die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");
         outcome.notes.extend(recorded.notes);
         outcome
             .notes
-            .extend(asks.and_then(|asks| approvals.tell(&asks, context)));
+            .extend(asks.and_then(|asks| of.approvals.tell(&asks, context)));
         outcome.record = Some(Record {
             request_hash,
             reuse: (why != Why::New).then(|| ReuseReport {
@@ -365,77 +416,6 @@ impl Recording<'_, '_> {
             response: None,
         });
         review::release(outcome);
-        executed.keeping(ledger.closing())
+        of.leave(ledger, executed)
     }
-}
-
-/// What a run that died left of a file plan.
-enum Left {
-    /// The whole plan was performed: this is its answer, which is not recorded yet.
-    Made(Running, Box<Executed>),
-    Nothing,
-    Unknown,
-}
-
-/// Reads from the journals how a plan ended whose outcome the ledger does not know.
-fn left_behind(
-    ledger: &mut Ledger<'_>,
-    ask: &Ask<'_>,
-    operation: &str,
-    (context, settled): (&Context<'_>, &mut Vec<String>),
-) -> Result<Left, LedgerError> {
-    // The journals of another root say nothing about it.
-    let home = ledger.home_of(operation)?;
-    if home.is_none() || home != ask.home {
-        return Ok(Left::Unknown);
-    }
-    let fate = executor::fate(context.desk(), operation, settled).map_err(LedgerError::Stopped)?;
-    let running = match (&fate, ledger.take_up(ask, operation)?) {
-        (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
-        (_, Some(running)) => running,
-    };
-    let Fate::Made { directory, changed } = fate else {
-        ledger.no_change_remains(ask, &running)?;
-        return Ok(Left::Nothing);
-    };
-    let status = Work::Files(Box::new(FileWork {
-        order: FileOrder::Status(PlanName::Path(directory)),
-        reasoning: vec![decided(format!(
-            "{operation} had applied the plan before it ended without an answer, as the journal of the plan shows."
-        ))],
-    }));
-    let mut executed = executor::perform(status, context);
-    if let Some(failure) = executed.outcome.failure.take() {
-        // The journal is enough to know that the plan was applied.
-        let note = format!("The report of the plan cannot be read: {}", failure.message);
-        executed = Executed::from(Outcome::nothing_done(State::Done, Phase::Complete, None));
-        executed.outcome.notes.push(note);
-    }
-    executed.outcome.changed = changed.iter().map(ToString::to_string).collect();
-    executed.outcome.effect = Effect::Done;
-    Ok(Left::Made(running, Box::new(executed)))
-}
-
-/// The answer if an approval is needed but could not be recorded.
-fn unrecordable() -> Executed {
-    let message = "the entry needs an approval, but the ledger is switched off (`none`), so no approval can be recorded";
-    let mut failure = Failure::new(Fault::LedgerUnavailable, message);
-    failure.recoverable = false;
-    Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure)).into()
-}
-
-fn refused(error: LedgerError) -> Executed {
-    let review = match &error {
-        LedgerError::ReviewOpen(review) => Some((**review).clone()),
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    let state = match failure.fault {
-        Fault::Cancelled => State::Cancelled,
-        Fault::RequestInFlight | Fault::ReviewOpen => State::Pending,
-        Fault::IdempotencyConflict | Fault::ContextChanged => State::Rejected,
-        _ => State::Failed,
-    };
-    let outcome = Outcome::nothing_done(state, Phase::Inputs, Some(failure));
-    Outcome { review, ..outcome }.into()
 }

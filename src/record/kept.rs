@@ -13,6 +13,7 @@ use crate::{
     task::{Outcome, hexadecimal, redact_presigned},
 };
 
+#[derive(Clone)]
 pub(super) struct Ids {
     pub(super) task: String,
     pub(super) request: Option<String>,

@@ -114,6 +114,11 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
                 .to_owned(),
         );
     }
+    if let (Some(parent), Some(position)) = (&row.parent, row.position) {
+        return Err(format!(
+            "it is step {position} of {parent}, and its input may come from another step; replay {parent}, which performs all of them"
+        ));
+    }
     let text = row.request.as_deref();
     let text = text.ok_or("the request was pruned; only its hash remains")?;
     let unreadable =

@@ -34,6 +34,8 @@ pub struct Outcome {
     pub review: Option<Review>,
     /// Only in [`State::Advised`].
     pub suggestion: Option<Suggestion>,
+    /// What each step did, if the task has several.
+    pub steps: Vec<StepReport>,
     pub server: Option<ServerReport>,
     pub plan: Option<Plan>,
     pub preview: Option<Preview>,
@@ -50,6 +52,15 @@ pub struct Outcome {
     pub reasoning: Vec<String>,
     /// Sentences for `audit.compliance_notes`: what was assumed, ignored or not checked.
     pub notes: Vec<String>,
+}
+
+/// What a step of a task did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepReport {
+    pub capability_id: String,
+    /// `None` if the ledger does not record the step.
+    pub operation_id: Option<String>,
+    pub state: State,
 }
 
 /// What the gate decided about the task, and why.
@@ -143,6 +154,13 @@ pub enum State {
     Reused,
     /// The request was performed before, and was not performed again.
     Suppressed,
+}
+
+impl State {
+    /// Whether the answer is an earlier one, and nothing was performed.
+    pub const fn repeats(self) -> bool {
+        matches!(self, Self::Replayed | Self::Reused | Self::Suppressed)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -69,6 +69,14 @@ impl Contexts {
         self.0.contains(&context)
     }
 
+    /// Those that all of them contain; all of the usual ones if there is none.
+    pub fn common<'c>(several: impl IntoIterator<Item = &'c Self>) -> Self {
+        let several = several.into_iter().cloned();
+        let common =
+            several.reduce(|one, other| Self(one.0.intersection(&other.0).copied().collect()));
+        common.unwrap_or_default()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -90,6 +98,24 @@ pub struct Effects {
 }
 
 impl Effects {
+    /// What several calls do together: the worst that is said of one of them.
+    pub fn worst(calls: impl Iterator<Item = Self>) -> Self {
+        let calls: Vec<Self> = calls.collect();
+        let worst = |hint: fn(&Self) -> Option<bool>, bad: bool| {
+            let mut said = calls.iter().map(hint);
+            if said.clone().all(|said| said == Some(!bad)) {
+                return Some(!bad);
+            }
+            said.any(|said| said == Some(bad)).then_some(bad)
+        };
+        Self {
+            read_only: worst(|call| call.read_only, false),
+            destructive: worst(|call| call.destructive, true),
+            idempotent: worst(|call| call.idempotent, false),
+            open_world: worst(|call| call.open_world, true),
+        }
+    }
+
     pub fn is_harmless(self) -> bool {
         self.idempotent == Some(true) && self.destructive != Some(true)
     }

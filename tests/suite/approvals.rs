@@ -97,7 +97,7 @@ fn oneact(root: &Root, arguments: &[&str]) -> (i32, String, String) {
     )
 }
 
-fn approve(root: &Root, id: &str) {
+pub(crate) fn approve(root: &Root, id: &str) {
     let (exit, shown) = at_a_terminal(root, "y\n", &["approve", id]);
     assert_eq!(exit, 0, "{shown}");
 }

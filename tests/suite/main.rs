@@ -98,3 +98,5 @@ mod videos;
 mod waiting;
 #[cfg(test)]
 mod watched;
+#[cfg(test)]
+mod workflows;

@@ -81,8 +81,8 @@ fn a_chain_is_told_from_its_root_to_its_end() {
             "The call of transcriber took ",
             "Took derived_3 from structured content.",
             "goes into the answer",
-            "The arguments fit the server's own schema of context_cacher.",
             "Stored derived_3, ",
+            "The arguments fit the server's own schema of context_cacher.",
             "The run ends: state \"done\", phase \"complete\", effect \"done\".",
         ],
     );

@@ -105,6 +105,43 @@ const BROKEN: &[(Code, &str)] = &[
     (Code::CAT080, "description = \"One\\ntwo.\""),
 ];
 
+const ONE: &str = "{ id = \"one\", run = \"do_it\" }";
+
+/// Steps that do not compile.
+const FLOWS: &[&str] = &[
+    "",
+    "{ id = \"one\", run = \"do_them\" }",
+    "{ id = \"one\", run = \"flow\" }",
+    "{ id = \"one two\", run = \"do_it\" }",
+    "{ id = \"one\", run = \"do_it\", depends_on = [\"one\"] }",
+    "{ id = \"one\", run = \"do_it\" }, { id = \"one\", run = \"do_it\" }",
+    "{ id = \"one\", run = \"do_it\", with = { b = 1 } }",
+    "{ id = \"one\", run = \"do_it\", with = { a = \"{two.output}\" } }",
+    "{ id = \"one\", run = \"do_it\", with = { a = \"{one.output}\" } }",
+    "{ id = \"one\", run = \"do_it\", with = { a = \"{b}\" } }",
+    "{ id = \"one\", run = \"do_it\" }, { id = \"two\", run = \"do_it\", with = { a = \"{one.result}\" } }",
+];
+
+/// The good catalog with a workflow.
+fn flow(lines: &str, steps: &str) -> String {
+    let described = if lines.starts_with("description") {
+        ""
+    } else {
+        "description = \"Flow.\""
+    };
+    format!("{GOOD}[workflow.flow]\n{described}\n{lines}\nstep = [{steps}]\n")
+}
+
+#[test]
+fn a_workflow_has_at_most_sixteen_steps() {
+    let steps = |count: usize| {
+        let steps = (0..count).map(|at| format!("{{ id = \"s{at}\", run = \"do_it\" }}"));
+        steps.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(codes(&flow("", &steps(16)), None), []);
+    assert_eq!(codes(&flow("", &steps(17)), None), [Code::CAT070]);
+}
+
 fn broken(lines: &str) -> String {
     let keys: Vec<&str> = lines
         .lines()
@@ -138,9 +175,29 @@ fn catalogs() -> Vec<(Code, String)> {
     let others = [
         (Code::CAT002, GOOD.replace("do_it", "Do-it")),
         (Code::CAT090, GOOD.replace("do_it", "CAP-SYN-001")),
+        (
+            Code::CAT003,
+            flow("", ONE)
+                + "[capability.flow]\ndescription = \"Do.\"\neffects = { read_only = true }\nmcp = { server = \"s\", tool = \"t\" }\n",
+        ),
+        (
+            Code::CAT071,
+            flow(
+                "available_in = [\"USER_INVOCATION\", \"FSM_INTERNAL\"]",
+                ONE,
+            ),
+        ),
+        (
+            Code::CAT072,
+            flow("effects = { read_only = true }", ONE)
+                .replace("destructive = false", "destructive = true"),
+        ),
+        (Code::CAT011, flow("is_action = true", ONE)),
+        (Code::CAT080, flow("description = \"# Flow\"", ONE)),
     ];
+    let flows = FLOWS.iter().map(|steps| (Code::CAT070, flow("", steps)));
     let entries = BROKEN.iter().map(|(code, lines)| (*code, broken(lines)));
-    entries.chain(others).collect()
+    entries.chain(others).chain(flows).collect()
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn the_list_states_risk_and_repetition_of_each_entry() {
     );
     assert!(matches!(
         listed[2].on_duplicate,
-        OnDuplicate::Reuse { ttl: Some(_), .. }
+        Some(OnDuplicate::Reuse { ttl: Some(_), .. })
     ));
 }
 

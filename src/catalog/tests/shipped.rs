@@ -61,7 +61,7 @@ fn entries() -> Vec<Entry> {
     let names = tables.names("capability").unwrap();
     let tool = |id: &&str| match compile(&tables, id).unwrap().unwrap() {
         Capability::Tool(entry) => Some(*entry),
-        Capability::FilePlan(_) => None,
+        Capability::FilePlan(_) | Capability::Workflow(_) => None,
     };
     names.iter().filter_map(tool).collect()
 }

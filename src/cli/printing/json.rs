@@ -118,6 +118,8 @@ fn summary(step: &Step) -> Value {
         "request_hash": row.request_hash,
         "seq": row.seq,
         "revoked_by": row.revoked_by,
+        "parent": row.parent,
+        "position": row.position,
         "review": step.review.as_ref().map(review),
         "pruned": words::pruned(row),
     })

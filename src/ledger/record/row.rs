@@ -66,6 +66,12 @@ pub(crate) struct Row {
     pub(crate) seq: Option<Seq>,
     /// The link that revoked it.
     pub(crate) revoked_by: Option<Seq>,
+    /// Of a step of a task: the operation of the task. Seals of rows from before steps had rows lack both members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
+    /// The number of the step in its task, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) position: Option<u64>,
 }
 
 /// Specification 004's two words (R-004-42).
@@ -185,6 +191,8 @@ impl Record for Row {
         column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
         column(SEQ, Kind::Count, |r| &mut r.seq),
         unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
+        column("parent", Kind::Text, |r| &mut r.parent),
+        column("position", Kind::Count, |r| &mut r.position),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -207,6 +215,11 @@ impl Record for Row {
         if self.state.is_none() {
             return Ok(());
         }
+        let part = self.parent.is_some() == self.position.is_some();
+        must(
+            part,
+            "a step of a task must have both a parent and a position",
+        )?;
         let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
         must(payloads, "a request or a response is not JSON")?;
         must(

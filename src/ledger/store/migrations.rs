@@ -19,9 +19,9 @@ pub(super) const SQLITE: [Migration; 3] = [
     },
     Migration {
         version: 3,
-        name: "requests for approval are listed",
+        name: "requests for approval are listed, and steps have rows",
         text: include_str!("../schema/sqlite_3.sql"),
-        checksum: "65ddc43bbf9f355056b56c8e8e418aecf98e1d6d9c80164982da88e9ead3cc16",
+        checksum: "c051eff337d1d8f744e4a7f0206a838a91fd0ecbfee71bf004bbae59020af900",
     },
 ];
 
@@ -49,9 +49,9 @@ pub(super) const POSTGRES: [Migration; 4] = [
     },
     Migration {
         version: 4,
-        name: "requests wait for an approval",
+        name: "requests wait for an approval, and steps have rows",
         text: include_str!("../schema/postgres_4.sql"),
-        checksum: "719a01037e205f5966ea351c7e5818beb7edeb59fcf52c2608fd0f81a2802ee7",
+        checksum: "ac0cf6da2d1b5b6d0b9a1acf2a6ca0c2da286aa72a3a614e1f58d29461cfd5d9",
     },
 ];
 

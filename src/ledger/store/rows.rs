@@ -59,10 +59,19 @@ impl Which {
         Self::latest(session_id).and("step_index = ?", number)
     }
 
+    /// The answers for a task, without those of its steps.
     pub(crate) fn task(session_id: &str, task_id: &str) -> Self {
         Self::newest()
             .within(Some(session_id))
             .and("task_id = ?", task_id)
+            .both(["parent IS NULL"; 2], None)
+    }
+
+    /// The answers of the steps of a task, in the order in which they were given.
+    pub(crate) fn steps_of(operation_id: &str) -> Self {
+        Self::newest()
+            .and("parent = ?", operation_id)
+            .ordered(["seq", "seq"])
     }
 
     /// The answers for a task whose runs ended.

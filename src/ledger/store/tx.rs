@@ -172,7 +172,7 @@ impl<'a> Tx<'a> {
     }
 
     /// The first link of a session after `seq` that begins or ends something which may change what later reads
-    /// return. Links of the operation `but` are left out.
+    /// return. Links of the operation `but` and of its steps are left out.
     pub(crate) fn changed_since(
         &mut self,
         seq: Seq,
@@ -183,9 +183,13 @@ impl<'a> Tx<'a> {
         let changes = self
             .engine
             .choose(["instr(body, ?4)", "strpos(body, ?4) > 0"]);
+        let steps = self.engine.choose([
+            "instr(operation_id, ?3 || '.') = 1",
+            "strpos(operation_id, ?3 || '.') = 1",
+        ]);
         let found: Option<Head> = self.one(
             &format!(
-                "{hint} WHERE session_id = ?1 AND seq > ?2 AND operation_id <> ?3 AND {changes} \
+                "{hint} WHERE session_id = ?1 AND seq > ?2 AND operation_id <> ?3 AND NOT ({steps}) AND {changes} \
                  ORDER BY seq LIMIT 1"
             ),
             &[

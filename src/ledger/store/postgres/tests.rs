@@ -115,6 +115,8 @@ fn row(session_id: &str, seq: Seq) -> Row {
         response_sha256: "44".to_owned(),
         seq: Some(seq),
         revoked_by: None,
+        parent: None,
+        position: None,
     }
 }
 

@@ -42,6 +42,7 @@ macro_rules! contract {
                 two_claims_never_have_one_number
                 whoever_holds_a_claim_is_seen_by_others_until_it_ends
                 a_delivery_is_found_by_its_key_or_its_task
+                steps_of_a_task_are_found_by_it_and_answer_no_delivery
                 only_what_says_something_new_is_an_answer_to_a_delivery
                 only_what_succeeded_is_the_same_request
                 rows_are_found_in_their_order

@@ -71,7 +71,7 @@ fn opening_twice_changes_nothing() {
         assert_eq!(
             Cluster::shared().sql(&name, "SELECT version, name FROM oneact_migrations"),
             "1|the ledger\n2|links are found by their request, and decide\n\
-             3|triggers find nothing in a search path of the caller's\n4|requests wait for an approval"
+             3|triggers find nothing in a search path of the caller's\n4|requests wait for an approval, and steps have rows"
         );
     }
 }

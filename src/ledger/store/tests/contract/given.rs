@@ -52,6 +52,8 @@ pub(crate) fn full(seq: Seq, step_index: u64) -> Row {
         response_sha256: "2".repeat(64),
         seq: Some(seq),
         revoked_by: None,
+        parent: None,
+        position: None,
     }
 }
 

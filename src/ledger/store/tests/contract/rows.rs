@@ -191,3 +191,38 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     assert_eq!(seen(&mut *store, Tx::outside), 2);
     assert_eq!(ids(&mut *store, &Which::since(0), 5), [1]);
 }
+
+pub(crate) fn steps_of_a_task_are_found_by_it_and_answer_no_delivery(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let step = |seq: u64, position| Row {
+        operation_id: format!("op_9.{position}"),
+        parent: Some("op_9".to_owned()),
+        position: Some(position),
+        ..full(seq, seq - 1)
+    };
+    let steps = [step(1, 1), step(2, 2)];
+    let task = Row {
+        operation_id: "op_9".to_owned(),
+        ..full(3, 2)
+    };
+    written(&mut *store, |tx| {
+        tx.insert(&steps[0])?;
+        tx.insert(&task)?;
+        tx.insert(&Row {
+            step_index: 3,
+            ..step(4, 2)
+        })
+    });
+    let found = seen(&mut *store, |tx| tx.rows(&Which::steps_of("op_9"), 9));
+    let positions: Vec<_> = found.iter().map(|row| row.position).collect();
+    assert_eq!(positions, [Some(1), Some(2)]);
+    assert_eq!(found[0], steps[0]);
+    let which = Which::delivery(SESSION, Some("req-1"), "task_1", Some(2));
+    let found = seen(&mut *store, |tx| tx.rows(&which, 9));
+    assert_eq!(found, [task]);
+    let half = Row {
+        position: None,
+        ..step(5, 1)
+    };
+    refused(&mut *store, |tx| tx.insert(&half));
+}

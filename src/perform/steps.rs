@@ -1,0 +1,106 @@
+//! The steps of a task, one after the other. Each of them is claimed, approved, performed and recorded in the same way as a
+//! task of one capability.
+
+use std::ops::ControlFlow;
+
+use crate::{
+    envelope::Received,
+    executor::{Context, Executed, Ready, Seen, Steps, Work, not_begun},
+    record::{RunLedger, TaskRun},
+    task::{Outcome, Phase, Risk, State, Task},
+};
+
+use super::recorded;
+
+/// Performs the steps until one fails. Without a ledger, no step has a record.
+pub(super) fn perform(
+    ready: Ready,
+    ledger: Option<(&RunLedger<'_>, TaskRun)>,
+    received: &Received,
+    context: &Context<'_>,
+) -> Executed {
+    let count = ready.job.steps.len();
+    let operations: Vec<String> = (1..=count)
+        .map(|position| format!("{}.{position}", context.operation_id))
+        .collect();
+    let mut ledger = ledger.map(|(of_task, run)| (of_task.of_steps(), run));
+    let mut steps = match Steps::open(ready, context) {
+        Ok(steps) => steps,
+        Err(rejection) => return not_begun(rejection),
+    };
+    for (at, operation) in operations.iter().enumerate() {
+        let Some(work) = steps.next(context) else {
+            break;
+        };
+        let watch = |seen: Seen<'_>| (context.watch)(among(seen, at, count));
+        watch(Seen {
+            tool: work.as_ref().map_or("", tool),
+            done: 0.0,
+            total: None,
+            message: None,
+        });
+        let parent = context.operation_id;
+        let context = Context {
+            operation_id: operation,
+            watch: &watch,
+            ..*context
+        };
+        let (executed, operation) = match (work, &mut ledger) {
+            (Err(failure), _) => {
+                let outcome = Outcome::nothing_done(State::Failed, Phase::Inputs, Some(failure));
+                (Executed::from(outcome), None)
+            }
+            (Ok(work), None) => (steps.perform(work, &context), None),
+            (Ok(work), Some((ledger, run))) => {
+                let position = u64::try_from(at + 1).unwrap_or(u64::MAX);
+                let admitted = ledger.step(&work, run, (parent, position), stated(received));
+                let executed = match admitted {
+                    Err(failure) => {
+                        let outcome =
+                            Outcome::nothing_done(State::Rejected, Phase::Catalog, Some(failure));
+                        Executed::from(outcome)
+                    }
+                    Ok(()) => recorded(
+                        Work::Tools(work),
+                        ledger,
+                        received,
+                        (&context, &mut Vec::new()),
+                        &mut |work, _| match work {
+                            Work::Tools(work) => steps.perform(work, &context),
+                            Work::Files(_) => Executed::from(Outcome::default()),
+                        },
+                    ),
+                };
+                (executed, Some(operation.as_str()))
+            }
+        };
+        if steps.add(executed, operation) == ControlFlow::Break(()) {
+            break;
+        }
+    }
+    steps.end(context)
+}
+
+fn tool(work: &Ready) -> &str {
+    work.job.steps.first().map_or("", |step| &step.entry.tool)
+}
+
+/// The risk that the task states.
+fn stated(received: &Received) -> Risk {
+    match &received.task {
+        Ok(Task::Capabilities(task)) => task.stated,
+        _ => Risk::default(),
+    }
+}
+
+/// The progress of the task: the finished steps, and the part of the present one that is done.
+fn among(seen: Seen<'_>, at: usize, count: usize) -> Seen<'_> {
+    let steps = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    let part = seen.total.filter(|total| *total > 0.0);
+    let part = part.map_or(0.0, |total| (seen.done / total).clamp(0.0, 1.0));
+    Seen {
+        done: steps(at) + part,
+        total: Some(steps(count)),
+        ..seen
+    }
+}

@@ -1,0 +1,77 @@
+//! The ledger of the steps of a task: each is asked and recorded as a task of one capability.
+
+use std::cell::RefCell;
+
+use serde_json::{Map, Value};
+
+use super::RunLedger;
+use crate::{
+    executor::Ready,
+    ledger::TaskRun,
+    task::{Assessment, Failure, Risk},
+};
+
+/// A step of a task, as the ledger records it.
+pub(super) struct Step {
+    /// The operation of the task.
+    pub(super) parent: String,
+    pub(super) position: u64,
+    /// Its delivery, which stands for the caller's idempotency key.
+    pub(super) key: String,
+    pub(super) attempt: u32,
+    pub(super) equals: usize,
+    /// The calls of the steps so far.
+    calls: Vec<(String, Map<String, Value>)>,
+}
+
+impl<'h> RunLedger<'h> {
+    /// The ledger of the steps of a task.
+    pub(crate) fn of_steps<'s>(&self) -> RunLedger<'s>
+    where
+        'h: 's,
+    {
+        RunLedger {
+            project: self.project,
+            place: self.place.clone(),
+            rule: self.rule.clone(),
+            caller: self.caller.clone(),
+            admission: None,
+            approvals: self.approvals.clone(),
+            reuse: self.reuse,
+            ids: self.ids.clone(),
+            host: self.host,
+            open: RefCell::default(),
+            step: None,
+        }
+    }
+
+    /// Turns to a step of the task: the gate admits it again, with the risk that the task states.
+    pub(crate) fn step(
+        &mut self,
+        work: &Ready,
+        run: &TaskRun,
+        (parent, position): (&str, u64),
+        stated: Risk,
+    ) -> Result<(), Failure> {
+        let entries = || work.job.steps.iter().map(|step| step.entry.gated());
+        let admission = self.caller.admit(entries())?;
+        self.admission = Some(admission.with(Assessment::stated(stated)));
+        let rules = entries().map(|gated| gated.approval.clone());
+        self.approvals.rules = rules.collect();
+        let mut calls = self.step.take().map(|step| step.calls).unwrap_or_default();
+        let steps = work.job.steps.iter();
+        let own = steps.map(|step| (step.entry.id.clone(), step.asked.clone()));
+        let own: Vec<_> = own.collect();
+        let equals = calls.iter().filter(|call| own.contains(call)).count();
+        calls.extend(own);
+        self.step = Some(Step {
+            equals,
+            calls,
+            parent: parent.to_owned(),
+            position,
+            key: run.key(position),
+            attempt: run.attempt,
+        });
+        Ok(())
+    }
+}
