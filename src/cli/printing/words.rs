@@ -48,8 +48,8 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
     if row.state.is_none() {
         notes.push("before oneact".to_owned());
     }
-    if let (Some(position), Some(parent)) = (row.position, &row.parent) {
-        notes.push(format!("step {position} of {parent}"));
+    if let Some(position) = row.position {
+        notes.push(format!("step {position} of a task"));
     }
     if let Some(from) = step.from {
         notes.push(format!("from #{from}"));
