@@ -9,6 +9,7 @@ mod check;
 mod code;
 mod compile;
 mod configure;
+mod cut;
 mod document;
 mod entry;
 mod file_plan;

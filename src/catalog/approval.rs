@@ -28,12 +28,7 @@ pub(super) fn of_defaults(
     tables: &Tables<'_>,
     defaults: &RawDefaults,
 ) -> Result<ApprovalRule, CatalogError> {
-    let named = Named {
-        tables,
-        group: "[defaults]",
-        name: "approval",
-        at: 0,
-    };
+    let named = tables.defaults("approval");
     named.approval(ApprovalRule::default(), defaults.approval.as_ref())
 }
 

@@ -3,7 +3,7 @@
 //! A run compiles only what its task names, and stops at the first error. A person who repairs a catalog
 //! needs all errors at once.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use crate::task::{Failure, Fault};
 
@@ -31,6 +31,7 @@ pub(crate) struct Checked {
     /// `[storage] uri`, or its default; `None` if the value cannot be read.
     pub(crate) storage: Option<String>,
     pub(crate) problems: Vec<Problem>,
+    told: HashSet<(About, String)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl From<Failure> for Wrong {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum About {
     File,
     Capability(String),
@@ -117,6 +118,7 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut all = checked.names(tables, "capability");
     all.extend(checked.names(tables, "workflow"));
     let wanted = if names.is_empty() { &all } else { names };
+    let all: HashSet<&String> = all.iter().collect();
     for id in wanted {
         let about = if all.contains(id) {
             About::Capability(id.clone())
@@ -126,8 +128,10 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
         checked.capability(tables, id, &about);
     }
     let servers = checked.names(tables, "server");
+    let capabilities = checked.capabilities.iter();
+    let named: HashSet<String> = capabilities.map(|entry| entry.server.clone()).collect();
     for name in &servers {
-        let used = checked.capabilities.iter().any(|e| e.server == *name);
+        let used = named.contains(name);
         if used || names.is_empty() {
             let server = server::named(tables, name);
             let server = checked.keep(About::Server(name.clone()), server);
@@ -148,6 +152,7 @@ impl Checked {
     fn capability(&mut self, tables: &Tables<'_>, id: &str, about: &About) {
         let compiled = match compile(tables, id) {
             Err(error) => Err(Wrong::from(error)),
+            Ok(Some(capability)) if !id.starts_with(resolve::SYNTHESIS) => Ok(capability),
             Ok(_) => resolve::look_up(tables, id).map_err(Wrong::from),
         };
         let entry = match self.keep(about.clone(), compiled) {
@@ -185,6 +190,7 @@ impl Checked {
 
     /// Reports capabilities whose server is not in the file.
     fn without_server(&mut self, tables: &Tables<'_>, servers: &[String]) {
+        let servers: HashSet<&String> = servers.iter().collect();
         let lost: Vec<_> = self
             .capabilities
             .iter()
@@ -204,10 +210,8 @@ impl Checked {
     /// Adds a problem once: an error in `[defaults]` appears in every entry.
     fn add(&mut self, about: About, wrong: Wrong) {
         let text = wrong.to_string();
-        let told = |known: &Problem| {
-            known.text == text && (known.about == about || known.about == About::File)
-        };
-        if !self.problems.iter().any(told) {
+        let of_file = (About::File, text.clone());
+        if !self.told.contains(&of_file) && self.told.insert((about.clone(), text.clone())) {
             self.problems.push(Problem { about, text, wrong });
         }
     }

@@ -212,7 +212,10 @@ impl Compiler<'_> {
         }
         let (timeout, timeout_from) = match (&raw.timeout, &defaults.timeout) {
             (Some(text), _) => (named.duration(text)?, TimeoutFrom::Entry),
-            (None, Some(text)) => (named.duration(text)?, TimeoutFrom::Defaults),
+            (None, Some(text)) => {
+                let defaults = named.tables.defaults("timeout");
+                (defaults.duration(text)?, TimeoutFrom::Defaults)
+            }
             (None, None) => (TIMEOUT, TimeoutFrom::Specification),
         };
         let timeout_max = raw

@@ -1,6 +1,6 @@
 //! The catalog file: finds it, parses it and returns its tables one at a time, with lines for errors.
 
-use std::{fmt, fs, io, time::Duration};
+use std::{collections::HashMap, fmt, fs, io, sync::OnceLock, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
@@ -11,7 +11,10 @@ use toml::{
 
 use crate::task::{Failure, Fault, duration};
 
-use super::code::Code;
+use super::{
+    code::Code,
+    cut::{Piece, Pieces, cut},
+};
 
 /// The top-level tables of format 1. Those in `LATER` are not built in yet.
 const TOP: &[&str] = &[
@@ -23,9 +26,10 @@ const TOP: &[&str] = &[
     "storage",
     "ledger",
     "profile",
-    "capability",
+    CAPABILITY,
     "workflow",
 ];
+const CAPABILITY: &str = "capability";
 const LATER: &[&str] = &["catalog_dir", "pipeline"];
 
 const LARGEST: u64 = 8 << 20;
@@ -35,6 +39,10 @@ const LARGEST: u64 = 8 << 20;
 pub(crate) struct Catalog {
     path: Utf8PathBuf,
     text: String,
+    /// The text without the entries, if it can be cut.
+    rest: OnceLock<String>,
+    /// Where the lines end.
+    ends: OnceLock<Vec<usize>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +103,8 @@ impl fmt::Display for Place {
 #[derive(Clone, Copy)]
 pub(super) struct Named<'a> {
     pub(super) tables: &'a Tables<'a>,
+    /// What [`Self::at`] is a byte of.
+    pieces: Pieces<'a>,
     pub(super) group: &'a str,
     pub(super) name: &'a str,
     pub(super) at: usize,
@@ -103,12 +113,12 @@ pub(super) struct Named<'a> {
 impl Named<'_> {
     pub(super) fn wrong(&self, problem: &str) -> CatalogError {
         let problem = format!("{} {} {problem}", self.group, self.name);
-        self.tables.catalog.invalid(self.at, problem)
+        self.tables.catalog.invalid(self.pieces, self.at, problem)
     }
 
     pub(super) fn wrong_at(&self, at: usize, problem: &str) -> CatalogError {
         let problem = format!("{} {}: {problem}", self.group, self.name);
-        self.tables.catalog.invalid(at, problem)
+        self.tables.catalog.invalid(self.pieces, at, problem)
     }
 
     pub(super) fn duration(&self, text: &Spanned<String>) -> Result<Duration, CatalogError> {
@@ -116,7 +126,7 @@ impl Named<'_> {
     }
 
     pub(super) fn place(&self, at: usize) -> Place {
-        self.tables.catalog.place(at)
+        self.tables.catalog.place(self.pieces.at(at))
     }
 }
 
@@ -124,6 +134,10 @@ impl Named<'_> {
 pub(crate) struct Tables<'a> {
     catalog: &'a Catalog,
     root: DeTable<'a>,
+    /// What `root` was parsed from.
+    rest: Vec<Piece<'a>>,
+    /// The entries that `root` does not contain. Each is parsed when it is read.
+    entries: Option<HashMap<&'a str, Vec<Piece<'a>>>>,
 }
 
 impl Catalog {
@@ -157,12 +171,17 @@ impl Catalog {
                 code: Code::default(),
                 place: Place {
                     path: path.clone(),
-                    line: line(before.unwrap_or_default()),
+                    line: before.unwrap_or_default().split(|b| *b == b'\n').count(),
                 },
                 problem: "this line is not UTF-8; save the catalog as UTF-8".to_owned(),
             }
         })?;
-        Ok(Self { path, text })
+        Ok(Self {
+            path,
+            text,
+            rest: OnceLock::new(),
+            ends: OnceLock::new(),
+        })
     }
 
     /// A catalog from text; `path` only names it in errors.
@@ -171,16 +190,74 @@ impl Catalog {
         Self::from_bytes(Utf8Path::new("catalog.toml"), text.into()).unwrap()
     }
 
-    /// Parses the text and checks the top-level keys and the format number.
+    /// Parses the text, except entries that can be cut out of it, and checks the top-level keys and the format number.
     pub(crate) fn tables(&self) -> Result<Tables<'_>, CatalogError> {
-        let root = DeTable::parse(&self.text)
-            .map_err(|error| self.toml_error(&error))?
-            .into_inner();
-        let tables = Tables {
+        match self.cut()? {
+            Some(tables) => tables.checked(),
+            None => self.whole(),
+        }
+    }
+
+    /// `None` if only a parser can find the entries.
+    fn cut(&self) -> Result<Option<Tables<'_>>, CatalogError> {
+        let Some(cut) = cut(&self.text) else {
+            return Ok(None);
+        };
+        let text = self.rest.get_or_init(|| Pieces(&cut.rest).text());
+        let root = self.parse(text, Pieces(&cut.rest))?;
+        // Such a key defines entries without a header.
+        Ok((!root.contains_key(CAPABILITY)).then_some(Tables {
             catalog: self,
             root,
+            rest: cut.rest,
+            entries: Some(cut.entries),
+        }))
+    }
+
+    pub(super) fn whole(&self) -> Result<Tables<'_>, CatalogError> {
+        let rest = vec![Piece::whole(&self.text)];
+        let tables = Tables {
+            catalog: self,
+            root: self.parse(&self.text, Pieces(&rest))?,
+            rest,
+            entries: None,
         };
-        for key in tables.root.keys() {
+        tables.checked()
+    }
+
+    fn parse<'t>(&self, text: &'t str, pieces: Pieces<'_>) -> Result<DeTable<'t>, CatalogError> {
+        let parsed = DeTable::parse(text).map_err(|error| self.toml_error(pieces, &error));
+        Ok(parsed?.into_inner())
+    }
+
+    /// The place of that byte of the file, for a person.
+    fn place(&self, at: usize) -> Place {
+        let ends = || self.text.match_indices('\n').map(|(at, _)| at).collect();
+        let ends = self.ends.get_or_init(ends);
+        Place {
+            path: self.path.clone(),
+            line: ends.partition_point(|end| *end < at) + 1,
+        }
+    }
+
+    fn invalid(&self, pieces: Pieces<'_>, at: usize, problem: String) -> CatalogError {
+        CatalogError::Invalid {
+            code: Code::default(),
+            place: self.place(pieces.at(at)),
+            problem,
+        }
+    }
+
+    fn toml_error(&self, pieces: Pieces<'_>, error: &toml::de::Error) -> CatalogError {
+        let at = error.span().map_or(0, |span| span.start);
+        let problem = explain(error.message()).unwrap_or_else(str::to_owned);
+        self.invalid(pieces, at, problem)
+    }
+}
+
+impl<'a> Tables<'a> {
+    fn checked(self) -> Result<Self, CatalogError> {
+        for key in self.root.keys() {
             let name = key.get_ref().as_ref();
             if LATER.contains(&name) {
                 return Err(self.invalid(
@@ -189,13 +266,14 @@ impl Catalog {
                 ));
             }
             if !TOP.contains(&name) {
-                return Err(self.invalid(key.span().start, unknown_key(name, TOP.iter().copied())));
+                let problem = unknown_key(name, TOP.iter().copied());
+                return Err(self.invalid(key.span().start, problem));
             }
         }
-        match tables.get::<i64>("catalog")? {
-            Some(1) => Ok(tables),
+        match self.get::<i64>("catalog")? {
+            Some(1) => Ok(self),
             Some(other) => Err(self.invalid(
-                tables.start("catalog"),
+                self.start("catalog"),
                 format!("catalog format {other} is unknown; this version reads format 1"),
             )),
             None => Err(self.invalid(
@@ -205,37 +283,13 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn invalid(&self, at: usize, problem: String) -> CatalogError {
-        CatalogError::Invalid {
-            code: Code::default(),
-            place: self.place(at),
-            problem,
-        }
-    }
-
-    /// The place of that byte of the file, for a person.
-    pub(super) fn place(&self, at: usize) -> Place {
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        Place {
-            path: self.path.clone(),
-            line: line(before.as_bytes()),
-        }
-    }
-
-    fn toml_error(&self, error: &toml::de::Error) -> CatalogError {
-        let at = error.span().map_or(0, |span| span.start);
-        self.invalid(at, explain(error.message()).unwrap_or_else(str::to_owned))
-    }
-}
-
-impl<'a> Tables<'a> {
     /// A top-level value, read strictly.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, CatalogError> {
         let value = self.root.get(key).cloned();
         let value = value.map(|value| T::deserialize(ValueDeserializer::from(value)));
         value
             .transpose()
-            .map_err(|error| self.catalog.toml_error(&error))
+            .map_err(|error| self.catalog.toml_error(Pieces(&self.rest), &error))
     }
 
     /// The table `[group.name]` with its place in the file, read strictly.
@@ -244,7 +298,21 @@ impl<'a> Tables<'a> {
         group: &'t str,
         name: &'t str,
     ) -> Result<Option<(Named<'t>, T)>, CatalogError> {
-        let Some(value) = self.group(group)?.and_then(|table| table.get(name)) else {
+        let cut = self.entries.as_ref().filter(|_| group == CAPABILITY);
+        let pieces = match cut.map(|entries| entries.get(name)) {
+            Some(None) => return Ok(None),
+            Some(Some(pieces)) => Pieces(pieces),
+            None => Pieces(&self.rest),
+        };
+        let (text, parsed);
+        let root = if cut.is_some() {
+            text = pieces.text();
+            parsed = self.catalog.parse(&text, pieces)?;
+            &parsed
+        } else {
+            &self.root
+        };
+        let Some(value) = self.group(root, group)?.and_then(|table| table.get(name)) else {
             return Ok(None);
         };
         let entry = T::deserialize(ValueDeserializer::from(value.clone()));
@@ -255,10 +323,11 @@ impl<'a> Tables<'a> {
                 Ok(problem) => problem,
                 Err(ours) => format!("{group} {name}: {ours}"),
             };
-            self.catalog.invalid(at, problem).coded(code)
+            self.catalog.invalid(pieces, at, problem).coded(code)
         })?;
         let named = Named {
             tables: self,
+            pieces,
             group,
             name,
             at: value.span().start,
@@ -266,42 +335,58 @@ impl<'a> Tables<'a> {
         Ok(Some((named, entry)))
     }
 
+    /// A key of `[defaults]`, for errors about it.
+    pub(super) fn defaults<'t>(&'t self, name: &'t str) -> Named<'t> {
+        Named {
+            tables: self,
+            pieces: Pieces(&self.rest),
+            group: "[defaults]",
+            name,
+            at: 0,
+        }
+    }
+
+    /// The names of a group, in the order of the file.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<&str>, CatalogError> {
+        if let Some(entries) = self.entries.as_ref().filter(|_| group == CAPABILITY) {
+            let mut ids: Vec<_> = entries.iter().collect();
+            ids.sort_unstable_by_key(|(_, pieces)| Pieces(pieces).at(0));
+            return Ok(ids.into_iter().map(|(id, _)| *id).collect());
+        }
         Ok(self
-            .group(group)?
+            .group(&self.root, group)?
             .map(|table| table.keys().map(|key| key.get_ref().as_ref()).collect())
             .unwrap_or_default())
     }
 
     /// The ids of all capabilities and workflows.
     pub(crate) fn entries(&self) -> Result<Vec<&str>, CatalogError> {
-        let mut names = self.names("capability")?;
+        let mut names = self.names(CAPABILITY)?;
         names.extend(self.names("workflow")?);
         Ok(names)
     }
 
-    fn group(&self, group: &str) -> Result<Option<&DeTable<'a>>, CatalogError> {
-        let Some(value) = self.root.get(group) else {
+    fn group<'t, 'v>(
+        &self,
+        root: &'t DeTable<'v>,
+        group: &str,
+    ) -> Result<Option<&'t DeTable<'v>>, CatalogError> {
+        let Some(value) = root.get(group) else {
             return Ok(None);
         };
         let table = value.get_ref().as_table();
-        let wrong = || {
-            self.catalog.invalid(
-                value.span().start,
-                format!("`{group}` must be a table of tables: [{group}.NAME]"),
-            )
-        };
+        let problem = || format!("`{group}` must be a table of tables: [{group}.NAME]");
+        let wrong = || self.invalid(value.span().start, problem());
         table.map(Some).ok_or_else(wrong)
+    }
+
+    fn invalid(&self, at: usize, problem: String) -> CatalogError {
+        self.catalog.invalid(Pieces(&self.rest), at, problem)
     }
 
     fn start(&self, key: &str) -> usize {
         self.root.get(key).map_or(0, |value| value.span().start)
     }
-}
-
-/// The number of the line that follows these bytes, counted from 1.
-fn line(before: &[u8]) -> usize {
-    before.split(|byte| *byte == b'\n').count()
 }
 
 /// serde's message with a remedy, and with the nearest known name instead of all names. `Err` is a message that

@@ -25,7 +25,7 @@ use super::{
 };
 
 /// The ids of capabilities that only the reasoning agent has (R-000-111).
-const SYNTHESIS: &str = "CAP-SYN-";
+pub(super) const SYNTHESIS: &str = "CAP-SYN-";
 
 /// The capabilities that the task names, in its order (000 §Step 2.2).
 pub(crate) fn look_up_all(

@@ -2,6 +2,7 @@
 //! becomes.
 
 mod asked;
+mod cutting;
 mod offering;
 mod plans;
 mod refusals;
