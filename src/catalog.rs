@@ -3,6 +3,7 @@
 //! The file is read strictly: an unknown key or a wrong type is an error with file, line and nearest name. Only
 //! the entries that a task names are compiled. [`check()`] compiles all entries and collects all errors.
 
+mod application;
 mod approval;
 mod bind;
 mod check;
@@ -34,6 +35,7 @@ mod standard;
 mod tests;
 mod workflow;
 
+pub(crate) use application::Application;
 pub(crate) use approval::{ApprovalSettings, approval_settings};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use compile::{Capability, Gated, approval_rule};

@@ -75,6 +75,8 @@ codes! {
     CAT080;
     /// A synthesis capability, which belongs to another agent (R-000-111).
     CAT090;
+    /// A difference between the catalog and the application document, or a document that cannot be read.
+    CAT091;
 }
 
 /// What separates a code from the text of an error of serde, which carries nothing but text.

@@ -89,7 +89,7 @@ impl From<CatalogError> for Failure {
 /// `catalog.toml:131`, for a person to open.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    path: Utf8PathBuf,
+    pub(super) path: Utf8PathBuf,
     pub(crate) line: usize,
 }
 

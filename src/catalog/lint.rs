@@ -102,7 +102,7 @@ impl From<CatalogError> for Finding {
 }
 
 impl Finding {
-    fn of(wrong: Wrong) -> Self {
+    pub(super) fn of(wrong: Wrong) -> Self {
         Self {
             code: wrong.code,
             level: Level::Error,

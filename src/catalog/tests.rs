@@ -1,6 +1,7 @@
 //! What the catalog promises: of the one in this repository, of what is refused, of what a task
 //! becomes.
 
+mod application;
 mod asked;
 mod cutting;
 mod offering;

@@ -1,6 +1,8 @@
 //! `oneact catalog`: lists, shows, finds, renders and checks the entries of the catalog. It starts nothing.
 
+mod check;
 mod entries;
+mod import;
 
 use std::process::ExitCode;
 
@@ -9,15 +11,17 @@ use serde_json::{Value, json};
 
 use crate::{
     catalog::{
-        Audience, Catalog, Finding, Hit, Level, Listed, Matched, ToolForm, find, lint, list,
-        prompt, search, tools,
+        Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, list, prompt, search,
+        tools,
     },
-    host,
-    task::{Approver, CallContext, visible},
+    task::{CallContext, visible},
 };
 
-use super::{Stop, printed, settings::PlaceArgs, stop};
+use check::CheckArgs;
 use entries::{json_of, one, table};
+use import::ImportArgs;
+
+use super::{Stop, printed, settings::PlaceArgs, stop};
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -36,15 +40,11 @@ enum CatalogVerb {
     /// Print the actions for a model: as a block of a prompt, or as tool schemas
     Render(RenderArgs),
     /// Check the whole catalog
-    #[command(after_help = CHECKED)]
+    #[command(after_help = check::CODES)]
     Check(CheckArgs),
+    /// Print a catalog with the entries of an application document
+    Import(ImportArgs),
 }
-
-const CHECKED: &str = "\
-Exit codes:
-  0    nothing found, or only warnings
-  1    errors
-  2    only warnings, with --strict; or the catalog cannot be read";
 
 #[derive(Debug, Args)]
 struct ListArgs {
@@ -89,15 +89,6 @@ struct RenderArgs {
 }
 
 #[derive(Debug, Args)]
-struct CheckArgs {
-    /// Count warnings as errors, with exit code 2
-    #[arg(long)]
-    strict: bool,
-    #[command(flatten)]
-    form: FormArgs,
-}
-
-#[derive(Debug, Args)]
 struct FormArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -110,6 +101,8 @@ struct FormArgs {
 enum RenderForm {
     /// A block of a prompt
     Prompt,
+    /// The tables of an application document, with all tools
+    Application,
     /// The tools of MCP
     Mcp,
     #[value(help = "The tools of OpenAI's chat completions")]
@@ -157,7 +150,8 @@ pub(super) fn run(args: &CatalogArgs) -> Result<ExitCode, Stop> {
             Ok(printed(shown(&args.form, &hits, hit_lines, json_hit), code))
         }
         CatalogVerb::Render(args) => render(args),
-        CatalogVerb::Check(args) => check(args),
+        CatalogVerb::Check(args) => check::run(args),
+        CatalogVerb::Import(args) => import::run(args),
     }
 }
 
@@ -218,92 +212,22 @@ fn json_hit(hit: &Hit<'_>) -> Value {
 }
 
 fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
+    if args.form == RenderForm::Application {
+        let catalog = Catalog::load(&args.places.project()?.catalog);
+        let application = catalog.and_then(|catalog| Application::of(&catalog.tables()?));
+        return Ok(printed(application.map_err(stop(2))?.to_markdown(), 0));
+    }
     let listed = load(&args.places)?;
     let mut entries = found_in(&listed, args.context);
     entries.retain(|entry| entry.audience == Audience::Models);
     let form = match args.form {
-        RenderForm::Prompt => return Ok(printed(prompt(&entries, args.max_chars), 0)),
+        RenderForm::Prompt | RenderForm::Application => {
+            return Ok(printed(prompt(&entries, args.max_chars), 0));
+        }
         RenderForm::Mcp => ToolForm::Mcp,
         RenderForm::Openai => ToolForm::OpenAi,
         RenderForm::Anthropic => ToolForm::Anthropic,
         RenderForm::Gemini => ToolForm::Gemini,
     };
     Ok(printed(format!("{}\n", tools(&entries, form)), 0))
-}
-
-fn check(args: &CheckArgs) -> Result<ExitCode, Stop> {
-    let project = args.form.places.project()?;
-    let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;
-    let found = catalog
-        .tables()
-        .and_then(|tables| lint(&tables, &|approver| reachable(approver)));
-    // A file that is no catalog at all is one finding.
-    let (findings, entries) = found.unwrap_or_else(|error| (vec![Finding::from(error)], 0));
-    let count = |level| {
-        findings
-            .iter()
-            .filter(|finding| finding.level == level)
-            .count()
-    };
-    let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let name = project.catalog.file_name().unwrap_or("catalog.toml");
-    let text = if args.form.json {
-        let each = |finding: &Finding| {
-            json!({
-                "code": finding.code.name(), "level": word(finding.level),
-                "line": finding.place.as_ref().map(|place| place.line), "text": finding.text,
-            })
-        };
-        let findings: Vec<Value> = findings.iter().map(each).collect();
-        format!(
-            "{}\n",
-            json!({"catalog": project.catalog.as_str(), "entries": entries, "findings": findings})
-        )
-    } else {
-        let line = |finding: &Finding| {
-            let at = finding
-                .place
-                .as_ref()
-                .map_or_else(String::new, |place| format!(":{}", place.line));
-            let (level, code) = (word(finding.level), finding.code.name());
-            format!("{name}{at} {level} {code}  {}\n", visible(&finding.text))
-        };
-        let number = |count: usize, one: &str, many: &str| {
-            format!("{count} {}", if count == 1 { one } else { many })
-        };
-        let lines: String = findings.iter().map(line).collect();
-        format!(
-            "{lines}{}, {}, {}\n",
-            number(entries, "entry", "entries"),
-            number(errors, "error", "errors"),
-            number(warnings, "warning", "warnings"),
-        )
-    };
-    let code = match (errors, warnings) {
-        (0, 0) => 0,
-        (0, _) if args.strict => 2,
-        (0, _) => 0,
-        _ => 1,
-    };
-    Ok(printed(text, code))
-}
-
-/// Whether an agent that runs as this user could give the approval at a terminal.
-fn reachable(approver: &Approver) -> bool {
-    let us = host::user_id();
-    match approver {
-        Approver::Key(_) => false,
-        // Root can act as every user.
-        _ if us == 0 => true,
-        Approver::Uid(uid) => *uid == us,
-        Approver::User(name) => host::is_named(us, name),
-        Approver::Group(name) => host::is_in_group(us, name),
-    }
-}
-
-const fn word(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-    }
 }

@@ -1,4 +1,4 @@
-//! `oneact init`: writes a starter catalog.
+//! `oneact init`: writes a starter catalog, and the documents that every answer names.
 
 use std::{
     fs::{self, OpenOptions},
@@ -9,9 +9,13 @@ use std::{
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
-use crate::{host, task::visible};
+use crate::{
+    catalog::{Application, Catalog},
+    host,
+    task::visible,
+};
 
-use super::{Stop, owner, printed, settings, stop};
+use super::{Stop, manual, owner, printed, settings, stop};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -22,6 +26,26 @@ pub(super) struct InitArgs {
 }
 
 const STARTER: &str = include_str!("starter.toml");
+
+/// The application document, which is written from the catalog.
+const APPLICATION: &str = "context/application.md";
+
+/// The other documents that every answer names (R-000-135), and the schema that the catalog names for editors.
+const PAGES: [(&str, &str); 4] = [
+    (
+        "context/governance/message_format.md",
+        include_str!("../../context/governance/message_format.md"),
+    ),
+    (
+        "context/governance/audit.md",
+        include_str!("../../context/governance/audit.md"),
+    ),
+    (
+        "agent/executional/action.md",
+        include_str!("../../agent/executional/action.md"),
+    ),
+    ("context/catalog.schema.json", manual::CATALOG),
+];
 
 /// Writes the starter catalog and prints the next steps; exit code 2 if a catalog exists already.
 pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
@@ -41,29 +65,70 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     Ok(printed(next(&path, &root, &here), 0))
 }
 
-/// Writes the catalog, never over an existing file and never through a symbolic link.
+/// Writes the catalog, never over an existing file and never through a symbolic link, and before it what belongs to it.
 fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
     let path = root.join("catalog.toml");
-    let failed = |operation: &str, path: &Utf8Path, error: &io::Error| {
-        stop(1)(format!("cannot {operation} {path}: {error}"))
-    };
-    fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
-    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
-    let mut file = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => stop(2)(format!(
+    let exists = || {
+        stop(2)(format!(
             "{path} exists already and was not changed; edit it, or give another --root"
-        )),
-        _ => failed("create", &path, &error),
-    })?;
+        ))
+    };
+    if path.symlink_metadata().is_ok() {
+        return Err(exists());
+    }
+    fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
+    let page = Catalog::from_bytes(Utf8Path::new("catalog.toml"), STARTER.into())
+        .and_then(|catalog| Application::of(&catalog.tables()?));
+    let page = page.map_err(stop(1))?.to_markdown();
+    let pages = PAGES.into_iter().chain([(APPLICATION, page.as_str())]);
+    for (name, text) in pages {
+        for above in Utf8Path::new(name)
+            .ancestors()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .iter()
+            .rev()
+        {
+            directory(&root.join(above))?;
+        }
+        // A page of the project itself stays as it is.
+        create(&root.join(name), text)?;
+    }
+    if create(&path, STARTER)? {
+        Ok(path)
+    } else {
+        Err(exists())
+    }
+}
+
+/// Makes a directory, unless it is there.
+fn directory(path: &Utf8Path) -> Result<(), Stop> {
+    match fs::create_dir(path) {
+        Err(_) if path.symlink_metadata().is_ok_and(|found| found.is_dir()) => Ok(()),
+        made => made.map_err(|error| failed("make the directory", path, &error)),
+    }
+}
+
+/// Whether the file is new. A file or a symbolic link that is there stays as it is.
+fn create(path: &Utf8Path, text: &str) -> Result<bool, Stop> {
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        opened => opened.map_err(|error| failed("create", path, &error))?,
+    };
     let written = file
-        .write_all(STARTER.as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| file.sync_all());
     if written.is_err() {
-        // A partial catalog would prevent the next attempt.
-        let _ = fs::remove_file(&path);
+        // A partial file would prevent the next attempt.
+        let _ = fs::remove_file(path);
     }
-    written.map_err(|error| failed("write", &path, &error))?;
-    Ok(path)
+    written.map_err(|error| failed("write", path, &error))?;
+    Ok(true)
+}
+
+fn failed(operation: &str, path: &Utf8Path, error: &io::Error) -> Stop {
+    stop(1)(format!("cannot {operation} {path}: {error}"))
 }
 
 fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
@@ -75,7 +140,7 @@ fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     };
     let path = visible(path.as_str());
     format!(
-        r#"Wrote {path} with two capabilities and built-in servers.
+        r#"Wrote {path} with two capabilities and built-in servers, and its documents in context/ and agent/.
 
 Check the setup, then perform a first task:
 {enter}  oneact doctor

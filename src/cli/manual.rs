@@ -15,6 +15,8 @@ pub(super) struct SchemaArgs {
     name: Option<String>,
 }
 
+pub(super) const CATALOG: &str = include_str!("../../schemas/catalog.schema.json");
+
 /// Name, description, text.
 const SCHEMAS: [(&str, &str, &str); 5] = [
     (
@@ -27,11 +29,7 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
         "the output: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
     ),
-    (
-        "catalog",
-        "the catalog: catalog.toml, as JSON",
-        include_str!("../../schemas/catalog.schema.json"),
-    ),
+    ("catalog", "the catalog: catalog.toml, as JSON", CATALOG),
     (
         "doctor",
         "the output of `oneact doctor --json`",

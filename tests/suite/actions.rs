@@ -285,3 +285,29 @@ fn the_commands_of_the_catalog_start_nothing_and_print_what_a_person_can_read() 
     assert!(text(&*output.stderr).contains("did you mean for_all?"));
     root.assert_untouched();
 }
+
+/// R-000-59: the mapping of the application document is the mapping of the catalog.
+#[test]
+fn an_imported_document_is_a_catalog_and_a_difference_is_an_error() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/context/application.md");
+    let root = Root::new();
+    let verb = |arguments: &[&str]| root.command().args(arguments).output().unwrap();
+    let imported = verb(&["catalog", "import", page]);
+    assert_eq!(imported.status.code(), Some(0));
+    fs::write(root.path.join("catalog.toml"), &imported.stdout).unwrap();
+    let rendered = verb(&["catalog", "render", "--as", "application"]);
+    assert_eq!(rendered.stdout, fs::read(page).unwrap());
+    let same = verb(&["catalog", "check", "--against", page]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&*same.stdout));
+    let other = text(&*rendered.stdout).replace("| transcriber |", "| scribe |");
+    fs::write(root.path.join("other.md"), other).unwrap();
+    let differs = verb(&["catalog", "check", "--against", "other.md"]);
+    assert_eq!(differs.status.code(), Some(1));
+    let found = text(&*differs.stdout);
+    assert!(
+        found.contains("error CAT091  CAP-AUD-001: tool: other.md:24 says scribe"),
+        "{found}"
+    );
+    let missing = verb(&["catalog", "import", "none.md"]);
+    assert_eq!(missing.status.code(), Some(2));
+}

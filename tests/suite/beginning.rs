@@ -82,6 +82,58 @@ fn the_commented_server_of_the_starter_is_a_good_example() {
     assert_eq!(answer.state(), "planned", "{}", answer.envelope);
 }
 
+/// R-000-135.
+#[test]
+fn the_documents_that_every_answer_names_exist_after_init_and_fit_the_catalog() {
+    let (root, _) = begun();
+    let answer = root.run(&json!({"task_id": "t1", "capability_ids": ["NONE"]}));
+    let named = answer.at("/audit/governance_files_consulted");
+    let named = named.as_array().unwrap();
+    assert_eq!(named.len(), 4);
+    for name in named {
+        let name = name.as_str().unwrap();
+        let written = fs::read_to_string(root.path.join(name)).unwrap();
+        let ours = fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(
+            written == ours || name == "context/application.md",
+            "{name}"
+        );
+    }
+    let page = "context/application.md";
+    let check = verb(&root, &["catalog", "check", "--against", page]);
+    assert_eq!(check.status.code(), Some(0), "{}", text(&*check.stdout));
+}
+
+#[test]
+fn the_first_line_of_a_catalog_names_its_schema_for_editors() {
+    let (root, _) = begun();
+    let ours = env!("CARGO_MANIFEST_DIR").into();
+    for root in [&root.path, &ours] {
+        let catalog = fs::read_to_string(root.join("catalog.toml")).unwrap();
+        let first = catalog.lines().next().unwrap();
+        let schema = root.join(first.strip_prefix("#:schema ./").unwrap());
+        let told = verb(&Root::new(), &["schema", "catalog"]).stdout;
+        assert_eq!(fs::read(schema).unwrap(), told);
+    }
+}
+
+#[test]
+fn init_keeps_the_documents_that_are_there_and_follows_no_symbolic_link() {
+    let (root, elsewhere) = (Root::new(), Root::new());
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    fs::create_dir(root.path.join("context")).unwrap();
+    fs::write(root.path.join("context/application.md"), "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere.path, root.path.join("agent")).unwrap();
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!elsewhere.path.join("executional").exists());
+    assert!(!root.path.join("catalog.toml").exists());
+    fs::remove_file(root.path.join("agent")).unwrap();
+    assert_eq!(verb(&root, &["init"]).status.code(), Some(0));
+    let kept = fs::read_to_string(root.path.join("context/application.md")).unwrap();
+    assert_eq!(kept, "mine");
+}
+
 #[test]
 fn init_never_touches_a_catalog_that_is_there() {
     let root = Root::with_catalog("mine");

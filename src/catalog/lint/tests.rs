@@ -211,7 +211,8 @@ fn every_code_is_found_and_alone() {
     for (code, catalog) in catalogs() {
         assert_eq!(codes(&catalog, None), [code], "{catalog}");
     }
-    for code in Code::ALL {
+    // A document has its own tests: `catalog/tests/application.rs`.
+    for code in Code::ALL.iter().filter(|code| **code != Code::CAT091) {
         assert!(
             catalogs().iter().any(|(each, _)| each == code),
             "{code:?} has no case"

@@ -1,0 +1,36 @@
+//! `oneact catalog import`: a catalog with the entries of an application document.
+
+use std::{fs, process::ExitCode};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+
+use super::{Stop, printed, stop};
+use crate::{catalog::Application, servers};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ImportArgs {
+    /// The document: Markdown with the tables of capabilities and defaults
+    #[arg(value_name = "FILE")]
+    file: Utf8PathBuf,
+}
+
+pub(super) fn run(args: &ImportArgs) -> Result<ExitCode, Stop> {
+    let text = read(&args.file)?.to_catalog(&command);
+    Ok(printed(text, 0))
+}
+
+pub(super) fn read(path: &Utf8Path) -> Result<Application, Stop> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
+    Application::read(path, &text).map_err(stop(2))
+}
+
+/// The command of a built-in server; for another one, a name to be replaced.
+fn command(server: &str) -> Vec<String> {
+    if servers::names().any(|(name, _)| name == server) {
+        ["{self}", "serve", server].map(str::to_owned).to_vec()
+    } else {
+        vec![format!("your-{server}-server")]
+    }
+}
