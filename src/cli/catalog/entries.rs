@@ -34,7 +34,7 @@ pub(super) fn table(entries: &[&Listed]) -> String {
             .unwrap_or_default()
     };
     let others: usize = [0, 2, 3, 4, 5].iter().map(|at| width(&rows, *at) + 2).sum();
-    let room = columns().saturating_sub(others).max(20);
+    let room = columns().saturating_sub(others).max(8);
     for [_, what, ..] in &mut rows {
         if what.chars().count() > room {
             *what = what
