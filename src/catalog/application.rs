@@ -1,6 +1,8 @@
 //! The tables of an application document (000 §Step 3.1, §Step 4.2): which tool and server each capability is mapped
 //! to, and the default parameters of each tool (R-000-59, R-000-63).
 
+mod page;
+
 use std::collections::HashMap;
 
 use camino::Utf8Path;
@@ -13,13 +15,7 @@ use super::{
     document::{CatalogError, Place, Tables},
     lint::Finding,
 };
-
-/// The columns of the two tables, in lower case.
-const MAPPING: [&str; 4] = ["capability id", "mcp server", "tool", "parameters"];
-const DEFAULTS: [&str; 2] = ["tool", "default parameters"];
-
-/// What a cell says if there is nothing.
-const NOTHING: [&str; 5] = ["", "-", "–", "—", "none"];
+use page::Row;
 
 /// What a document or a catalog maps.
 #[derive(Debug, PartialEq)]
@@ -48,26 +44,14 @@ impl PartialEq for Mapped {
 impl Application {
     /// Reads the tables of a Markdown document. Everything else in it is ignored.
     pub(crate) fn read(path: &Utf8Path, text: &str) -> Result<Self, CatalogError> {
-        let mut rows: Vec<Mapped> = Vec::new();
-        let mut defaults = Vec::new();
-        let (mut table, mut fenced) = (None, false);
-        for (at, line) in text.lines().enumerate() {
+        let (mut rows, mut defaults): (Vec<Mapped>, _) = (Vec::new(), Vec::new());
+        for (line, row) in page::rows(text) {
             let place = Place {
                 path: path.to_owned(),
-                line: at + 1,
+                line,
             };
-            let line = line.trim();
-            fenced ^= line.starts_with("```");
-            let Some(row) = line.strip_prefix('|').filter(|_| !fenced) else {
-                table = None;
-                continue;
-            };
-            let cells = cells(row);
-            match &table {
-                None => table = Some(Columns::of(&cells)),
-                Some(_) if is_rule(&cells) => {}
-                Some(Columns::Mapping(at)) => {
-                    let [id, server, tool, parameters] = pick(at, &cells);
+            match row {
+                Row::Mapping([id, server, tool, parameters]) => {
                     if rows.iter().any(|row| row.id == id) {
                         return Err(wrong(&place, format!("{id} is mapped twice; remove a row")));
                     }
@@ -80,16 +64,14 @@ impl Application {
                         id,
                         server,
                         tool,
-                        parameters: names(&parameters),
+                        parameters: page::names(&parameters),
                         defaults: Map::new(),
                     });
                 }
-                Some(Columns::Defaults(at)) => {
-                    let [tool, said] = pick(at, &cells);
-                    let values = values(&said).map_err(|problem| wrong(&place, problem))?;
+                Row::Defaults([tool, said]) => {
+                    let values = page::values(&said).map_err(|problem| wrong(&place, problem))?;
                     defaults.push((place, tool, values));
                 }
-                Some(Columns::Others) => {}
             }
         }
         if rows.is_empty() {
@@ -328,102 +310,9 @@ fn wrong(place: &Place, problem: String) -> CatalogError {
     }
 }
 
-/// The tables of a document, by the places of the columns that are read.
-enum Columns {
-    Mapping([usize; 4]),
-    Defaults([usize; 2]),
-    Others,
-}
-
-impl Columns {
-    fn of(header: &[String]) -> Self {
-        if let Some(at) = places(MAPPING, header) {
-            return Self::Mapping(at);
-        }
-        places(DEFAULTS, header).map_or(Self::Others, Self::Defaults)
-    }
-}
-
-fn places<const N: usize>(columns: [&str; N], header: &[String]) -> Option<[usize; N]> {
-    let place = |column: &str| header.iter().position(|cell| cell.to_lowercase() == column);
-    let places: Vec<usize> = columns.into_iter().map_while(place).collect();
-    places.try_into().ok()
-}
-
-/// Those cells of a row; a missing one is empty.
-fn pick<const N: usize>(at: &[usize; N], cells: &[String]) -> [String; N] {
-    at.map(|at| cells.get(at).cloned().unwrap_or_default())
-}
-
-/// The cells of a row behind its first `|`.
-fn cells(row: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut chars = row.strip_suffix('|').unwrap_or(row).chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if chars.next_if_eq(&'|').is_some() => push(&mut cells, '|'),
-            '|' => cells.push(String::new()),
-            c => push(&mut cells, c),
-        }
-    }
-    let plain = |cell: String| cell.trim().trim_matches(['`', '*']).to_owned();
-    cells.into_iter().map(plain).collect()
-}
-
-fn push(cells: &mut [String], c: char) {
-    if let Some(last) = cells.last_mut() {
-        last.push(c);
-    }
-}
-
-fn is_rule(cells: &[String]) -> bool {
-    cells
-        .iter()
-        .all(|cell| cell.starts_with([':', '-']) && cell.chars().all(|c| matches!(c, ':' | '-')))
-}
-
 fn line(cells: &[&str]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
-}
-
-fn names(cell: &str) -> Vec<String> {
-    if NOTHING.contains(&cell) {
-        return Vec::new();
-    }
-    let names = cell
-        .split(',')
-        .map(|name| name.trim().trim_matches('`').to_owned());
-    names.collect()
-}
-
-/// The values of a cell such as `output_format: "wav", sample_rate: 16000`.
-fn values(cell: &str) -> Result<Map<String, Value>, String> {
-    let mut values = Map::new();
-    let mut rest = cell.replace('`', "");
-    while !NOTHING.contains(&rest.trim()) {
-        let (name, said) = rest
-            .trim_start()
-            .split_once([':', '=', ' '])
-            .ok_or_else(|| format!("{rest:?} is no default; write e.g. sample_rate: 16000"))?;
-        let said = said.trim_start_matches([':', '=', ' ']);
-        let mut json = serde_json::Deserializer::from_str(said).into_iter::<Value>();
-        let value = json
-            .next()
-            .and_then(Result::ok)
-            .filter(|value| !value.is_null());
-        let value = value.ok_or_else(|| {
-            format!("the default of `{name}` is not JSON; write a number, true, false or a text in quotes")
-        })?;
-        let after = said
-            .get(json.byte_offset()..)
-            .unwrap_or_default()
-            .trim_start();
-        let after = after.strip_prefix(',').unwrap_or(after).to_owned();
-        values.insert(name.to_owned(), value);
-        rest = after;
-    }
-    Ok(values)
 }
 
 /// A value in the notation of TOML, on one line.

@@ -71,7 +71,7 @@ fn the_commented_server_of_the_starter_is_a_good_example() {
     let path = root.path.join("catalog.toml");
     let text = fs::read_to_string(&path).unwrap();
     let lines = text.lines().map(|line| match line.strip_prefix('#') {
-        Some(code) if !code.starts_with([' ', '#']) => code,
+        Some(code) if !code.starts_with([' ', '#', ':']) => code,
         _ => line,
     });
     fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
