@@ -20,6 +20,7 @@ mod input;
 mod job;
 mod late;
 mod ledger;
+mod lines;
 mod lint;
 mod listing;
 mod outputs;

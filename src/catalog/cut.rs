@@ -1,14 +1,14 @@
 //! Cuts the text of a catalog into its entries without parsing it, so that a run parses only the entries that its
 //! task names.
 
-use std::collections::HashMap;
-
-use aho_corasick::AhoCorasick;
+use std::ops::Range;
 
 /// A part of the text, and where it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece<'a> {
-    at: usize,
+    /// The entry that the part belongs to, if it belongs to one.
+    pub(super) id: &'a str,
+    pub(super) at: usize,
     pub(super) text: &'a str,
 }
 
@@ -20,13 +20,8 @@ pub(super) struct Pieces<'a>(pub(super) &'a [Piece<'a>]);
 pub(super) struct Cut<'a> {
     /// What belongs to no entry.
     pub(super) rest: Vec<Piece<'a>>,
-    pub(super) entries: HashMap<&'a str, Vec<Piece<'a>>>,
-}
-
-/// What the header of a table begins.
-enum Header<'a> {
-    Entry(&'a str),
-    Other,
+    /// What belongs to an entry, by the ids of the entries.
+    pub(super) entries: Vec<Piece<'a>>,
 }
 
 /// The top-level tables whose headers are recognised: without `capability`. None of the names can begin a value of an
@@ -42,13 +37,13 @@ const OTHERS: [&str; 8] = [
     "workflow",
 ];
 
-/// What ends the search, and then the beginnings of lines that can be headers.
-const MARKS: [&str; 5] = ["\"\"\"", "'''", "\n[", "\n ", "\n\t"];
-const QUOTES: usize = 2;
-
 impl<'a> Piece<'a> {
     pub(super) fn whole(text: &'a str) -> Self {
-        Self { at: 0, text }
+        Self {
+            id: "",
+            at: 0,
+            text,
+        }
     }
 }
 
@@ -74,57 +69,69 @@ impl Pieces<'_> {
 /// The pieces of the text; `None` if only a parser can find them: no line of a text without `"""` and `'''` begins with
 /// `[capability.ID` or `[server`, except a header, but a key of a header can also be quoted or have spaces around it.
 pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
-    let marks = AhoCorasick::new(MARKS).ok()?;
+    if has_triple_quotes(text.as_bytes()) {
+        return None;
+    }
     let mut cut = Cut {
         rest: Vec::new(),
-        entries: HashMap::new(),
+        entries: Vec::new(),
     };
-    let (mut begins, mut header) = (0, Header::Other);
-    let lines = marks.find_iter(text).map(|mark| {
-        let is_line = mark.pattern().as_usize() >= QUOTES;
-        is_line.then_some(mark.start() + 1)
-    });
-    for line in [Some(0)].into_iter().chain(lines) {
-        let at = line?;
-        let line = text.get(at..)?.trim_start_matches([' ', '\t']);
-        if line.starts_with('[') {
-            let next = Header::of(line)?;
-            cut.push(&header, text, begins..at);
-            (begins, header) = (at, next);
+    let (mut id, mut begins) = ("", 0);
+    for (at, _) in text.match_indices('[') {
+        let (before, line) = text.split_at(at);
+        let before = before.trim_end_matches([' ', '\t']);
+        if before.is_empty() || before.ends_with('\n') {
+            let next = owner(line)?;
+            if next != id || id.is_empty() {
+                cut.push(id, text, begins..before.len());
+                (id, begins) = (next, before.len());
+            }
         }
     }
-    cut.push(&header, text, begins..text.len());
+    cut.push(id, text, begins..text.len());
+    cut.entries.sort_by_key(|piece| piece.id);
     Some(cut)
 }
 
+/// Whether the same quotation mark occurs three times in a row. The loop has no early end, so that the compiler can
+/// compare several bytes at once.
+fn has_triple_quotes(text: &[u8]) -> bool {
+    let (second, third) = (text.iter().skip(1), text.iter().skip(2));
+    let three = text.iter().zip(second).zip(third);
+    three.fold(false, |found, ((a, b), c)| {
+        found | ((a == b) & (b == c) & ((*a == b'"') | (*a == b'\'')))
+    })
+}
+
 impl<'a> Cut<'a> {
-    fn push(&mut self, header: &Header<'a>, text: &'a str, range: std::ops::Range<usize>) {
-        let piece = Piece {
+    fn push(&mut self, id: &'a str, text: &'a str, range: Range<usize>) {
+        let pieces = if id.is_empty() {
+            &mut self.rest
+        } else {
+            &mut self.entries
+        };
+        pieces.push(Piece {
+            id,
             at: range.start,
             text: text.get(range).unwrap_or_default(),
-        };
-        match header {
-            Header::Entry(id) => self.entries.entry(id).or_default().push(piece),
-            Header::Other => self.rest.push(piece),
-        }
+        });
     }
 }
 
-impl<'a> Header<'a> {
-    fn of(line: &'a str) -> Option<Self> {
-        let name = line.trim_start_matches('[');
-        let (group, rest) = key(name)?;
-        if OTHERS.contains(&group) {
-            return Some(Self::Other);
-        }
-        let (id, _) = key(rest.strip_prefix('.')?)?;
-        (group == "capability").then_some(Self::Entry(id))
+/// The id of the entry that a header belongs to, or "" for another table; `None` if the form of the header is not plain.
+fn owner(header: &str) -> Option<&str> {
+    let name = header.strip_prefix('[').unwrap_or(header);
+    let name = name.strip_prefix('[').unwrap_or(name);
+    match name.strip_prefix("capability.") {
+        Some(rest) => key(rest),
+        None => OTHERS.contains(&key(name)?).then_some(""),
     }
 }
 
 /// The bare key at the beginning of a text, if a header goes on behind it without a space.
-fn key(text: &str) -> Option<(&str, &str)> {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let (key, rest) = text.split_at(text.find(|c| !is_bare(c))?);
-    (!key.is_empty() && rest.starts_with(['.', ']'])).then_some((key, rest))
+fn key(text: &str) -> Option<&str> {
+    let is_bare = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let end = text.bytes().position(|b| !is_bare(b))?;
+    let (key, rest) = text.split_at(end);
+    (!key.is_empty() && rest.starts_with(['.', ']'])).then_some(key)
 }

@@ -1,6 +1,6 @@
 //! The catalog file: finds it, parses it and returns its tables one at a time, with lines for errors.
 
-use std::{collections::HashMap, fmt, fs, io, sync::OnceLock, time::Duration};
+use std::{fmt, fs, io, sync::OnceLock, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
@@ -14,6 +14,7 @@ use crate::task::{Failure, Fault, duration};
 use super::{
     code::Code,
     cut::{Piece, Pieces, cut},
+    lines::Lines,
 };
 
 /// The top-level tables of format 1. Those in `LATER` are not built in yet.
@@ -41,8 +42,7 @@ pub(crate) struct Catalog {
     text: String,
     /// The text without the entries, if it can be cut.
     rest: OnceLock<String>,
-    /// Where the lines end.
-    ends: OnceLock<Vec<usize>>,
+    lines: Lines,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +137,7 @@ pub(crate) struct Tables<'a> {
     /// What `root` was parsed from.
     rest: Vec<Piece<'a>>,
     /// The entries that `root` does not contain. Each is parsed when it is read.
-    entries: Option<HashMap<&'a str, Vec<Piece<'a>>>>,
+    entries: Option<Vec<Piece<'a>>>,
 }
 
 impl Catalog {
@@ -171,7 +171,7 @@ impl Catalog {
                 code: Code::default(),
                 place: Place {
                     path: path.clone(),
-                    line: before.unwrap_or_default().split(|b| *b == b'\n').count(),
+                    line: Lines::default().of(before.unwrap_or_default(), usize::MAX),
                 },
                 problem: "this line is not UTF-8; save the catalog as UTF-8".to_owned(),
             }
@@ -180,7 +180,7 @@ impl Catalog {
             path,
             text,
             rest: OnceLock::new(),
-            ends: OnceLock::new(),
+            lines: Lines::default(),
         })
     }
 
@@ -232,11 +232,9 @@ impl Catalog {
 
     /// The place of that byte of the file, for a person.
     fn place(&self, at: usize) -> Place {
-        let ends = || self.text.match_indices('\n').map(|(at, _)| at).collect();
-        let ends = self.ends.get_or_init(ends);
         Place {
             path: self.path.clone(),
-            line: ends.partition_point(|end| *end < at) + 1,
+            line: self.lines.of(self.text.as_bytes(), at),
         }
     }
 
@@ -299,11 +297,11 @@ impl<'a> Tables<'a> {
         name: &'t str,
     ) -> Result<Option<(Named<'t>, T)>, CatalogError> {
         let cut = self.entries.as_ref().filter(|_| group == CAPABILITY);
-        let pieces = match cut.map(|entries| entries.get(name)) {
-            Some(None) => return Ok(None),
-            Some(Some(pieces)) => Pieces(pieces),
-            None => Pieces(&self.rest),
-        };
+        let pieces = Pieces(cut.map_or(&self.rest, |entries| {
+            let begins = entries.partition_point(|piece| piece.id < name);
+            let ends = entries.partition_point(|piece| piece.id <= name);
+            entries.get(begins..ends).unwrap_or_default()
+        }));
         let (text, parsed);
         let root = if cut.is_some() {
             text = pieces.text();
@@ -349,9 +347,10 @@ impl<'a> Tables<'a> {
     /// The names of a group, in the order of the file.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<&str>, CatalogError> {
         if let Some(entries) = self.entries.as_ref().filter(|_| group == CAPABILITY) {
-            let mut ids: Vec<_> = entries.iter().collect();
-            ids.sort_unstable_by_key(|(_, pieces)| Pieces(pieces).at(0));
-            return Ok(ids.into_iter().map(|(id, _)| *id).collect());
+            let ids = entries.chunk_by(|one, next| one.id == next.id);
+            let mut ids: Vec<&Piece<'_>> = ids.filter_map(<[_]>::first).collect();
+            ids.sort_unstable_by_key(|piece| piece.at);
+            return Ok(ids.into_iter().map(|piece| piece.id).collect());
         }
         Ok(self
             .group(&self.root, group)?
