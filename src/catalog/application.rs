@@ -192,13 +192,16 @@ impl Application {
     /// A catalog with these entries. `command` is the command of a server.
     pub(crate) fn to_catalog(&self, command: &dyn Fn(&str) -> Vec<String>) -> String {
         let path = self.rows.first().map_or("", |row| row.place.path.as_str());
-        let mut text = format!("catalog = 1\napplication = {}\n", toml(&path.into()));
+        let mut text = vec![format!(
+            "catalog = 1\napplication = {}\n",
+            toml(&path.into())
+        )];
         let mut servers: Vec<&str> = Vec::new();
         for Mapped { server, .. } in &self.rows {
             if !servers.contains(&server.as_str()) {
                 servers.push(server);
                 let command = toml(&command(server).into());
-                text += &format!("\n[server.{}]\ncommand = {command}\n", key(server));
+                text.push(format!("\n[server.{}]\ncommand = {command}\n", key(server)));
             }
         }
         for row in &self.rows {
@@ -207,21 +210,26 @@ impl Application {
                 toml(&row.server.as_str().into()),
                 toml(&row.tool.as_str().into()),
             );
-            text += &format!("\n[capability.{id}]\nmcp = {{ server = {server}, tool = {tool} }}\n");
+            text.push(format!(
+                "\n[capability.{id}]\nmcp = {{ server = {server}, tool = {tool} }}\n"
+            ));
             if !row.defaults.is_empty() {
-                text += &format!("defaults = {}\n", toml(&row.defaults.clone().into()));
+                text.push(format!(
+                    "defaults = {}\n",
+                    toml(&row.defaults.clone().into())
+                ));
             }
             let properties: Map<_, _> = row
                 .parameters
                 .iter()
                 .map(|name| (name.clone(), Value::Object(Map::new())))
                 .collect();
-            text += &format!(
+            text.push(format!(
                 "parameter_schema_for_action = {{ type = \"object\", properties = {} }}\n",
                 toml(&properties.into())
-            );
+            ));
         }
-        text
+        text.concat()
     }
 }
 

@@ -98,9 +98,11 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
 fn has_triple_quotes(text: &[u8]) -> bool {
     let (second, third) = (text.iter().skip(1), text.iter().skip(2));
     let three = text.iter().zip(second).zip(third);
-    three.fold(false, |found, ((a, b), c)| {
-        found | ((a == b) & (b == c) & ((*a == b'"') | (*a == b'\'')))
-    })
+    let is = |holds: bool| u8::from(holds);
+    let found = three.fold(0, |found, ((a, b), c)| {
+        found | is(a == b) & is(b == c) & (is(*a == b'"') | is(*a == b'\''))
+    });
+    found != 0
 }
 
 impl<'a> Cut<'a> {

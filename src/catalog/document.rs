@@ -253,7 +253,7 @@ impl Catalog {
     }
 }
 
-impl<'a> Tables<'a> {
+impl Tables<'_> {
     fn checked(self) -> Result<Self, CatalogError> {
         for key in self.root.keys() {
             let name = key.get_ref().as_ref();

@@ -192,7 +192,7 @@ fn a_cut_text_says_the_same_as_the_whole_text() {
             usize::try_from(seed >> 33).unwrap() % below
         };
         let end = ["\n", "\r\n"][next(2)];
-        let lines = (0..1 + next(7)).map(|_| LINES[next(LINES.len())]);
+        let lines = (0..=next(7)).map(|_| LINES[next(LINES.len())]);
         let lines: Vec<&str> = ["catalog = 1"].into_iter().chain(lines).collect();
         let text = lines.join(end);
         let catalog = Catalog::from_text(&text);
