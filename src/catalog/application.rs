@@ -3,7 +3,7 @@
 
 mod page;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
@@ -45,6 +45,7 @@ impl Application {
     /// Reads the tables of a Markdown document. Everything else in it is ignored.
     pub(crate) fn read(path: &Utf8Path, text: &str) -> Result<Self, CatalogError> {
         let (mut rows, mut defaults): (Vec<Mapped>, _) = (Vec::new(), Vec::new());
+        let mut ids = HashSet::new();
         for (line, row) in page::rows(text) {
             let place = Place {
                 path: path.to_owned(),
@@ -52,7 +53,7 @@ impl Application {
             };
             match row {
                 Row::Mapping([id, server, tool, parameters]) => {
-                    if rows.iter().any(|row| row.id == id) {
+                    if !ids.insert(id.clone()) {
                         return Err(wrong(&place, format!("{id} is mapped twice; remove a row")));
                     }
                     if [&id, &server, &tool].iter().any(|name| name.is_empty()) {
@@ -79,20 +80,23 @@ impl Application {
             let path = path.to_owned();
             return Err(wrong(&Place { path, line: 1 }, problem.to_owned()));
         }
+        let mut named: HashMap<String, Vec<&mut Mapped>> = HashMap::new();
+        let of_ids = defaults.iter().filter(|(_, name, _)| ids.contains(name));
+        let of_ids: HashSet<String> = of_ids.map(|(_, name, _)| name.clone()).collect();
+        for row in &mut rows {
+            let by_id = of_ids.contains(&row.id);
+            let name = if by_id { &row.id } else { &row.tool };
+            named.entry(name.clone()).or_default().push(row);
+        }
         for (place, name, values) in defaults {
-            let mut known = false;
-            for row in rows
-                .iter_mut()
-                .filter(|row| row.tool == name || row.id == name)
-            {
-                row.defaults.extend(values.clone());
-                known = true;
-            }
-            if !known {
+            let Some(rows) = named.get_mut(&name) else {
                 let problem = format!(
                     "`{name}` has defaults, but no capability is mapped to it; correct the name"
                 );
                 return Err(wrong(&place, problem));
+            };
+            for row in rows {
+                row.defaults.extend(values.clone());
             }
         }
         Ok(Self { rows })
@@ -168,17 +172,16 @@ impl Application {
             text += &line(&[&row.id, &row.server, &row.tool, &row.parameters.join(", ")]);
         }
         text += DEFAULTS_TABLE;
-        let mut told: Vec<&str> = Vec::new();
+        let mut of_tools: HashMap<&str, Option<&Map<String, Value>>> = HashMap::new();
+        for row in &self.rows {
+            let common = of_tools.entry(&row.tool).or_insert(Some(&row.defaults));
+            *common = common.filter(|defaults| **defaults == row.defaults);
+        }
+        let mut told: HashSet<&str> = HashSet::new();
         for row in self.rows.iter().filter(|row| !row.defaults.is_empty()) {
-            let of_tool = |other: &&Mapped| other.tool == row.tool;
-            let same = self
-                .rows
-                .iter()
-                .filter(of_tool)
-                .all(|other| other.defaults == row.defaults);
+            let same = of_tools.get(row.tool.as_str()).is_some_and(Option::is_some);
             let name = if same { &row.tool } else { &row.id };
-            if !told.contains(&name.as_str()) {
-                told.push(name);
+            if told.insert(name) {
                 let defaults = row
                     .defaults
                     .iter()
@@ -196,10 +199,9 @@ impl Application {
             "catalog = 1\napplication = {}\n",
             toml(&path.into())
         )];
-        let mut servers: Vec<&str> = Vec::new();
+        let mut servers: HashSet<&str> = HashSet::new();
         for Mapped { server, .. } in &self.rows {
-            if !servers.contains(&server.as_str()) {
-                servers.push(server);
+            if servers.insert(server) {
                 let command = toml(&command(server).into());
                 text.push(format!("\n[server.{}]\ncommand = {command}\n", key(server)));
             }
