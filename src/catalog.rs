@@ -37,7 +37,7 @@ mod tests;
 mod workflow;
 
 pub(crate) use application::Application;
-pub(crate) use approval::{ApprovalSettings, approval_settings};
+pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use compile::{Capability, Gated, approval_rule};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
@@ -49,7 +49,9 @@ pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
 pub(crate) use render::{ToolForm, prompt, tools};
-pub(crate) use resolve::{Nature, look_up_all, nature, plan_entry, resolve, storage, unknown};
+pub(crate) use resolve::{
+    Nature, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
+};
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
 pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers};

@@ -94,6 +94,9 @@ enum Verb {
     /// Record a person's judgement of an answer
     #[command(after_help = decide::EXIT_CODES)]
     Review(decide::ReviewArgs),
+    /// Close a grant, so that no further call is made under it
+    #[command(after_help = decide::EXIT_CODES)]
+    Close(decide::CloseArgs),
     /// Remove old requests and responses from the ledger; the chain stays
     #[command(after_help = decide::EXIT_CODES)]
     Prune(decide::PruneArgs),
@@ -190,6 +193,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Resolve(args) => decide::resolve(&args, interrupts),
         Verb::Revoke(args) => decide::revoke(&args, interrupts),
         Verb::Review(args) => decide::review(&args, interrupts),
+        Verb::Close(args) => decide::close(&args, interrupts),
         Verb::Prune(args) => decide::prune(&args, interrupts),
         Verb::Approvals(args) => approve::list(&args, interrupts),
         Verb::Approve(args) => approve::approve(&args, interrupts),

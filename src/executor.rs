@@ -16,9 +16,11 @@ mod steps;
 mod take;
 mod tool;
 
-use std::{any::Any, cell::RefCell, time::Duration};
+use std::{any::Any, cell::RefCell, collections::BTreeMap, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::SignedDuration;
+use serde_json::json;
 
 use crate::{
     assets::{Staging, Store, StoreError},
@@ -26,8 +28,8 @@ use crate::{
     host::{Host, Moment},
     mcp::{After, Closing, ServerSpec},
     task::{
-        Admission, Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
-        Secrets, State, Uri,
+        Admission, Checks, Course, Failure, Fault, Granted, Outcome, Phase, Plan, PlannedOutput,
+        PlannedStep, Risk, Secrets, State, Uri, decided,
     },
 };
 
@@ -43,6 +45,54 @@ pub(crate) use steps::Steps;
 pub(crate) enum Work {
     Tools(Ready),
     Files(Box<FileWork>),
+    /// To open a grant, which performs nothing by itself.
+    Grant(Box<GrantWork>),
+}
+
+/// The limits of a grant, and what they are for.
+pub(crate) struct GrantWork {
+    pub(crate) summary: String,
+    /// The id and the seal of each entry.
+    pub(crate) entries: BTreeMap<String, String>,
+    pub(crate) max_calls: u32,
+    pub(crate) lasts: Duration,
+    /// The entries that wait for approvals of their own, with their risks.
+    pub(crate) apart: Vec<(String, Risk)>,
+    pub(crate) salt: Option<String>,
+}
+
+impl GrantWork {
+    /// Opens the grant. Its time begins now.
+    fn open(self, context: &Context<'_>) -> Executed {
+        let now = context.host.timestamp();
+        let lasts = SignedDuration::try_from(self.lasts).unwrap_or_default();
+        let until = now.checked_add(lasts).unwrap_or(now);
+        let granted = Granted {
+            entries: self.entries,
+            max_calls: self.max_calls,
+            until: until.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        };
+        let entries: Vec<&String> = granted.entries.keys().collect();
+        let told = json!({"grant": {
+            "under": context.operation_id, "entries": entries, "max_calls": granted.max_calls, "until": granted.until,
+        }});
+        let sentence = format!(
+            "The grant is open: at most {} calls until {}, each with `under`: {}.",
+            granted.max_calls, granted.until, context.operation_id
+        );
+        Executed::from(Outcome {
+            result_data: Some(told),
+            checks: Checks {
+                output_exists: true,
+                output_non_empty: true,
+                format_valid: true,
+                result_complete: None,
+            },
+            opened: Some(granted),
+            reasoning: vec![decided(sentence)],
+            ..Outcome::nothing_done(State::Done, Phase::Complete, None)
+        })
+    }
 }
 
 /// A job with everything that is needed to perform it.
@@ -156,6 +206,7 @@ pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
     match work {
         Work::Files(files) => file_plan::perform(*files, context),
         Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(not_begun),
+        Work::Grant(grant) => grant.open(context),
     }
 }
 
@@ -175,6 +226,13 @@ pub(crate) fn not_begun(rejection: Rejection) -> Executed {
 pub(crate) fn show(work: Work, context: &Context<'_>) -> Executed {
     let ready = match work {
         Work::Files(files) => return file_plan::preview(*files, context),
+        // The calls under a grant are not known before.
+        Work::Grant(_) => {
+            return Executed::from(Outcome {
+                plan: Some(Plan { steps: Vec::new() }),
+                ..Outcome::nothing_done(State::Planned, Phase::Catalog, None)
+            });
+        }
         Work::Tools(ready) => ready,
     };
     let steps = ready.job.steps.iter().zip(&ready.launches);

@@ -16,6 +16,7 @@ mod chain;
 mod decide;
 mod decision;
 mod finish;
+mod grant;
 mod naming;
 mod note;
 mod past;
@@ -56,7 +57,8 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Begun, Ended, LedgerError, Part, Running, Target, TaskRun, Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Part, Running, Target, TaskRun, Under, Who,
+    Why,
 };
 
 use anchor::HeadFile;

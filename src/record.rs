@@ -8,6 +8,7 @@ mod beside;
 mod ended;
 mod evidence;
 mod exhibit;
+mod grants;
 mod kept;
 mod left_behind;
 mod old_answer;

@@ -34,7 +34,7 @@ pub use outcome::{
 pub use path_pattern::{PathPattern, folded};
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
-pub use proposal::{Clarification, Improvised, Kind, Suggestion};
+pub use proposal::{Clarification, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion, Wish};
 pub use rel_path::RelPath;
 pub use request::{
     Belief, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input,

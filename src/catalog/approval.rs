@@ -1,8 +1,9 @@
 //! `approval` of an entry and of `[defaults]`, and `[approval]`: who is told of a request, and whose signatures count.
 
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
-use crate::task::{ApprovalRule, Approver, SelfApproval, When};
+use crate::task::{ApprovalRule, Approver, Policy, Risk, SelfApproval, When, hexadecimal};
 
 use super::{
     document::{CatalogError, Named, Tables},
@@ -30,6 +31,19 @@ pub(super) fn of_defaults(
 ) -> Result<ApprovalRule, CatalogError> {
     let named = tables.defaults("approval");
     named.approval(ApprovalRule::default(), defaults.approval.as_ref())
+}
+
+/// The beginning of a hash of everything of an entry that a grant depends on: what a call does, and who must approve.
+pub(crate) fn seal(entry_digest: &str, rule: &ApprovalRule) -> String {
+    let terms = Policy::of([rule].into_iter(), Risk::default(), &[]).terms();
+    let hash = Sha256::new()
+        .chain_update(entry_digest)
+        .chain_update(terms)
+        .finalize();
+    hexadecimal(
+        hash.first_chunk::<8>()
+            .map_or(&[], |bytes| bytes.as_slice()),
+    )
 }
 
 impl Named<'_> {

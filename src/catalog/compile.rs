@@ -82,6 +82,20 @@ impl Capability {
         let rule = gated.iter().find(waits).or(gated.first());
         rule.map(|gated| gated.approval.clone()).unwrap_or_default()
     }
+
+    /// The entry as a grant contains it, and its seal. A grant contains no workflow.
+    pub(crate) fn granted(&self) -> Option<(Gated<'_>, String)> {
+        match self {
+            Self::Tool(entry) => {
+                let seal = approval::seal(&entry.identity.digest(), &entry.access.approval);
+                Some((entry.gated(), seal))
+            }
+            Self::FilePlan(entry) => {
+                Some((entry.gated(), approval::seal("", &entry.access.approval)))
+            }
+            Self::Workflow(_) => None,
+        }
+    }
 }
 
 impl Entry {

@@ -312,11 +312,16 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
 }
 
 /// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 17] = [
+const OWN_CLASSES: [Fault; 22] = [
     Fault::ApprovalRequired,
     Fault::ApprovalDenied,
     Fault::ApprovalExpired,
     Fault::ApprovalMismatch,
+    Fault::GrantNotFound,
+    Fault::GrantClosed,
+    Fault::GrantExpired,
+    Fault::GrantMismatch,
+    Fault::GrantUsedUp,
     Fault::Cancelled,
     Fault::RequestInFlight,
     Fault::InFlight,

@@ -225,7 +225,7 @@ pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
 }
 
 /// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.
-pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
+pub(crate) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
     if id.starts_with(SYNTHESIS) {
         let message = format!(
             "misrouted task: {id} is a synthesis capability and should go to reasoning_agent"

@@ -47,6 +47,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         carried: None,
         salt: None,
         clarifies: None,
+        under: None,
         stated: Risk::Low,
     }
 }

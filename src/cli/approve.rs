@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     host::{Interrupts, read_plain},
     record::{Gesture, Wish, approvers},
-    task::{Answer, visible_lines},
+    task::{Answer, IMPROVISED, visible_lines},
 };
 
 use super::{
@@ -183,7 +183,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
     let id = case.id.clone();
     let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&id))?;
     let who =
-        approvers(&desk.project, &request.action).map_err(|failure| stop(2)(failure.message))?;
+        approvers(&desk.project, &request.entries).map_err(|failure| stop(2)(failure.message))?;
     let signature = args.signature.as_ref().map(signature).transpose()?;
     let gesture = match &signature {
         Some(text) => Gesture::Signed(text),
@@ -254,7 +254,12 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
         .collect();
     let question = match answer {
         Answer::Approved => {
-            text.extend(["It is performed once. intent ", &intent, "\n"]);
+            let what = if request.action == IMPROVISED {
+                "It lets the agent make these calls. intent "
+            } else {
+                "It is performed once. intent "
+            };
+            text.extend([what, &intent, "\n"]);
             if request.diff.is_none()
                 && request
                     .why

@@ -84,6 +84,16 @@ pub(super) struct RevokeArgs {
     decision: DecisionArgs,
 }
 
+/// Which grant.
+#[derive(Debug, Args)]
+pub(super) struct CloseArgs {
+    /// The id of the operation that opened the grant, or its first characters
+    #[arg(value_name = "OPERATION")]
+    operation: String,
+    #[command(flatten)]
+    decision: DecisionArgs,
+}
+
 /// Which answer, and what was found.
 #[derive(Debug, Args)]
 pub(super) struct ReviewArgs {
@@ -227,6 +237,27 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
         let left = revoked.left.iter();
         lines.extend(left.map(|row| format!("  {}", named(row))));
         Ok(lines.join("\n") + "\n")
+    })
+}
+
+/// Closes a grant: no further call is made under it.
+pub(super) fn close(args: &CloseArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let why = args.decision.message.as_deref();
+    let places = &args.decision.places;
+    decided(places, Wish::Decide, interrupts, |ledger, _| {
+        let (grant, link) = ledger.close(&args.operation, why)?;
+        let (made, most) = (grant.calls.len(), grant.granted.max_calls);
+        if args.decision.json {
+            return Ok(line(&json!({
+                "closed": document(&grant.row), "calls": made, "max_calls": most, "why": why,
+                "link": link.seq, "entry_hash": link.entry_hash,
+            })));
+        }
+        let what = named(&grant.row);
+        Ok(format!(
+            "The grant of {what} was closed after {made} of {most} calls, link {}.\n",
+            link.seq
+        ))
     })
 }
 

@@ -64,10 +64,15 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("request", request(whole)),
         ("step", Vec::from_iter(part(row))),
         ("steps", steps(whole)),
+        (
+            "under",
+            Vec::from_iter(whole.step.under.map(|step| format!("the grant of #{step}"))),
+        ),
         ("params", parameters(row)),
         ("made", made(row)),
         ("checks", answer.iter().map(checks).collect()),
         ("failed", failed),
+        ("grant", grant(whole, desk)),
         ("review", Vec::from_iter(review(whole, desk))),
         ("ledger", ledger(whole)),
         ("pruned", Vec::from_iter(pruned)),
@@ -248,6 +253,33 @@ fn checks(answer: &OldAnswer) -> String {
     told.collect::<Vec<_>>().join("  ")
 }
 
+/// The limits of the grant that it opened, and its calls.
+fn grant(whole: &Whole, desk: &Desk) -> Vec<String> {
+    let Some(grant) = &whole.grant else {
+        return Vec::new();
+    };
+    let granted = &grant.granted;
+    let until = desk.date(&granted.until);
+    let (made, most) = (grant.calls.len(), granted.max_calls);
+    let state = match grant.closed {
+        Some(link) => format!("closed by link {link}"),
+        None if desk
+            .moment(&granted.until)
+            .is_none_or(|until| until.timestamp() <= desk.host.timestamp()) =>
+        {
+            format!("expired at {until}")
+        }
+        None => format!("open until {until}"),
+    };
+    let entries: Vec<String> = granted.entries.keys().map(|id| words::line(id)).collect();
+    let limits = format!("{made} of {most} calls, {state}: {}", entries.join(", "));
+    let calls = grant
+        .calls
+        .iter()
+        .map(|call| format!("call {}", words::line(call)));
+    [limits].into_iter().chain(calls).collect()
+}
+
 /// The state of the review, and the command or the decision.
 fn review(whole: &Whole, desk: &Desk) -> Option<String> {
     let review = whole.step.review.as_ref()?;
@@ -290,8 +322,9 @@ fn ledger(whole: &Whole) -> Vec<String> {
     for link in &whole.links {
         let body: Option<Value> = serde_json::from_str(&link.body).ok();
         if let Some(note) = body.as_ref().and_then(|body| body.get("note")?.as_str()) {
-            // The verdict of a review is the reason in its link.
-            let verdict = body.as_ref().filter(|_| link.event == "reviewed");
+            // The verdict of a review, and the closing of a grant, is the reason in its link.
+            let decided = matches!(link.event.as_str(), "reviewed" | "revoked");
+            let verdict = body.as_ref().filter(|_| decided);
             let verdict = verdict.and_then(|body| body.get("reason")?.as_str());
             let what = words::line(verdict.unwrap_or(&link.event));
             let actor = words::line(&link.actor);

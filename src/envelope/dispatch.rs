@@ -45,6 +45,17 @@ pub(super) fn read(
     let input = answers::read(object)?;
     let salt = optional_text(object, "salt")?;
     let clarifies = optional_text(object, "clarifies")?;
+    let under = optional_text(object, "under")?;
+    if under.is_some() && capability_ids.len() > 1 {
+        return Err(shape(
+            "`under` names the grant of one call, so the task must have exactly one capability",
+        ));
+    }
+    if under.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+        return Err(shape(format!(
+            "`under` can have at most {LONGEST_ID} bytes"
+        )));
+    }
     Ok(CapabilityTask {
         task_id,
         action,
@@ -58,6 +69,7 @@ pub(super) fn read(
         carried,
         salt,
         clarifies,
+        under,
         stated: Risk::Low,
     })
 }

@@ -15,6 +15,7 @@ pub(super) const OF_DISPATCH: &[&str] = &[
     "salt",
     "idempotency_key",
     "clarifies",
+    "under",
     // Known, and of no consequence for one task:
     "execution_group",
     "workflow_progress",
@@ -40,6 +41,7 @@ pub(super) const OF_PROPOSAL: &[&str] = &[
     "steps",
     "grant",
     "clarifies",
+    "under",
 ];
 
 pub(super) const OF_QUESTIONS: &[&str] = &[
@@ -73,6 +75,7 @@ pub(super) const OF_REQUEST_AND_DISPATCH: &[&str] = &[
     "salt",
     "idempotency_key",
     "clarifies",
+    "under",
     "input_responses",
     "request_state",
 ];

@@ -1,14 +1,15 @@
 //! The proposal dialect: an agent proposes one thing, which is of one of four kinds (003, "The four kinds").
 //!
-//! A standard action becomes the task that a dispatch of its entry would be. The others are never performed.
+//! A standard action becomes the task that a dispatch of its entry would be. A suggestion and a clarification are never
+//! performed.
 
+mod improvised;
 mod rules;
 
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Amplifiers, CapabilityTask, Clarification, Failure, Improvised, Kind, NamedAs, Risk,
-    Suggestion, Task,
+    Amplifiers, CapabilityTask, Clarification, Failure, Kind, NamedAs, Risk, Suggestion, Task,
 };
 
 use super::{
@@ -41,7 +42,7 @@ pub(super) fn read(
     let card = card(proposal)?;
     Ok(match kind {
         Kind::Standard => Task::Capabilities(Box::new(standard(proposal, stated, notes)?)),
-        Kind::Improvised => Task::Improvised(improvised(proposal)?),
+        Kind::Improvised => Task::Improvised(improvised::read(proposal, stated)?),
         Kind::Suggestion => {
             let texts = [&card.title, &card.summary].into_iter().flatten();
             if texts.into_iter().any(|text| text.trim_end().ends_with('?')) {
@@ -107,15 +108,6 @@ fn parameters(proposal: &Map<String, Value>) -> Result<Map<String, Value>, Failu
             format!("`parameters_json`: {error}"),
         )),
     }
-}
-
-fn improvised(proposal: &Map<String, Value>) -> Result<Improvised, Failure> {
-    let objects = |value: &Value| value.as_array()?.iter().all(Value::is_object).then_some(());
-    optional(proposal, "steps", "an array of objects", objects)?;
-    optional(proposal, "grant", "an object", Value::as_object)?;
-    Ok(Improvised {
-        name: optional_text(proposal, "name")?,
-    })
 }
 
 /// The fields that a person reads.

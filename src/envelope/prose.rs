@@ -148,6 +148,9 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     });
     let executed = outcome.executed.join(", ");
     sentences.push(match outcome.state {
+        State::Done if outcome.opened.is_some() => {
+            "The grant was opened; nothing was executed.".to_owned()
+        }
         State::Done if executed.is_empty() => "The query was answered.".to_owned(),
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     host,
-    task::{Answer, Approver, Fault, Policy, Statement, hexadecimal},
+    task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
 
 use super::{
@@ -19,6 +19,7 @@ use super::{
     begin::stamp,
     canonical::sha256,
     chain::{self, AskedApproval, Body, instant},
+    grant,
     note::Note,
     past::{Past, open},
     record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
@@ -97,6 +98,8 @@ pub(crate) enum Passage {
         why: String,
         case: Box<Case>,
     },
+    /// The grant does not cover the call.
+    Ungranted(Failure),
 }
 
 impl Person {
@@ -312,15 +315,15 @@ impl Ledger<'_> {
     }
 
     /// Records that the request may happen from here on, before anything can happen. If it needs an approval, all
-    /// checks of the approval are made in the same transaction, and the link uses the approval up. A request without
-    /// effects and without an approval needs no such record.
+    /// checks of the approval are made in the same transaction, and the link uses the approval up. The same holds for
+    /// a grant. A request without effects, an approval and a grant needs no such record.
     pub(crate) fn dispatch(
         &mut self,
         ask: &Ask<'_>,
         running: &Running,
         intended: Option<&Intended>,
     ) -> Result<Passage, LedgerError> {
-        if ask.effects == Effects::None && intended.is_none() {
+        if ask.effects == Effects::None && intended.is_none() && ask.under.is_none() {
             return Ok(Passage::Dispatched);
         }
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
@@ -331,6 +334,13 @@ impl Ledger<'_> {
                     by: "another run".to_owned(),
                     waited: ask.patience,
                 });
+            };
+            let grant = match &ask.under {
+                None => None,
+                Some(under) => match grant::covers(tx, under, ask, stamp.at)? {
+                    Ok(operation) => Some(operation),
+                    Err(failure) => return Ok(Passage::Ungranted(failure)),
+                },
             };
             let mut approval = None;
             if let Some(intended) = intended {
@@ -353,6 +363,7 @@ impl Ledger<'_> {
                 claim: Some(running.claim),
                 changes: chain::changes(ask.change),
                 approval,
+                under: grant,
                 ..Body::default()
             };
             chain::append(tx, Event::Dispatched, stamp, &body)?;

@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::task::Granted;
+
 use super::{
     canonical::{canonical, exact, sha256},
     record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session, name, word},
@@ -33,6 +35,8 @@ pub(crate) struct Body {
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
     pub(crate) entry_digest: Option<String>,
+    /// The grant that the answer opens.
+    pub(crate) grant: Option<Granted>,
     /// The root in which a claimed plan is performed.
     pub(crate) home: Option<String>,
     /// SHA-256 of the key for secrets that was made.
@@ -48,6 +52,8 @@ pub(crate) struct Body {
     /// The signature of a decision, without its armour.
     pub(crate) signature: Option<String>,
     pub(crate) task: Option<String>,
+    /// The operation whose grant covers the dispatched call.
+    pub(crate) under: Option<String>,
 }
 
 /// Whether a request may change what later reads return.
@@ -287,6 +293,11 @@ mod tests {
             claimed: text("delivery:1"),
             effects: text("once"),
             entry_digest: text("d"),
+            grant: Some(Granted {
+                entries: [("e".to_owned(), "s".to_owned())].into(),
+                max_calls: 2,
+                until: "u".to_owned(),
+            }),
             home: text("/r"),
             key: text("k"),
             note: text("n\n/"),
@@ -304,10 +315,11 @@ mod tests {
                 profile: "p".to_owned(),
             }),
             task: text("t"),
+            under: text("op_2"),
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 19);
+        assert_eq!(told.as_object().unwrap().len(), 21);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -110,7 +110,7 @@ impl Ledger<'_> {
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(CommandError::RevokedBefore { row: row.id, by });
             }
-            let link = revoke_row(tx, &row, person)?;
+            let link = revoke_row(tx, &row, person, None)?;
             let mut head = link.clone();
             let steps = made_in(tx, &row)?;
             let mut reuses = Vec::new();
@@ -139,7 +139,7 @@ impl Ledger<'_> {
                 }
             }
             for answer in &along {
-                head = revoke_row(tx, answer, person)?;
+                head = revoke_row(tx, answer, person, None)?;
             }
             let revoked = Revoked {
                 row,
@@ -340,8 +340,13 @@ fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
     Ok(tasks.into_iter().find(|task| task.operation_id == *parent))
 }
 
-fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {
-    let link = about(tx, Event::Revoked, row, person, None)?;
+pub(super) fn revoke_row(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    person: Person<'_>,
+    reason: Option<&str>,
+) -> Result<Head, CommandError> {
+    let link = about(tx, Event::Revoked, row, person, reason)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
 }

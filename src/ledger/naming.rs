@@ -71,6 +71,10 @@ pub(crate) enum CommandError {
     Unsealed { row: String },
     #[error("{row} was already revoked by link {by}")]
     RevokedBefore { row: String, by: Seq },
+    #[error("operation {operation} opened no grant; `oneact history` lists what it did")]
+    NoGrant { operation: String },
+    #[error("the grant {operation} was already closed by link {by}")]
+    ClosedBefore { operation: String, by: Seq },
     #[error("operation {operation} is running: no decision is possible before it ends")]
     AtWork { operation: String },
     #[error(

@@ -1,6 +1,8 @@
-//! What an answer says about an approval. Its link says the same.
+//! What an answer says about an approval, or about the grant that it opens. Its link says the same.
 
 use serde::{Deserialize, Serialize};
+
+use crate::task::Granted;
 
 use super::{
     chain::{AskedApproval, Body},
@@ -18,6 +20,8 @@ pub(crate) enum Note {
     Ends {
         id: String,
     },
+    /// The answer opens a grant, which a person has approved.
+    Opens(Granted),
 }
 
 impl Note {
@@ -32,6 +36,10 @@ impl Note {
             },
             Self::Ends { id } => Body {
                 approval: Some(id.clone()),
+                ..body
+            },
+            Self::Opens(granted) => Body {
+                grant: Some(granted.clone()),
                 ..body
             },
         }

@@ -14,6 +14,7 @@ use super::{
     begin::lock_of,
     canonical::sha256,
     decision::Decision,
+    grant::{self, GrantState},
     naming::{Alone, CommandError, Name, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
@@ -47,6 +48,8 @@ pub(crate) struct Step {
     pub(crate) row: Row,
     /// The step whose answer was repeated.
     pub(crate) from: Option<u64>,
+    /// The step that opened the grant under which the call was made.
+    pub(crate) under: Option<u64>,
     /// The review of the answer, if it demands one or there was one.
     pub(crate) review: Option<Review>,
 }
@@ -81,6 +84,8 @@ pub(crate) struct Whole {
     pub(crate) again: Vec<u64>,
     /// The answers of its steps, if it is a task of several.
     pub(crate) parts: Vec<Row>,
+    /// The grant that it opened.
+    pub(crate) grant: Option<GrantState>,
 }
 
 /// How many answers of a session are read.
@@ -249,7 +254,19 @@ impl Step {
             None => None,
         };
         let review = reviews.about(&row);
-        Ok(Self { row, from, review })
+        let under = match grant::under(&row) {
+            Some(id) => {
+                let opened = Which::operation(&id).within(Some(&row.session_id));
+                tx.steps(&opened, 1)?.pop()
+            }
+            None => None,
+        };
+        Ok(Self {
+            row,
+            from,
+            under,
+            review,
+        })
     }
 
     /// The state of the open review of an answer that was made in this step. A revoked answer needs no review.
@@ -269,6 +286,7 @@ impl Whole {
             Some(seq) => tx.stored_link(seq)?,
             None => None,
         };
+        let grant = GrantState::of_row(tx, row)?;
         let request = row.request.as_ref().map(sha256);
         let as_sent = request.is_none_or(|request| request == row.request_sha256);
         Ok(Self {
@@ -277,6 +295,7 @@ impl Whole {
             links: links.about(&step.row),
             again,
             parts: tx.rows(&Which::steps_of(&step.row.operation_id), usize::MAX)?,
+            grant,
             step,
         })
     }

@@ -6,6 +6,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod grants;
 mod misled;
 mod opened;
 mod pruning;
@@ -144,6 +145,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         on_duplicate: reuse(None, Ground::Content),
         change: Change::Nothing,
         reuse: Reuse::Allowed,
+        under: None,
         review: None,
         home: None,
         patience: Duration::from_millis(20),

@@ -34,6 +34,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,
+    /// The grant under which the call is made.
+    pub(crate) under: Option<Under<'a>>,
     /// Whether a person reviews the result.
     pub(crate) review: Option<ReviewRule>,
     /// For a plan, the name of the root whose journals record it.
@@ -42,6 +44,15 @@ pub(crate) struct Ask<'a> {
     pub(crate) patience: Duration,
     /// The time limit. An output must be usable for twice that time.
     pub(crate) timeout: Duration,
+}
+
+/// A grant as a call names it, and what the call is.
+#[derive(Debug, Clone)]
+pub(crate) struct Under<'a> {
+    /// The operation that opened the grant.
+    pub(crate) operation_id: &'a str,
+    /// The seal of the entry as the catalog has it now.
+    pub(crate) seal: String,
 }
 
 /// Who asks, and in which delivery.

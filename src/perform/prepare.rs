@@ -1,6 +1,8 @@
 //! Prepares a task: every error that can be found before anything is started is found here
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
+mod improvised;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -65,10 +67,7 @@ pub(super) fn prepare<'h>(
             let outcome = unperformed::clarification(question, &settings.project);
             return spoken(outcome, settings);
         }
-        Task::Improvised(proposal) => {
-            let failure = unperformed::improvised(proposal, &settings.project);
-            return Err(Rejection::at(Phase::Catalog)(failure));
-        }
+        Task::Improvised(proposal) => improvised::prepare(proposal, received, settings, host)?,
     };
     Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
 }

@@ -67,7 +67,7 @@ pub(super) fn perform(
                         (&context, &mut Vec::new()),
                         &mut |work, _| match work {
                             Work::Tools(work) => steps.perform(work, &context),
-                            Work::Files(_) => Executed::from(Outcome::default()),
+                            Work::Files(_) | Work::Grant(_) => Executed::from(Outcome::default()),
                         },
                     ),
                 };

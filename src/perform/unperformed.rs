@@ -2,11 +2,11 @@
 //! the catalog applies to them.
 
 use crate::{
-    catalog::{Catalog, CatalogError, enough_for, named_in_catalog},
+    catalog::{Catalog, enough_for},
     record::Project,
     task::{
-        Clarification, Failure, Fault, Improvised, Outcome, Phase, State, Suggestion, Waiting,
-        cut_links, decided,
+        Clarification, Failure, Fault, Outcome, Phase, State, Suggestion, Waiting, cut_links,
+        decided,
     },
 };
 
@@ -62,26 +62,4 @@ fn hint(question: &Clarification, project: &Project) -> Option<String> {
     Some(decided(format!(
         "The text of the clarification is enough for the standard action {action}; it could be sent as kind `standard`."
     )))
-}
-
-/// Why an improvised action is refused (R-003-08: it needs an approval).
-pub(super) fn improvised(proposal: &Improvised, project: &Project) -> Failure {
-    let named = |name: &String| match Catalog::load(&project.catalog) {
-        Err(CatalogError::Missing { .. }) => Ok(None),
-        catalog => named_in_catalog(&catalog?.tables()?, name),
-    };
-    match proposal.name.as_ref().map_or(Ok(None), named) {
-        Err(error) => error.into(),
-        Ok(Some(id)) => {
-            let message = format!(
-                "the proposal of kind `improvised` names {id}, which is in the catalog; use kind `standard`: \"name\": \"{id}\""
-            );
-            Failure::new(Fault::KindRule, message)
-        }
-        Ok(None) => Failure::new(
-            Fault::OperationNotBuiltIn,
-            "an improvised action needs an approval, and approvals are not built into this version of oneact; nothing was \
-             performed. Send each step as a proposal of kind `standard`",
-        ),
-    }
 }

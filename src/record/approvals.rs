@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Project,
     approvers::{signers, wait_for},
+    grants,
 };
 use crate::{
     assets::print,
@@ -81,10 +82,14 @@ impl Approvals {
     ) -> Result<Pass, LedgerError> {
         if matches!(&*work, Work::Tools(ready) if ready.job.is_several()) {
             // Each step waits for its own approval.
-            ledger.dispatch(ask, running, None)?;
-            return Ok(Pass::Go);
+            return Ok(went(ledger.dispatch(ask, running, None)?));
         }
-        let mut policy = self.policy(admission);
+        let policy = self.policy(admission);
+        let mut policy = match (&ask.under, &*work) {
+            (Some(_), _) => grants::covered(policy),
+            (None, Work::Grant(grant)) => grants::asked(policy, grant),
+            (None, Work::Tools(_) | Work::Files(_)) => policy,
+        };
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
         let known = match work {
             Work::Files(_) if policy.need == Need::None => ledger
@@ -93,8 +98,7 @@ impl Approvals {
             _ => false,
         };
         if policy.need == Need::None && !known {
-            ledger.dispatch(ask, running, None)?;
-            return Ok(Pass::Go);
+            return Ok(went(ledger.dispatch(ask, running, None)?));
         }
         if policy.need == Need::None {
             policy.because.push(OF_PLAN.to_owned());
@@ -120,6 +124,10 @@ impl Approvals {
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
+            Work::Grant(_) => (
+                ledger.intent(ask, ask.asked.clone(), &[Value::Null])?,
+                whole(ask),
+            ),
         };
         let intended = Intended {
             policy,
@@ -142,6 +150,7 @@ impl Approvals {
             Passage::Wait(case) => {
                 Pass::Held(Box::new(waits(&case, &intended.policy, context)), None)
             }
+            Passage::Ungranted(failure) => ungranted(failure),
             Passage::Refused { fault, why, case } => {
                 let again = match fault {
                     Fault::ApprovalDenied => {
@@ -305,6 +314,20 @@ impl Approvals {
         tracing::warn!("{note}");
         Some(note)
     }
+}
+
+/// What follows from the dispatch of a request that needs no approval.
+fn went(passage: Passage) -> Pass {
+    match passage {
+        Passage::Ungranted(failure) => ungranted(failure),
+        _ => Pass::Go,
+    }
+}
+
+/// The answer to a call that its grant does not cover.
+fn ungranted(failure: Failure) -> Pass {
+    let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
+    Pass::Held(Box::new(outcome), None)
 }
 
 /// Lets the plan change what the approved preview shows, and nothing else.

@@ -12,12 +12,12 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
-        abridge, abridged, hexadecimal, numbered,
+        self, Admission, ApprovalRule, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable,
+        Reuse, Task, abridge, abridged, hexadecimal, numbered,
     },
 };
 
-use super::review;
+use super::{grants, review};
 
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) fn of<'a>(
     work: &mut Work,
     who: Who<'a>,
-    (reuse, admission): (Reuse, Option<&Admission>),
-    received: &Received,
+    (reuse, admission, rules): (Reuse, Option<&Admission>, &[ApprovalRule]),
+    received: &'a Received,
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> Option<Ask<'a>> {
@@ -50,6 +50,7 @@ pub(super) fn of<'a>(
         on_duplicate: OnDuplicate::Repeat,
         change: Change::State,
         reuse,
+        under: None,
         review: review::rule(work),
         home: None,
         patience: PATIENCE,
@@ -62,7 +63,9 @@ pub(super) fn of<'a>(
             let home = home(context.state_dir, context.root);
             (Ask { home, ..ask }, args)
         }
+        Work::Grant(grant) => grants::ask(grant, base),
     };
+    let under = grants::under(received, rules, &ask);
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .limits
@@ -71,6 +74,7 @@ pub(super) fn of<'a>(
         .min(PATIENCE);
     Some(Ask {
         request: request(&ask.asked, &args, admission, received, hidden),
+        under,
         patience,
         ..ask
     })
@@ -390,16 +394,16 @@ fn request(
     received: &Received,
     hidden: &Hidden,
 ) -> String {
-    let (inputs, action, clarifies) = match &received.task {
+    let (inputs, action, named) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
             (
                 task.inputs.iter().map(input).collect(),
                 Value::String(task.action.clone()),
-                task.clarifies.as_deref(),
+                [("clarifies", &task.clarifies), ("under", &task.under)].to_vec(),
             )
         }
-        _ => (Vec::new(), Value::Null, None),
+        _ => (Vec::new(), Value::Null, Vec::new()),
     };
     let entries = asked.steps.iter().map(|step| step.entry.as_str());
     let entries: Vec<&str> = entries.collect();
@@ -408,8 +412,10 @@ fn request(
         "action": action, "inputs": inputs, "outputs": asked.outputs, "salt": asked.salt,
         "gate": admission,
     });
-    if let (Some(operation), Some(around)) = (clarifies, around.as_object_mut()) {
-        around.insert("clarifies".to_owned(), operation.into());
+    for (key, operation) in named {
+        if let (Some(operation), Some(around)) = (operation, around.as_object_mut()) {
+            around.insert(key.to_owned(), operation.as_str().into());
+        }
     }
     let mut around = hidden.value(around);
     abridge(&mut around);

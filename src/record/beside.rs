@@ -15,7 +15,8 @@ use crate::{
     gate::Caller,
     host::{self, Host, Moment},
     ledger::{
-        self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, TaskRun, Who, Why, Wish,
+        self, Ask, Effects, Ledger, LedgerError, Note, Part, Place, Running, TaskRun, Who, Why,
+        Wish,
     },
     task::{
         Admission, Counted, Failure, Fault, Need, Outcome, Record, Reuse, ReuseReport, ReviewRule,
@@ -27,7 +28,7 @@ use steps::Step;
 use super::{
     Project,
     approvals::{Approvals, Asks, Pass},
-    ask, ended,
+    ask, ended, grants,
     kept::Ids,
     left_behind::{Left, left_behind},
     old_answer::old_answer,
@@ -161,6 +162,9 @@ impl<'h> RunLedger<'h> {
         if self.place == Place::Nowhere {
             let policy = self.approvals.policy(self.admission.as_ref());
             return match (policy.need, review::rule(work)) {
+                _ if grants::operation(received).is_some() => {
+                    Begun::Answered(Box::new(unrecordable()))
+                }
                 (Need::Approval, _) => Begun::Answered(Box::new(unrecordable())),
                 (Need::None, None) => Begun::Unrecorded(None),
                 (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
@@ -170,7 +174,7 @@ impl<'h> RunLedger<'h> {
         let open = run.open.take();
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
-        let allowed = (run.reuse, run.admission.as_ref());
+        let allowed = (run.reuse, run.admission.as_ref(), &*run.approvals.rules);
         let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
@@ -313,6 +317,7 @@ impl<'h> RunLedger<'h> {
             LedgerError::Store(error)
                 if ask.effects == Effects::None
                     && review.is_none()
+                    && ask.under.is_none()
                     && self.rule.need == LedgerNeed::NotForReading
                     && self.approvals.policy(self.admission.as_ref()).need == Need::None =>
             {
@@ -390,6 +395,7 @@ impl Recording<'_, '_> {
         }
         review::open(outcome, ask.review, context);
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
+        end.approval = outcome.opened.clone().map(Note::Opens);
         if let Some(asks) = &asks {
             end.approval = Some(asks.note.clone());
             ask.request = asks.request.clone().unwrap_or(ask.request);

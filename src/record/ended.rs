@@ -20,7 +20,7 @@ pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
     let uris = match work {
         Work::Tools(ready) => std::mem::take(&mut ready.inputs),
-        Work::Files(_) => Vec::new(),
+        Work::Files(_) | Work::Grant(_) => Vec::new(),
     };
     let seen = |uri: Uri| {
         let stat = print::stat(&uri, root, Links::Followed);

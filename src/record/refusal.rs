@@ -8,7 +8,7 @@ use crate::{
 
 /// The answer if an approval is needed but could not be recorded.
 pub(super) fn unrecordable() -> Executed {
-    let message = "the entry needs an approval, but the ledger is switched off (`none`), so no approval can be recorded";
+    let message = "the task needs an approval or a grant, but the ledger is switched off (`none`), so neither can be recorded";
     let mut failure = Failure::new(Fault::LedgerUnavailable, message);
     failure.recoverable = false;
     Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure)).into()

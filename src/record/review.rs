@@ -16,6 +16,7 @@ pub(super) fn rule(work: &Work) -> Option<ReviewRule> {
             FileOrder::Plan { entry, .. } => entry.review,
             FileOrder::Rollback(_) | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
         },
+        Work::Grant(_) => None,
     }
 }
 

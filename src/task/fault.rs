@@ -195,6 +195,16 @@ table! {
     ApprovalExpired = "approval_expired", ValidationError, No, 1014;
     /// The approval is for another request than the one that would be performed.
     ApprovalMismatch = "approval_mismatch", ValidationError, No, 1014;
+    /// A grant that does not exist, or that another session opened.
+    GrantNotFound = "grant_not_found", ValidationError, No, 1034;
+    /// A grant that was closed, or whose approval was withdrawn.
+    GrantClosed = "grant_closed", ValidationError, No, 1034;
+    /// A grant whose time has ended.
+    GrantExpired = "grant_expired", ValidationError, No, 1034;
+    /// A call of an entry that the grant does not contain, or that has changed since.
+    GrantMismatch = "grant_mismatch", ValidationError, No, 1034;
+    /// A grant under which the last call was made.
+    GrantUsedUp = "grant_used_up", ValidationError, No, 1034;
     /// A change that could be neither finished nor undone: a person must settle it.
     Stuck = "stuck", ProcessingError, No, 5013;
     /// A signal asked the run to stop.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{CallContext, Failure, RefId, Review, Risk, Suggestion, Waiting, cut_links};
+use super::{CallContext, Failure, Granted, RefId, Review, Risk, Suggestion, Waiting, cut_links};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -44,6 +44,8 @@ pub struct Outcome {
     pub reports: Option<ReportFiles>,
     /// Files that a plan changed, relative to the root.
     pub changed: Vec<String>,
+    /// The grant that the operation opened.
+    pub opened: Option<Granted>,
     /// The decision of the gate; `None` if it was not asked.
     pub admission: Option<Admission>,
     /// What the ledger holds about the task; `None` if the ledger was not asked.

@@ -1,8 +1,15 @@
-//! What an agent proposes (003, "The four kinds"). A standard action becomes a task of capabilities. The others are
-//! answered, and never performed.
+//! What an agent proposes (003, "The four kinds"). A standard action becomes a task of capabilities, and an improvised
+//! action a grant for such tasks. The others are answered, and never performed.
 
-use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
 use serde_json::Number;
+
+use super::Risk;
 
 /// The kind of a proposal (R-003-03). A task of any other dialect is `standard`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -19,6 +26,9 @@ pub enum Kind {
     Clarification,
 }
 
+/// What the ledger calls the action of an improvised proposal.
+pub const IMPROVISED: &str = "improvised";
+
 impl Kind {
     pub const ALL: [Self; 4] = [
         Self::Standard,
@@ -30,7 +40,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Standard => "standard",
-            Self::Improvised => "improvised",
+            Self::Improvised => IMPROVISED,
             Self::Suggestion => "suggestion",
             Self::Clarification => "clarification",
         }
@@ -59,4 +69,49 @@ pub struct Clarification {
 pub struct Improvised {
     /// The agent's name for it, which no entry of the catalog may have.
     pub name: Option<String>,
+    pub summary: String,
+    /// The risk that the agent states.
+    pub stated: Risk,
+    /// Part of the request: another salt makes it another request.
+    pub salt: Option<String>,
+    pub wish: Wish,
+}
+
+/// What an improvised action asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// To perform steps that it declares.
+    Steps,
+    /// To perform calls that the agent decides on as it goes.
+    Grant(Grant),
+}
+
+/// The limits within which an agent wants to make calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// Each of them once.
+    pub entries: BTreeSet<String>,
+    pub max_calls: u32,
+    pub lasts: Duration,
+}
+
+impl Grant {
+    pub const MOST_ENTRIES: usize = 32;
+    /// All ids together, in bytes: the link of the grant contains them.
+    pub const MOST_BYTES: usize = 2048;
+    pub const MOST_CALLS: u32 = 50;
+    pub const LONGEST: Duration = Duration::from_hours(1);
+    /// A call of this risk waits for an approval of its own.
+    pub const NOT_COVERED: Risk = Risk::High;
+}
+
+/// A grant that a person has approved, as its link records it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Granted {
+    /// The id of each entry, and its seal: the beginning of a hash of the entry and of its approval rule.
+    pub entries: BTreeMap<String, String>,
+    pub max_calls: u32,
+    /// RFC 3339, UTC.
+    pub until: String,
 }

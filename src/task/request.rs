@@ -20,10 +20,10 @@ pub enum Task {
     Status(PlanName),
     /// An order to that running plan to stop and undo its changes.
     Cancel(PlanName),
+    Improvised(Improvised),
     // The proposals that are never performed:
     Suggestion(Suggestion),
     Clarification(Clarification),
-    Improvised(Improvised),
 }
 
 /// Capability ids with resolved input references (000 §Step 1).
@@ -48,6 +48,8 @@ pub struct CapabilityTask {
     pub salt: Option<String>,
     /// The operation that asked for a clarification, which this task answers.
     pub clarifies: Option<String>,
+    /// The operation that opened the grant under which the only capability is called.
+    pub under: Option<String>,
     /// The risk that a proposal states; low for every other task.
     pub stated: Risk,
 }

@@ -44,7 +44,7 @@ fn happened(root: &Root) -> usize {
 }
 
 /// Waits for an approval, and returns its id.
-fn asks(answer: &Answer) -> String {
+pub(crate) fn asks(answer: &Answer) -> String {
     assert_eq!(
         (answer.exit, answer.fault()),
         (3, &json!("approval_required")),
@@ -60,7 +60,7 @@ fn asks(answer: &Answer) -> String {
 }
 
 /// Runs oneact at a pseudo-terminal on which `typed` is typed. Returns the exit code and all that was shown.
-fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
+pub(crate) fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
     let line = "import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
@@ -87,7 +87,7 @@ sys.exit(os.waitstatus_to_exitcode(status))";
     (output.status.code().unwrap(), text(&*output.stdout))
 }
 
-fn oneact(root: &Root, arguments: &[&str]) -> (i32, String, String) {
+pub(crate) fn oneact(root: &Root, arguments: &[&str]) -> (i32, String, String) {
     let output = root.command().args(arguments).output().unwrap();
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (

@@ -24,6 +24,8 @@ mod eras;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod grants;
+
 mod growth;
 #[cfg(test)]
 mod in_process;

@@ -9,13 +9,15 @@ use super::super::{
 use crate::{
     host::{Host, name_of},
     record::{Approval, Row},
-    task::Answer,
+    task::{Answer, IMPROVISED},
 };
 
 /// A request, with the parameters that its sealed row holds.
 pub(super) struct Request {
     pub(super) case: Approval,
     pub(super) action: String,
+    /// The entries whose rules say who may approve, joined by `+`.
+    pub(super) entries: String,
     /// The parameters in the order in which they are shown.
     parameters: Vec<(String, Value)>,
     pub(super) diff: Option<String>,
@@ -44,8 +46,15 @@ impl Request {
             list.filter_map(|text| text.as_str().map(ToOwned::to_owned))
                 .collect()
         };
+        let action = row.action_type.clone().unwrap_or_default();
+        let granted = args.get("entries").and_then(Value::as_array);
+        let granted = granted.filter(|_| action == IMPROVISED);
         Some(Self {
-            action: row.action_type.clone().unwrap_or_default(),
+            entries: granted.map_or_else(
+                || action.clone(),
+                |ids| ids.iter().map(words::plain).collect::<Vec<_>>().join("+"),
+            ),
+            action,
             parameters: ordered(args, &texts("show")),
             diff: about
                 .get("diff")

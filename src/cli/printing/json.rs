@@ -26,6 +26,7 @@ pub(in crate::cli) struct WholeStep<'a> {
     decision: Value,
     links: Vec<Value>,
     given_again: &'a [u64],
+    grant: Option<Value>,
     entry: Value,
     inputs: Text<'a>,
     request: Text<'a>,
@@ -113,6 +114,7 @@ fn summary(step: &Step) -> Value {
         "recoverable": words::recoverable(row),
         "reason": row.reason,
         "answered_from": step.from,
+        "under": step.under,
         "adjusted": row.adjusted.as_deref().map(read),
         "made": made(row),
         "request_hash": row.request_hash,
@@ -172,6 +174,13 @@ pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
         decision: decision(&whole.decision),
         links: links.collect(),
         given_again: &whole.again,
+        grant: whole.grant.as_ref().map(|grant| {
+            let granted = &grant.granted;
+            json!({
+                "entries": granted.entries.keys().collect::<Vec<_>>(), "max_calls": granted.max_calls,
+                "until": granted.until, "calls": grant.calls, "closed_by": grant.closed,
+            })
+        }),
         entry: json!({
             "version": row.entry_version, "digest": row.entry_digest, "tool_pin": row.tool_pin,
             "oneact": row.oneact_version,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     record::{Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
-    task::{Review, ReviewState, ReviewTerms, Sight, visible},
+    task::{IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
 };
 
 use super::{duration, size};
@@ -54,6 +54,9 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
     if let Some(from) = step.from {
         notes.push(format!("from #{from}"));
     }
+    if let Some(under) = step.under {
+        notes.push(format!("under #{under}"));
+    }
     if let Some(fault) = &row.fault {
         notes.push(match recoverable(row) {
             Some(true) => format!("{fault}, recoverable"),
@@ -78,7 +81,8 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
         notes.push("may have happened".to_owned());
     }
     if row.revoked_by.is_some() {
-        notes.push("revoked".to_owned());
+        let closed = row.action_type.as_deref() == Some(IMPROVISED);
+        notes.push(if closed { "closed" } else { "revoked" }.to_owned());
     } else if let Some(review) = step.review.as_ref().filter(|_| step.from.is_none()) {
         notes.push(self::review(review, date));
     }

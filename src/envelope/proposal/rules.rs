@@ -34,6 +34,7 @@ const NAME: &str = "add `name`, the id of a standard action of the catalog";
 const ONE_ACTION: &str =
     "a standard action is one entry of the catalog; leave it out, or send kind `improvised`";
 const OF_STEPS: &str = "parameters belong to the single `steps`";
+const OF_CALLS: &str = "only a call of a standard action is made under a grant";
 const PLAN_ALONE: &str = "send the file plan as a task of its own";
 const SUMMARY: &str =
     "add `plan_summary`, which tells the person who approves it what will be done";
@@ -86,6 +87,10 @@ const RULES: &[Row] = &[
     Row(SUGGESTION,         "grant",            Forbidden,                       ADVICE),
     Row(CLARIFICATION,      "grant",            Forbidden,                       NOTHING),
     Row(EVERY,              "clarifies",        Allowed,                         ""),
+    Row(STANDARD,           "under",            Allowed,                         ""),
+    Row(IMPROVISED,         "under",            Forbidden,                       OF_CALLS),
+    Row(SUGGESTION,         "under",            Forbidden,                       ADVICE),
+    Row(CLARIFICATION,      "under",            Forbidden,                       NOTHING),
 ];
 
 fn row(kind: Kind, key: &str) -> Option<&'static Row> {

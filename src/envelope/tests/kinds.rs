@@ -151,6 +151,7 @@ fn the_fields_have_their_types() {
         (standard(), "parameters_json", json!({"a": 1})),
         (standard(), "parameters", json!({"task_text": "Y"})),
         (standard(), "clarifies", json!(1)),
+        (standard(), "under", json!(1)),
         (suggestion(), "clarifies", json!(1)),
         (suggestion(), "title", json!(["Archive"])),
         (suggestion(), "confidence", json!(1.5)),
@@ -296,7 +297,16 @@ fn the_schema_of_tasks_accepts_what_the_reader_accepts() {
     let schema = serde_json::from_str(include_str!("../../../schemas/task.schema.json")).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let mut seen = [0, 0];
-    for proposal in [standard(), suggestion(), clarification(), improvised()] {
+    let mut granted = improvised();
+    granted["steps"] = json!([]);
+    granted["grant"] = json!({"entries": ["a"], "max_calls": 5, "for": "10m"});
+    for proposal in [
+        standard(),
+        suggestion(),
+        clarification(),
+        improvised(),
+        granted,
+    ] {
         let values = [
             json!(null),
             json!(""),
@@ -310,6 +320,8 @@ fn the_schema_of_tasks_accepts_what_the_reader_accepts() {
             json!("low"),
             json!(["text"]),
             json!("{}"),
+            json!({"entries": ["a"], "max_calls": 5, "for": "10m"}),
+            json!({"entries": ["a"], "max_calls": 51, "for": "10m"}),
         ];
         let keys = [
             "name",
@@ -327,6 +339,7 @@ fn the_schema_of_tasks_accepts_what_the_reader_accepts() {
             "steps",
             "grant",
             "clarifies",
+            "under",
         ];
         for (key, value) in keys
             .into_iter()

@@ -156,6 +156,26 @@ impl<'a> Tx<'a> {
         )
     }
 
+    /// The links of a session after the number `from` that dispatch a call and name that operation.
+    pub(crate) fn links_naming(
+        &mut self,
+        session_id: &str,
+        from: Seq,
+        operation_id: &str,
+    ) -> Result<Vec<Link>, StoreError> {
+        let hint = self.engine.indexed_by("ledger_events_session");
+        let names = self
+            .engine
+            .choose(["instr(body, ?3)", "strpos(body, ?3) > 0"]);
+        let links: Vec<Link> = self.all(
+            &format!(
+                "{hint} WHERE session_id = ?1 AND seq > ?2 AND event = 'dispatched' AND {names} ORDER BY seq"
+            ),
+            &[session_id.into(), from.into(), operation_id.into()],
+        )?;
+        links.into_iter().map(|link| self.whole(link)).collect()
+    }
+
     /// The links that request an approval, in ascending order.
     pub(crate) fn requests_for_approval(&mut self) -> Result<Vec<Link>, StoreError> {
         let links: Vec<Link> = self.all("WHERE event = 'approval_requested' ORDER BY seq", &[])?;

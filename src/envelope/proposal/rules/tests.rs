@@ -74,6 +74,9 @@ fn every_cell_is_as_the_specification_says_r_003_11_to_20() {
         (Kind::Standard, "steps" | "grant") => Some("is one entry of the catalog"),
         (Kind::Improvised, "parameters" | "parameters_json") => Some("`steps`"),
         (Kind::Improvised, "task_plan") => Some("a task of its own"),
+        (Kind::Improvised, "under") => Some("under a grant"),
+        (Kind::Suggestion, "under") => Some("kind `standard`"),
+        (Kind::Clarification, "under") => Some("is never performed"),
         (Kind::Standard | Kind::Improvised | Kind::Suggestion, "blocked_on") => {
             Some("kind `clarification`")
         }

@@ -1,0 +1,94 @@
+//! Grants during a run: what a proposal asks for, and what a call under a grant is (R-003-06, R-003-08).
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::{
+    catalog::seal,
+    envelope::Received,
+    executor::GrantWork,
+    ledger::{Ask, Asked, AskedStep, Effects, Signatures, Under},
+    task::{ApprovalRule, Grant, IMPROVISED, Need, Policy, Task, canonical, hexadecimal},
+};
+
+use sha2::{Digest, Sha256};
+
+/// Why an improvised action waits.
+const ALWAYS: &str = "an improvised action is always approved by a person";
+
+/// Why a call under a grant waits.
+const NOT_COVERED: &str = "a grant covers no call of high risk";
+
+/// The request for a grant, and its parameters as people see them. A grant is opened for each delivery anew.
+pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>) -> (Ask<'a>, Value) {
+    let lasts = SignedDuration::try_from(grant.lasts).unwrap_or_default();
+    let entries: Vec<&String> = grant.entries.keys().collect();
+    let args = json!({
+        "plan_summary": grant.summary, "entries": entries, "max_calls": grant.max_calls, "for": format!("{lasts:#}"),
+    });
+    let seals = canonical(&json!(grant.entries)).unwrap_or_default();
+    let ask = Ask {
+        asked: Asked {
+            steps: vec![AskedStep {
+                entry: IMPROVISED.to_owned(),
+                version: None,
+                parameters: args.as_object().cloned().unwrap_or_default(),
+                shown: None,
+                volatile: Vec::new(),
+                signatures: Signatures::Counted,
+                answers: None,
+            }],
+            outputs: Vec::new(),
+            salt: grant.salt.clone(),
+        },
+        entry_digest: hexadecimal(&Sha256::digest(seals)),
+        effects: Effects::Idempotent,
+        change: crate::ledger::Change::Nothing,
+        ..base
+    };
+    (ask, args)
+}
+
+/// The operation under whose grant the task is.
+pub(super) fn operation(received: &Received) -> Option<&str> {
+    match &received.task {
+        Ok(Task::Capabilities(task)) => task.under.as_deref(),
+        _ => None,
+    }
+}
+
+/// The call of the only capability of a task, as its grant has to cover it.
+pub(super) fn under<'a>(
+    received: &'a Received,
+    rules: &[ApprovalRule],
+    ask: &Ask<'_>,
+) -> Option<Under<'a>> {
+    let operation_id = operation(received)?;
+    let rule = rules.first().cloned().unwrap_or_default();
+    Some(Under {
+        operation_id,
+        seal: seal(&ask.entry_digest, &rule),
+    })
+}
+
+/// The policy of a request for a grant, with the reasons why it waits.
+pub(super) fn asked(mut policy: Policy, grant: &GrantWork) -> Policy {
+    policy.because.push(ALWAYS.to_owned());
+    let apart = grant.apart.iter();
+    policy.because.extend(apart.map(|(id, risk)| {
+        format!("it does not cover {id}, whose risk is {risk}: each such call waits for an approval of its own")
+    }));
+    policy
+}
+
+/// The policy of a call under a grant. The approval of the grant was given under the rules of the entry, so it is
+/// enough for a call below high risk.
+pub(super) fn covered(mut policy: Policy) -> Policy {
+    if policy.risk < Grant::NOT_COVERED {
+        policy.need = Need::None;
+    } else {
+        policy.need = Need::Approval;
+        policy.because.push(NOT_COVERED.to_owned());
+    }
+    policy
+}
