@@ -110,7 +110,7 @@ impl Ledger<'_> {
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(CommandError::RevokedBefore { row: row.id, by });
             }
-            let link = revoke_row(tx, &row, person, None)?;
+            let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
             let steps = made_in(tx, &row)?;
             let mut reuses = Vec::new();
@@ -139,7 +139,7 @@ impl Ledger<'_> {
                 }
             }
             for answer in &along {
-                head = revoke_row(tx, answer, person, None)?;
+                head = revoke_row(tx, answer, person)?;
             }
             let revoked = Revoked {
                 row,
@@ -340,18 +340,13 @@ fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
     Ok(tasks.into_iter().find(|task| task.operation_id == *parent))
 }
 
-pub(super) fn revoke_row(
-    tx: &mut Tx<'_>,
-    row: &Row,
-    person: Person<'_>,
-    reason: Option<&str>,
-) -> Result<Head, CommandError> {
-    let link = about(tx, Event::Revoked, row, person, reason)?;
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {
+    let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
 }
 
-fn about(
+pub(super) fn about(
     tx: &mut Tx<'_>,
     event: Event,
     row: &Row,

@@ -9,10 +9,10 @@ use crate::task::{Failure, Fault, Granted, IMPROVISED, visible};
 use super::{
     Ledger,
     answer::action_type,
-    decide::revoke_row,
+    decide::about,
     naming::{Alone, CommandError, Name, find},
     past::{FEW, Past},
-    record::{Head, Link, Row, Seq},
+    record::{Event, Head, Link, Row, Seq},
     store::{StoreError, Tx, Which},
     words::{Ask, Under},
 };
@@ -219,7 +219,8 @@ impl Ledger<'_> {
             if let Some(by) = grant.closed {
                 return Err(CommandError::ClosedBefore { operation, by });
             }
-            let link = revoke_row(tx, &grant.row, person, Some("closed"))?;
+            let link = about(tx, Event::Revoked, &grant.row, person, Some("closed"))?;
+            tx.revoke(&grant.row.id, link.seq)?;
             Ok(((grant, link.clone()), link))
         })
     }
