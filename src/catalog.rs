@@ -39,7 +39,7 @@ mod workflow;
 pub(crate) use application::Application;
 pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
 pub(crate) use check::{About, Checked, check};
-pub(crate) use compile::{Capability, Gated, approval_rule};
+pub(crate) use compile::{Capability, Gated};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource};
@@ -50,7 +50,7 @@ pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
 pub(crate) use render::{ToolForm, prompt, tools};
 pub(crate) use resolve::{
-    Nature, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
+    Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
 };
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};

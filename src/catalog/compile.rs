@@ -6,8 +6,7 @@ use serde_json::Value;
 use toml::Spanned;
 
 use crate::task::{
-    ApprovalRule, Backup, Contexts, Effects, Failure, Fault, Format, Hazards, OnDrift, Pin, Pinned,
-    assess,
+    ApprovalRule, Backup, Contexts, Effects, Format, Hazards, OnDrift, Pin, Pinned, assess,
 };
 
 use super::{
@@ -19,7 +18,7 @@ use super::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
         Take, TimeoutFrom,
     },
-    file_plan::{self, APPLY_FILE_PLAN, FilePlan},
+    file_plan::{self, FilePlan},
     identity,
     raw::{RawCapability, RawDefaults, RawResult, RawRetry, RawWorkflow},
     review,
@@ -191,20 +190,6 @@ fn capability(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, Catal
     }
     let entry = Compiler(named).entry(raw)?;
     Ok(Some(Capability::Tool(Box::new(entry))))
-}
-
-/// The approval rule of an entry. A plan that names no entry is performed by the built-in one.
-pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRule, Failure> {
-    match compile(tables, id)? {
-        Some(capability) => Ok(capability.approval()),
-        None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
-        None => {
-            let message = format!(
-                "the catalog has no entry `{id}` any more, so nobody can approve a call of it"
-            );
-            Err(Failure::new(Fault::UnknownCapability, message))
-        }
-    }
 }
 
 struct Compiler<'a>(Named<'a>);

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ASSETS, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs, ReviewRule,
-    decided,
+    ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs,
+    ReviewRule, decided,
 };
 
 use super::{
@@ -166,6 +166,20 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
                  with a `file_plan`, or rename this one"
             );
             Err(Failure::new(Fault::CatalogInvalid, message))
+        }
+    }
+}
+
+/// The approval rule of an entry. A plan that names no entry is performed by the built-in one.
+pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRule, Failure> {
+    match compile::compile(tables, id)? {
+        Some(capability) => Ok(capability.approval()),
+        None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
+        None => {
+            let message = format!(
+                "the catalog has no entry `{id}` any more, so nobody can approve a call of it"
+            );
+            Err(Failure::new(Fault::UnknownCapability, message))
         }
     }
 }

@@ -124,12 +124,9 @@ impl Ledger<'_> {
             let (mut left, mut along) = (Vec::new(), steps);
             for answer in reuses.into_iter().chain(tasks) {
                 // A changed row may name an answer that it never repeated.
+                let mut known = [&row].into_iter().chain(&left).chain(&along);
                 if let Some(answer) = Past::default().first_believed(tx, vec![answer])?
-                    && ![&row]
-                        .into_iter()
-                        .chain(&left)
-                        .chain(&along)
-                        .any(|known| known.id == answer.id)
+                    && known.all(|known| known.id != answer.id)
                     && revoked_by(tx, &answer)?.is_none()
                 {
                     match dependants {
@@ -434,16 +431,14 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError>
 
 /// The row of an answer that a person vouches for. If the owner recorded no row, the chain has the facts.
 fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
-    let hash = &found.body.request_hash;
+    let hash = found.body.request_hash.as_ref();
+    let hash = hash.unwrap_or(&found.claim.key.request_hash);
     let known = || Row {
         operation_id: found.case.operation_id.clone(),
         session_id: found.case.session_id.clone(),
         task_id: found.case.task_id.clone(),
         action_type: found.case.action.clone(),
-        request_hash: hash
-            .as_ref()
-            .unwrap_or(&found.claim.key.request_hash)
-            .clone(),
+        request_hash: hash.clone(),
         entry_digest: found.body.entry_digest.clone(),
         ..Row::default()
     };

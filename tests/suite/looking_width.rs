@@ -60,15 +60,18 @@ fn no_line_is_wider_than_80_columns_whatever_things_are_called() {
     on(11, &task("2"), &[again]);
     on(12, &task("3"), &[again, once]);
     on(13, &task("4"), &[again, once]);
+    // Another call than the steps above, which are known already.
+    let other = |task: &str| {
+        let mut request = request(task, &[once]);
+        request["dispatch"]["parameters"][once]["what"] = json!("another");
+        request
+    };
     let mut dies = root.command();
     dies.env("ONEACT_FAULTS", "ledger:dispatched");
     let mut dies = dies.spawn().unwrap();
-    feed(&mut dies, &request("t5", &[once]));
+    feed(&mut dies, &other("t5"));
     dies.wait_with_output().unwrap();
-    run(
-        root.command(),
-        request("t6", &[once]).to_string().as_bytes(),
-    );
+    run(root.command(), other("t6").to_string().as_bytes());
     let why = root.look(&["history", "--why", "1"]).out;
     assert!(why.contains("catalog_changed"), "{why}");
     let table = root.look(&["history"]).out;
