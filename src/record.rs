@@ -147,9 +147,9 @@ impl Project {
             own.extend(place.files());
         }
         // A catalog of the usual name may be changed with an approval.
-        if self.catalog.file_name() != Some("catalog.toml") {
-            own.push(self.catalog.clone());
-        }
+        let leads_to = self.catalog.canonicalize_utf8().ok();
+        let names = [Some(self.catalog.clone()), leads_to].into_iter().flatten();
+        own.extend(names.filter(|path| path.file_name() != Some("catalog.toml")));
         own
     }
 

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, Protocol, SCRATCH, duration};
 
 use super::{
+    approval::approval_settings,
     document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
 };
@@ -93,25 +94,34 @@ pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, Cata
     Ok(kept)
 }
 
-/// The paths that the commands of the servers name, absolute or relative to the root. An argument can name one behind
-/// a `=`.
+/// The paths that the commands of the servers and of `[approval] notify` name, absolute or relative to the root.
 pub(super) fn programs(tables: &Tables<'_>) -> Result<Vec<Utf8PathBuf>, CatalogError> {
-    let mut programs = Vec::new();
+    let mut programs: Vec<_> = paths(&approval_settings(tables)?.notify, "".into()).collect();
     for name in tables.names("server")? {
         // A server that cannot be read cannot be started.
-        let Ok(Some(Server { command, cwd, .. })) = named(tables, name) else {
-            continue;
-        };
-        let parts = command.iter().flat_map(|argument| {
-            let value = argument.split_once('=').map(|(_, value)| value);
-            [Some(argument.as_str()), value].into_iter().flatten()
-        });
-        programs.extend(parts.map(|part| match part.strip_prefix("{root}") {
-            Some(below) => Utf8PathBuf::from(below.trim_start_matches('/')),
-            None => cwd.join(part),
-        }));
+        if let Ok(Some(server)) = named(tables, name) {
+            programs.extend(paths(&server.command, &server.cwd));
+        }
     }
     Ok(programs)
+}
+
+/// What each argument can name: all of it, its parts between `=`, `:`, `,`, `@` and spaces, and what is behind an option
+/// of one letter.
+fn paths<'a>(
+    command: &'a [String],
+    cwd: &'a Utf8Path,
+) -> impl Iterator<Item = Utf8PathBuf> + use<'a> {
+    let parts = command.iter().flat_map(|argument| {
+        let option = argument.strip_prefix('-').and_then(|rest| rest.get(1..));
+        let parts = argument.split(['=', ':', ',', '@', ' ']);
+        parts.chain(option).chain([argument.as_str()])
+    });
+    parts.map(|part| match part.strip_prefix("{root}") {
+        Some(below) => Utf8PathBuf::from(below.trim_start_matches('/')),
+        // Of `file:///path`, the part is `///path`.
+        None => cwd.join(part),
+    })
 }
 
 /// Reads the server of this capability; there must be one (R-000-100).

@@ -119,16 +119,13 @@ fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
     }
 }
 
-/// The whole answer of a failed tool as JSON, for a search. None if a part cannot be read as a value: escapes in its text
-/// may hide words.
+/// The whole answer of a failed tool as JSON, for a search. None if it cannot be read as a value: escapes may hide words,
+/// and of two members with one name, the value has only the last.
 pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> Option<String> {
-    let mut words = String::new();
-    if let Some(document) = document {
-        words = document.value().ok()?.to_string();
-    }
-    for block in &answer.content {
+    let mut words = answer.whole.distinct().ok()?.to_string();
+    if let Some(document) = document.filter(|_| answer.structured.is_none()) {
         // Writing to memory cannot fail.
-        let _ = write!(words, "\n{}", block.value().ok()?);
+        let _ = write!(words, "\n{}", document.value().ok()?);
     }
     Some(words)
 }

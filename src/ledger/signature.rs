@@ -158,6 +158,7 @@ pub(crate) fn public_file(path: &Utf8Path) -> Utf8PathBuf {
 /// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does
 /// not count, because they are not checked.
 fn signer(line: &str, purpose: Purpose) -> Option<Signer> {
+    let line = line.trim_start();
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|word| *word == KIND)?;
     let ours = |option: &&str| {

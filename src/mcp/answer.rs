@@ -25,6 +25,8 @@ pub(crate) struct ToolAnswer {
     /// `structuredContent`; `Some(Null)` if the server said `null`.
     pub(crate) structured: Option<Structured>,
     pub(crate) content: Vec<Block>,
+    /// All of the answer.
+    pub(crate) whole: Raw,
 }
 
 /// Structured content: its value, or, if it is large, its text, because a value takes many times the size of its text.
@@ -50,11 +52,6 @@ impl Block {
 
     pub(crate) fn read(&self) -> Content {
         content(self.0.get()).unwrap_or(Content::Other)
-    }
-
-    /// All members, also those that are no content.
-    pub(crate) fn value(&self) -> Result<Value, String> {
-        self.0.value()
     }
 }
 
@@ -164,6 +161,7 @@ pub(super) fn read(
         is_error: wire.is_error.unwrap_or(false),
         structured: structured.transpose().map_err(no_result)?,
         content: content.collect::<Result<_, _>>().map_err(no_result)?,
+        whole: raw,
     })
 }
 

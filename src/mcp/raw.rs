@@ -52,6 +52,16 @@ impl Raw {
         }
         serde_json::from_str(self.get()).map_err(|error| error.to_string())
     }
+
+    /// The same. Fails if an object has two members with one name.
+    pub(crate) fn distinct(&self) -> Result<Value, String> {
+        let value = self.value()?;
+        // Written out, the value has as many values as the text, unless a member was lost.
+        if values(&value.to_string()) == values(self.get()) {
+            return Ok(value);
+        }
+        Err("two members of an object have one name".to_owned())
+    }
 }
 
 /// An upper bound for the number of values in a JSON text.
@@ -96,6 +106,22 @@ mod tests {
             (r#"{"a":"x,y,[{","b":["\",",",2]}"#, 5),
         ] {
             assert_eq!(values(json), count, "{json}");
+        }
+    }
+
+    #[test]
+    fn two_members_with_one_name_are_not_distinct() {
+        let raw = |text: &str| Raw::from(text.to_owned());
+        for text in [r#"{"a":1,"a":2}"#, r#"{"b":[{"a":"x","\u0061":[]}]}"#] {
+            assert!(raw(text).distinct().is_err(), "{text}");
+        }
+        for text in [
+            r#"{"a":1,"b":{"a":",{"}}"#,
+            "[ ]",
+            r#"["\u002c"]"#,
+            "-0.50e1",
+        ] {
+            assert!(raw(text).distinct().is_ok(), "{text}");
         }
     }
 

@@ -306,6 +306,11 @@ fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
         ("tool_error", text(r"timed out \ud800 @")),
         ("tool_error", text(r#"{\"cause\": \"t\\u0069med out\"}"#)),
         ("tool_error", block(r#"{"text":"timed out"}"#)),
+        ("tool_error", data(r#""cause":"timed out","cause":"no""#)),
+        (
+            "tool_error",
+            block(r#"{"type":"text","text":"timed out","text":"no"}"#),
+        ),
         ("tool_error", block(r#"{"type":"Text","text":"timed out"}"#)),
         ("tool_error", embedded(r#""text":"timed out""#)),
         (

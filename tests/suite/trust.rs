@@ -276,6 +276,23 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
 }
 
 #[test]
+fn the_file_that_a_linked_catalog_leads_to_is_no_target_of_a_plan() {
+    let root = Root::with_catalog("catalog = 1\n");
+    fs::create_dir(root.path.join("conf")).unwrap();
+    fs::rename(
+        root.path.join("catalog.toml"),
+        root.path.join("conf/real.toml"),
+    )
+    .unwrap();
+    symlink("conf/real.toml", root.path.join("catalog.toml")).unwrap();
+    let change = json!({"action_id": "a001", "action_type": "FILE_MODIFY", "target": "conf/real.toml",
+        "operation": {"type": "text_replace", "pattern": "1", "replacement": "1 "}});
+    let answer = root.run(&plan(&change));
+    assert_eq!(answer.fault(), "protected_file", "{}", answer.envelope);
+    assert_eq!(answer.exit, 2);
+}
+
+#[test]
 fn a_store_below_a_link_is_known_before_it_exists() {
     let catalog = "catalog = 1\n[storage]\nuri = \"results/store\"\n";
     let root = Root::with_catalog(catalog);

@@ -108,11 +108,19 @@ protected.important = {}
 #[test]
 fn the_programs_of_the_servers_are_named_by_their_commands() {
     let text = format!(
-        "{}[server.x]\ncommand = [\"python3\", \"tools/s.py\", \"--config={{root}}/c.json\"]\ncwd = \"sub\"\n",
+        "{}[server.x]\ncommand = [\"python3\", \"tools/s.py\", \"--x=@{{root}}/c.json\", \"-r./r.js\", \"file:///a/u.ts\", \"m.py:main\"]\n\
+         cwd = \"sub\"\n[approval]\nnotify = [\"sh\", \"tell.sh\"]\n",
         catalog("protected.executes = { except = [\"*.md\"], paths = [\"Makefile\"] }\n")
     );
     let executes = entry(&text).unwrap().bounds.protection.executes.unwrap();
-    for program in ["sub/tools/s.py", "c.json"] {
+    for program in [
+        "sub/tools/s.py",
+        "c.json",
+        "sub/./r.js",
+        "///a/u.ts",
+        "sub/m.py",
+        "tell.sh",
+    ] {
         assert!(
             executes.programs.iter().any(|path| path == program),
             "{executes:?}"

@@ -94,6 +94,7 @@ fn signers_are_read_from_public_keys_and_from_allowed_signers() {
         format!("alice cert-authority {key}"),
         format!("alice valid-before=\"20200101\" {key}"),
         format!("# alice {key}"),
+        format!("\t#alice {key}"),
         "ssh-ed25519 AAAA".to_owned(),
         "ssh-rsa AAAAB3NzaC1yc2E= alice".to_owned(),
         String::new(),
