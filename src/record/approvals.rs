@@ -16,7 +16,10 @@ use crate::{
     catalog::{ApprovalSettings, Step},
     executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Ready, Work},
     host::{self, Moment, Program},
-    ledger::{Approval, Ask, Asked, Intended, Ledger, LedgerError, Note, Passage, Running, Signer},
+    ledger::{
+        Approval, Ask, Asked, Intended, Ledger, LedgerError, Note, Passage, Running, Signatures,
+        Signer,
+    },
     task::{
         Admission, ApprovalRule, Failure, Fault, Links, Need, Outcome, Phase, Policy, Preview,
         Risk, Sight, State, Uri, Waiting, WaitingApproval, abridge, numbered,
@@ -343,6 +346,9 @@ fn effective(ask: &Ask<'_>, ready: &Ready, hidden: &Hidden) -> (Asked, Value) {
     let mut args = Vec::new();
     for (asked, step) in effective.steps.iter_mut().zip(&ready.job.steps) {
         asked.parameters.extend(step.adjusted.clone());
+        // A person approves what is sent, so nothing of it is left out.
+        asked.volatile.clear();
+        asked.signatures = Signatures::Counted;
         let shown = hidden.shown(&step.entry, &asked.parameters);
         asked.shown = (shown != asked.parameters).then(|| shown.clone());
         args.push((step.entry.id.clone(), Value::Object(shown)));

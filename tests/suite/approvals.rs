@@ -189,6 +189,41 @@ fn an_approval_is_for_exactly_one_call() {
     assert_eq!(happened(&root), 1);
 }
 
+/// A parameter that does not belong to the request, and the signature of a link, belong to the call all the same.
+#[test]
+fn an_approval_binds_what_no_request_hash_counts() {
+    let link =
+        |signature: &str| format!("https://b.s3.amazonaws.com/a?X-Amz-Signature={signature}");
+    let call = |attempt: u64, note: &str, link: String| {
+        let mut call = task("mail");
+        call["dispatch"]["attempt"] = json!(attempt);
+        call["dispatch"]["parameters"]["note"] = json!(note);
+        call["dispatch"]["parameters"]["link"] = json!(link);
+        call
+    };
+    let approved = call(1, "pay 1", link("aa"));
+    for other in [
+        call(1, "pay 1000", link("aa")),
+        call(1, "pay 1", link("bb")),
+        call(2, "pay 1", link("aa")),
+    ] {
+        let rules = "volatile = [\"note\"]\n[[capability.send.retry]]\nset = { note = \"pay 9\" }\n[capability.send.approval]";
+        let catalog = catalog("", "").replace("[capability.send.approval]", rules);
+        let root = Root::with_catalog(&catalog);
+        let id = asks(&root.run(&approved));
+        approve(&root, &id);
+        let refused = root.run(&other);
+        assert_eq!(
+            refused.fault(),
+            &json!("approval_mismatch"),
+            "{}",
+            refused.envelope
+        );
+        assert_ne!(asks(&root.run(&approved)), id);
+        assert_eq!(happened(&root), 0);
+    }
+}
+
 #[test]
 fn a_denial_wins_over_an_approval_before_and_after_it() {
     let root = waiting_root();
