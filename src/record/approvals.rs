@@ -18,7 +18,7 @@ use crate::{
     host::{self, Moment, Program},
     ledger::{
         Approval, Ask, Asked, Intended, Ledger, LedgerError, Note, Passage, Running, Signatures,
-        Signer,
+        Signer, home,
     },
     task::{
         Admission, ApprovalRule, Failure, Fault, Links, Need, Outcome, Phase, Policy, Preview,
@@ -106,6 +106,7 @@ impl Approvals {
         if policy.need == Need::None {
             policy.because.push(OF_PLAN.to_owned());
         }
+        policy.root = root(context);
         let signers = self.signers(context.root);
         let mut preview = None;
         let (intent_hash, args) = match work {
@@ -212,7 +213,7 @@ impl Approvals {
         if let Some(around) = request.get_mut("context").and_then(Value::as_object_mut) {
             let approval = json!({
                 "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
-                "quorum": policy.quorum, "diff": diff,
+                "quorum": policy.quorum, "root": context.root.as_str(), "diff": diff,
             });
             around.insert("approval".to_owned(), approval);
         }
@@ -230,7 +231,7 @@ impl Approvals {
             "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
-            "action": request.get("actionId"), "parameters": request.get("args"), "diff": diff,
+            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"), "diff": diff,
             "approve": format!("oneact approve {id}"),
         });
         abridge(&mut told);
@@ -259,6 +260,7 @@ impl Approvals {
         let preview = outcome.preview.clone()?;
         let mut policy = self.policy(admission);
         policy.because.push(OF_PLAN.to_owned());
+        policy.root = root(context);
         let mut shown = policy.clone();
         shown.because.push(needed.message.clone());
         let intended = Intended {
@@ -331,6 +333,11 @@ fn went(passage: Passage) -> Pass {
 fn ungranted(failure: Failure) -> Pass {
     let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
     Pass::Held(Box::new(outcome), None)
+}
+
+/// The name of the root for the policy. A root without a name counts by its path.
+fn root(context: &Context<'_>) -> Option<String> {
+    home(context.state_dir, context.root).or_else(|| Some(context.root.to_string()))
 }
 
 /// Lets the plan change what the approved preview shows, and nothing else.

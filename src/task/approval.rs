@@ -149,6 +149,8 @@ pub struct Policy {
     pub need: Need,
     pub risk: Risk,
     pub because: Vec<String>,
+    /// The name of the root in which the call is made, if it needs an approval.
+    pub root: Option<String>,
     /// One list for each entry that names approvers: an approver must be in all of them.
     pub approvers: Vec<Vec<Approver>>,
     pub quorum: u32,
@@ -181,6 +183,7 @@ impl Policy {
             need: if waits { Need::Approval } else { Need::None },
             risk,
             because: because.to_vec(),
+            root: None,
             approvers: named.filter(|list| !list.is_empty()).cloned().collect(),
             quorum: rules.clone().map(|rule| rule.quorum).max().unwrap_or(1),
             own: if prevented {
@@ -206,7 +209,8 @@ impl Policy {
         };
         let approvers: Vec<_> = self.approvers.iter().map(names).collect();
         let terms: Value = json!({
-            "risk": self.risk.name(), "because": self.because, "approvers": approvers, "quorum": self.quorum,
+            "risk": self.risk.name(), "because": self.because, "root": self.root, "approvers": approvers,
+            "quorum": self.quorum,
             "prevent_self": self.own == SelfApproval::Prevented, "expires_s": self.expires.as_secs(),
         });
         canonical(&terms).unwrap_or_default()

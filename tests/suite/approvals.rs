@@ -224,6 +224,38 @@ fn an_approval_binds_what_no_request_hash_counts() {
     }
 }
 
+/// Two roots can share a ledger, and can have the same catalog and the same tasks.
+#[test]
+fn an_approval_holds_only_in_the_root_that_asked() {
+    for (catalog, call) in [
+        (catalog("", ""), task("mail")),
+        ("catalog = 1\n".to_owned(), plan("pyproject.toml")),
+    ] {
+        let roots = [Root::new(), Root::new()];
+        for root in &roots {
+            let shared = format!("[ledger]\nuri = \"{}/shared.db\"\n", roots[0].path);
+            fs::write(root.path.join("catalog.toml"), format!("{catalog}{shared}")).unwrap();
+            fs::write(root.path.join("pyproject.toml"), "version = \"1.0\"\n").unwrap();
+        }
+        let id = asks(&roots[0].run(&call));
+        let (_, shown, _) = oneact(&roots[0], &["approvals", &id, "--json"]);
+        assert!(
+            shown.contains(&format!("\"root\":\"{}\"", roots[0].path)),
+            "{shown}"
+        );
+        approve(&roots[0], &id);
+        let elsewhere = roots[1].run(&call);
+        assert_eq!(
+            elsewhere.fault(),
+            &json!("approval_mismatch"),
+            "{}",
+            elsewhere.envelope
+        );
+        assert_ne!(asks(&roots[0].run(&call)), id);
+        assert_eq!(happened(&roots[1]), 0);
+    }
+}
+
 #[test]
 fn a_denial_wins_over_an_approval_before_and_after_it() {
     let root = waiting_root();

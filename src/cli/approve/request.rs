@@ -22,6 +22,8 @@ pub(super) struct Request {
     parameters: Vec<(String, Value)>,
     pub(super) diff: Option<String>,
     risk: String,
+    /// The root in which it is performed.
+    root: String,
     pub(super) why: Vec<String>,
     quorum: u64,
 }
@@ -61,6 +63,7 @@ impl Request {
                 .and_then(Value::as_str)
                 .map(ToOwned::to_owned),
             risk: about.get("risk").map(words::plain).unwrap_or_default(),
+            root: about.get("root").map(words::plain).unwrap_or_default(),
             why: texts("why"),
             quorum: about.get("quorum").and_then(Value::as_u64).unwrap_or(1),
             case,
@@ -93,6 +96,7 @@ impl Request {
         let parameters: Map<String, Value> = self.parameters.iter().cloned().collect();
         json!({
             "approval_id": case.id, "state": self.state(host), "action": self.action, "risk": self.risk, "why": self.why,
+            "root": self.root,
             "session_id": case.session_id, "task_id": case.task, "operation_id": case.operation_id,
             "requested_by": case.by, "requested_at": case.at, "expires_at": case.asked.expires_at,
             "intent_hash": case.asked.intent_hash, "preview_hash": case.asked.preview_hash, "quorum": self.quorum,
@@ -136,9 +140,10 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
         .as_deref()
         .map_or_else(String::new, |task| format!(", {}", words::line(task)));
     let asked = format!(
-        "asked {} by {}{task}",
+        "asked {} by {}{task}, in {}",
         desk.clock(&case.at),
-        person(&case.by)
+        person(&case.by),
+        words::line(&request.root)
     );
     let wide = columns();
     let mut lines = vec![

@@ -93,7 +93,7 @@ pub(super) const CHECKS: [Check; 12] = [
     Check {
         number: 11,
         fault: Fault::ApprovalMismatch,
-        why: "the risk or the approval policy has changed since the approval was requested",
+        why: "the approval was requested under another risk, under another policy, or in another root",
         holds: |of| {
             of.case
                 .is_none_or(|case| case.asked.policy == policy(of.intended))
