@@ -77,7 +77,7 @@ pub(crate) struct Vote {
 }
 
 /// Who gave a vote, as far as that can be proved.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Person {
     Uid(u32),
     /// The fingerprint of the key, and its names in the file of allowed signers.
@@ -103,6 +103,19 @@ pub(crate) enum Passage {
 }
 
 impl Person {
+    /// Whether both have a name in common. Then they are one person, because nothing proves that they are two.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Uid(uid), Self::Uid(other)) => uid == other,
+            (Self::Key(print, names), Self::Key(other, others)) => {
+                print == other || names.iter().any(|name| others.contains(name))
+            }
+            (Self::Uid(uid), Self::Key(_, names)) | (Self::Key(_, names), Self::Uid(uid)) => {
+                names.iter().any(|name| host::is_named(*uid, name))
+            }
+        }
+    }
+
     fn is(&self, approver: &Approver) -> bool {
         match (self, approver) {
             (Self::Uid(uid), Approver::Uid(said)) => uid == said,

@@ -401,17 +401,18 @@ fn a_signature_is_checked_again_before_the_call() {
 }
 
 #[test]
-fn the_user_who_asked_may_not_approve_and_two_keys_are_two_persons() {
+fn the_user_who_asked_may_not_approve_and_two_keys_of_one_name_are_one_person() {
     let root = Root::with_catalog(&catalog(
         "prevent_self = true\nquorum = 2",
         "allowed_signers = \"allowed\"",
     ));
-    let (alice, bob) = (key(&root, "alice"), key(&root, "bob"));
-    fs::write(root.path.join("allowed"), format!("alice {alice}bob {bob}")).unwrap();
+    let (alice, second, bob) = (key(&root, "alice"), key(&root, "second"), key(&root, "bob"));
+    let allowed = format!("alice {alice}alice {second}bob {bob}");
+    fs::write(root.path.join("allowed"), allowed).unwrap();
     let id = asks(&root.run(&task("mail")));
     let (exit, shown) = at_a_terminal(&root, "y\n", &["approve", &id]);
     assert!(exit == 2 && shown.contains("prevent_self"), "{shown}");
-    for signer in ["alice", "alice"] {
+    for signer in ["alice", "alice", "second"] {
         let signature = sign(&root, &id, signer, ("oneact-approval", "approve"));
         assert_eq!(
             oneact(&root, &["approve", &id, "--signature", &signature]).0,

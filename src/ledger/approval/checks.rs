@@ -1,7 +1,5 @@
 //! The checks of an approval just before the call, in the transaction that dispatches it.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use crate::task::{Answer, Fault, SelfApproval};
@@ -138,9 +136,8 @@ pub(super) const CHECKS: [Check; 12] = [
         fault: Fault::ApprovalRequired,
         why: "more persons have to approve",
         holds: |of| {
-            let distinct: BTreeSet<Person> = persons(of).flatten().collect();
             of.case.is_none()
-                || distinct.len()
+                || count(persons(of).flatten())
                     >= usize::try_from(of.intended.policy.quorum).unwrap_or(usize::MAX)
         },
     },
@@ -153,6 +150,18 @@ fn persons<'a>(of: &'a Facts<'_>) -> impl Iterator<Item = Option<Person>> + 'a {
         case.approvals()
             .map(|vote| vote.person(case, &of.intended.signers))
     })
+}
+
+/// How many persons these are: a chain of common names joins users and keys.
+fn count(persons: impl Iterator<Item = Person>) -> usize {
+    let mut distinct: Vec<Vec<Person>> = Vec::new();
+    for person in persons {
+        let is_own = |known: &mut Vec<Person>| known.iter().any(|known| known.is_same(&person));
+        let mut own: Vec<Person> = distinct.extract_if(.., is_own).flatten().collect();
+        own.push(person);
+        distinct.push(own);
+    }
+    distinct.len()
 }
 
 /// Whether every entry of the task accepts this person.

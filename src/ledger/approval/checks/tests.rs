@@ -179,6 +179,32 @@ fn each_of_the_twelve_checks_refuses_and_is_needed() {
 }
 
 #[test]
+fn users_and_keys_with_a_common_name_are_one_person() {
+    let key = |print: &str, names: &[&str]| {
+        let names = names.iter().map(ToString::to_string).collect();
+        Person::Key(print.to_owned(), names)
+    };
+    for (number, persons) in [
+        (2, vec![key("1", &["alice"]), key("2", &["bob"])]),
+        (2, vec![key("1", &[]), key("2", &[])]),
+        (2, vec![Person::Uid(0), key("1", &["alice"])]),
+        (1, vec![key("1", &["alice"]), key("2", &["alice"])]),
+        (1, vec![Person::Uid(0), key("1", &["root"])]),
+        (1, vec![key("1", &["root"]), Person::Uid(0)]),
+        (
+            1,
+            vec![
+                key("1", &["alice"]),
+                key("2", &["bob"]),
+                key("3", &["alice", "bob"]),
+            ],
+        ),
+    ] {
+        assert_eq!(count(persons.clone().into_iter()), number, "{persons:?}");
+    }
+}
+
+#[test]
 fn a_failure_asks_waits_or_refuses() {
     let check = |number: u8| CHECKS.iter().find(|check| check.number == number).unwrap();
     assert!(matches!(check(1).passage(None), Passage::Ask));
