@@ -21,8 +21,8 @@ use crate::{
         Signer, home,
     },
     task::{
-        Admission, ApprovalRule, Failure, Fault, Links, Need, Outcome, Phase, Policy, Preview,
-        Risk, Sight, State, Uri, Waiting, WaitingApproval, abridge, numbered,
+        Admission, ApprovalRule, Failure, Fault, Input, Links, Need, Outcome, Phase, Policy,
+        Preview, Risk, Sight, State, Uri, Waiting, WaitingApproval, abridge, numbered,
     },
 };
 
@@ -149,7 +149,9 @@ impl Approvals {
             Passage::Dispatched => Pass::Go,
             Passage::Ask => {
                 let now = context.host.timestamp();
-                Self::ask((ask, &intended), args, preview, now, context)
+                let answers = ask.asked.steps.iter().find_map(|step| step.answers.clone());
+                let answers = answers.map(|answers| hidden.value(answers));
+                Self::ask((ask, &intended), (args, answers), preview, now, context)
             }
             Passage::Wait(case) => {
                 Pass::Held(Box::new(waits(&case, &intended.policy, context)), None)
@@ -190,7 +192,7 @@ impl Approvals {
     /// Requests an approval: the answer, and what is recorded.
     fn ask(
         (ask, intended): (&Ask<'_>, &Intended),
-        args: Value,
+        (args, answers): (Value, Option<Value>),
         preview: Option<Preview>,
         now: Timestamp,
         context: &Context<'_>,
@@ -214,6 +216,7 @@ impl Approvals {
             let approval = json!({
                 "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
                 "quorum": policy.quorum, "root": context.root.as_str(), "diff": diff,
+                "input_responses": answers,
             });
             around.insert("approval".to_owned(), approval);
         }
@@ -231,7 +234,7 @@ impl Approvals {
             "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
-            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"), "diff": diff,
+            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"), "input_responses": answers, "diff": diff,
             "approve": format!("oneact approve {id}"),
         });
         abridge(&mut told);
@@ -270,7 +273,13 @@ impl Approvals {
             signers: Vec::new(),
         };
         let now = context.host.timestamp();
-        let mut pass = Self::ask((ask, &intended), whole(ask), Some(preview), now, context);
+        let mut pass = Self::ask(
+            (ask, &intended),
+            (whole(ask), None),
+            Some(preview),
+            now,
+            context,
+        );
         if let Pass::Held(held, _) = &mut pass
             && let Some(Waiting::Approval(waiting)) = &mut held.waiting
         {
@@ -356,6 +365,9 @@ fn effective(ask: &Ask<'_>, ready: &Ready, hidden: &Hidden) -> (Asked, Value) {
         // A person approves what is sent, so nothing of it is left out.
         asked.volatile.clear();
         asked.signatures = Signatures::Counted;
+        if let Input::Given(given) = &step.input {
+            asked.answers = Some(json!([asked.answers, given.request_state]));
+        }
         let shown = hidden.shown(&step.entry, &asked.parameters);
         asked.shown = (shown != asked.parameters).then(|| shown.clone());
         args.push((step.entry.id.clone(), Value::Object(shown)));

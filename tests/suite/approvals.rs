@@ -256,6 +256,36 @@ fn an_approval_holds_only_in_the_root_that_asked() {
     }
 }
 
+/// The tool's own state belongs to the answers that it got: with another state, they are answers to another question.
+#[test]
+fn an_approval_of_answers_shows_them_and_binds_the_state_of_the_tool() {
+    let critical = "effects = { destructive = false, open_world = false }\n\
+                    intrinsic_amplifiers = { reversibility = \"irreversible\", regret_potential = \"high\" }\n";
+    let asker = "catalog = 1\n[server.asker]\ncommand = [\"python3\", \"-SB\", \"servers/asker.py\"]\n\
+                 protocol = \"modern\"\n[capability.send]\ndescription = \"Send.\"\n\
+                 mcp = { server = \"asker\", tool = \"greeter\" }\n";
+    let root = Root::with_catalog(&format!("{asker}{critical}"));
+    let mut call = task("mail");
+    call["dispatch"]["input_responses"] =
+        json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
+    call["dispatch"]["request_state"] = json!("one");
+    let id = asks(&root.run(&call));
+    let (_, shown, _) = oneact(&root, &["approvals"]);
+    assert!(
+        shown.contains("input_responses") && shown.contains("Ada"),
+        "{shown}"
+    );
+    approve(&root, &id);
+    call["dispatch"]["request_state"] = json!("other");
+    let other = root.run(&call);
+    assert_eq!(
+        other.fault(),
+        &json!("approval_mismatch"),
+        "{}",
+        other.envelope
+    );
+}
+
 #[test]
 fn a_denial_wins_over_an_approval_before_and_after_it() {
     let root = waiting_root();

@@ -20,6 +20,8 @@ pub(super) struct Request {
     pub(super) entries: String,
     /// The parameters in the order in which they are shown.
     parameters: Vec<(String, Value)>,
+    /// The answers to the tool's questions.
+    answers: Option<Value>,
     pub(super) diff: Option<String>,
     risk: String,
     /// The root in which it is performed.
@@ -58,6 +60,10 @@ impl Request {
             ),
             action,
             parameters: ordered(args, &texts("show")),
+            answers: about
+                .get("input_responses")
+                .filter(|answers| !answers.is_null())
+                .cloned(),
             diff: about
                 .get("diff")
                 .and_then(Value::as_str)
@@ -100,7 +106,8 @@ impl Request {
             "session_id": case.session_id, "task_id": case.task, "operation_id": case.operation_id,
             "requested_by": case.by, "requested_at": case.at, "expires_at": case.asked.expires_at,
             "intent_hash": case.asked.intent_hash, "preview_hash": case.asked.preview_hash, "quorum": self.quorum,
-            "decisions": votes.collect::<Vec<_>>(), "parameters": parameters, "diff": self.diff,
+            "decisions": votes.collect::<Vec<_>>(), "parameters": parameters,
+            "input_responses": self.answers, "diff": self.diff,
         })
     }
 }
@@ -160,7 +167,15 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
         .max()
         .unwrap_or(0)
         .min(20);
-    for (name, value) in &request.parameters {
+    let answers = request
+        .answers
+        .iter()
+        .map(|answers| ("input_responses", answers));
+    let parameters = request
+        .parameters
+        .iter()
+        .map(|(name, value)| (name.as_str(), value));
+    for (name, value) in parameters.chain(answers) {
         if request.diff.is_some() && values == Values::Short {
             continue;
         }
