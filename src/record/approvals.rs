@@ -234,8 +234,8 @@ impl Approvals {
             "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
-            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"), "input_responses": answers, "diff": diff,
-            "approve": format!("oneact approve {id}"),
+            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
+            "input_responses": answers, "diff": diff, "approve": format!("oneact approve {id}"),
         });
         abridge(&mut told);
         Pass::Held(
