@@ -124,9 +124,9 @@ impl Ledger<'_> {
             let (mut left, mut along) = (Vec::new(), steps);
             for answer in reuses.into_iter().chain(tasks) {
                 // A changed row may name an answer that it never repeated.
-                let mut known = [&row].into_iter().chain(&left).chain(&along);
                 if let Some(answer) = Past::default().first_believed(tx, vec![answer])?
-                    && known.all(|known| known.id != answer.id)
+                    && answer.id != row.id
+                    && left.iter().chain(&along).all(|known| known.id != answer.id)
                     && revoked_by(tx, &answer)?.is_none()
                 {
                     match dependants {
