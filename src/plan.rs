@@ -49,6 +49,7 @@ pub(crate) use asking::{cancel, status};
 pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };
+pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate};
 pub(crate) use kept::kept;

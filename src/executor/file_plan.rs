@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
-    plan::{self, Desk},
+    plan::{self, Desk, Reader},
     task::{
         Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview, RollbackOrder,
         Sanction, State,
@@ -99,7 +99,12 @@ pub(crate) fn foresee(work: &FileWork, context: &Context<'_>) -> Result<Preview,
         )));
     };
     let desk = within(context.desk(), entry);
-    let mut outcome = plan::preview(plan, &entry.bounds.under(Sanction::Sought), desk);
+    let mut outcome = plan::preview(
+        plan,
+        &entry.bounds.under(Sanction::Sought),
+        Reader::Approvers,
+        desk,
+    );
     outcome.preview.take().ok_or_else(|| Box::new(outcome))
 }
 
@@ -109,9 +114,10 @@ pub(super) fn preview(work: FileWork, context: &Context<'_>) -> Executed {
         return perform(work, context);
     };
     let desk = within(context.desk(), &entry);
-    let mut outcome = plan::preview(&plan, &entry.bounds, desk);
+    let mut outcome = plan::preview(&plan, &entry.bounds, Reader::User, desk);
     if needs_approval(&outcome) {
-        let shown = plan::preview(&plan, &entry.bounds.under(Sanction::Sought), desk);
+        let sought = entry.bounds.under(Sanction::Sought);
+        let shown = plan::preview(&plan, &sought, Reader::User, desk);
         if shown.preview.is_some() {
             let why = outcome
                 .failure

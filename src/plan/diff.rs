@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use crate::task::{Hiding, RelPath};
 
-use super::record::DiffSummary;
+use super::{engine::hash, record::DiffSummary};
 use hunks::Hunks;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,17 @@ pub(crate) struct Pair<'a> {
 /// Characters of a preview (R-001-58).
 const PREVIEW: usize = 500;
 
+/// Who reads a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The user of this terminal.
+    User,
+    /// Those who approve. Their diff is recorded and passed on, so it has no credentials.
+    Approvers,
+}
+
 /// The diff as `git diff` prints it and `git apply` reads it; empty where nothing differs.
-pub(crate) fn unified(pair: Pair<'_>) -> String {
+pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> String {
     let (before, after) = pair.bytes();
     let hunks = match (text(before), text(after)) {
         (Some(old), Some(new)) if before != after => Some(Hunks::between(old, new)),
@@ -43,15 +52,31 @@ pub(crate) fn unified(pair: Pair<'_>) -> String {
     let mut shown = first(pair) + &header;
     if let Some(hunks) = hunks {
         shown.push_str(&names(pair));
+        let lossy = |bytes| text(bytes).unwrap_or_default();
+        let hiding = Hiding::of(lossy(before), lossy(after));
         for (mark, text) in hunks.lines() {
             shown.extend(mark);
-            shown.push_str(&text);
+            match reader {
+                Reader::User => shown.push_str(&text),
+                Reader::Approvers => shown.push_str(&hiding.hide_all(&text)),
+            }
             shown.push('\n');
         }
     } else if before != after {
         let (old, new) = sides(pair);
         // Writing to a String cannot fail.
         let _ = writeln!(shown, "Binary files {old} and {new} differ");
+        for (when, side) in [("before", pair.before), ("after", pair.after)] {
+            let Some(Side { bytes, .. }) = side else {
+                continue;
+            };
+            let _ = writeln!(
+                shown,
+                "{when}: {} bytes, SHA-256 {}",
+                bytes.len(),
+                hash(bytes)
+            );
+        }
     }
     shown
 }
@@ -198,7 +223,7 @@ fn similarity(before: Side<'_>, after: Side<'_>, hunks: Option<&Hunks<'_>>) -> u
 }
 
 /// A name as git quotes it (`core.quotePath`): in double quotes with octal bytes, unless it is plain.
-fn quoted(prefix: &str, name: &RelPath) -> String {
+pub(crate) fn quoted(prefix: &str, name: &RelPath) -> String {
     let bytes = name.as_str().bytes();
     let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     if bytes.clone().all(|byte| plain(&byte)) {

@@ -207,10 +207,19 @@ impl Limits {
 
     /// Whether a plan may give this file an execute bit.
     pub(crate) fn admits_executable(&self, path: &RelPath) -> Result<(), Failure> {
+        self.admits_executable_under(path, &self.sanction)
+    }
+
+    /// The same under another sanction.
+    pub(crate) fn admits_executable_under(
+        &self,
+        path: &RelPath,
+        sanction: &Sanction,
+    ) -> Result<(), Failure> {
         match &self.protection.executes {
             Some(executes) if self.protected.counts(path) => {
                 let what = format!("`{path}` would be executable (class executes)");
-                approved(&what, executes.class.rule, &self.sanction)
+                approved(&what, executes.class.rule, sanction)
             }
             _ => Ok(()),
         }

@@ -26,9 +26,6 @@ use crate::{
     },
 };
 
-/// The most bytes of a diff that a request for an approval keeps.
-const MOST_DIFF: usize = 256 << 10;
-
 /// How long the program that is told of a request may take.
 const NOTIFIED: Duration = Duration::from_secs(4);
 
@@ -211,7 +208,7 @@ impl Approvals {
         if let Some(request) = request.as_object_mut() {
             request.insert("args".to_owned(), args);
         }
-        let diff = preview.as_ref().map(|preview| cut(&preview.diff));
+        let diff = preview.as_ref().map(|preview| preview.diff.clone());
         if let Some(around) = request.get_mut("context").and_then(Value::as_object_mut) {
             let approval = json!({
                 "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
@@ -407,18 +404,6 @@ fn contents(step: &Step, context: &Context<'_>) -> Value {
         .assets()
         .map(|(parameter, uri)| (parameter.to_owned(), json!(content(uri))));
     Value::Object(each.collect::<Map<_, _>>())
-}
-
-fn cut(diff: &str) -> String {
-    if diff.len() <= MOST_DIFF {
-        return diff.to_owned();
-    }
-    let end = diff.floor_char_boundary(MOST_DIFF);
-    let kept = diff.get(..end).unwrap_or_default();
-    format!(
-        "{kept}\n… {} more bytes; `oneact --dry-run` shows the whole diff\n",
-        diff.len() - end
-    )
 }
 
 fn why(policy: &Policy) -> Vec<String> {

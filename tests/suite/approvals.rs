@@ -683,6 +683,107 @@ fn no_approval_lets_a_plan_change_the_files_of_oneact_or_what_the_catalog_never_
     }
 }
 
+/// What the parameters and the diff of a request show, in one text.
+fn shown(root: &Root, id: &str) -> String {
+    let (exit, shown, problem) = oneact(root, &["approvals", id]);
+    assert_eq!(exit, 0, "{problem}");
+    shown
+}
+
+fn plan_of(actions: &Value) -> Value {
+    json!({
+        "task_plan": {"plan_id": "p", "action_plan": actions},
+        "protocol_validation": true, "metadata": {"session_id": "s", "request_id": "r"},
+    })
+}
+
+fn of_env(pattern: &str, replacement: &str) -> Value {
+    json!({"action_id": "env", "action_type": "FILE_MODIFY", "target": ".env",
+           "operation": {"type": "text_replace", "pattern": pattern, "replacement": replacement}})
+}
+
+/// R-001-161: as in the reports of a finished plan.
+#[test]
+fn the_request_of_a_plan_has_no_secrets_of_its_files() {
+    let notify = "catalog = 1\n[approval]\nnotify = [\"sh\", \"-c\", \"cat > told\"]\n";
+    let root = Root::with_catalog(notify);
+    let secrets = "PASSWORD=hunter2\nA=1\nDB=postgres://u:hunter2@h/db\n";
+    fs::write(root.path.join(".env"), secrets).unwrap();
+    let first = root.run(&plan_of(&json!([of_env("A=1", "A=2")])));
+    let listed = shown(&root, &asks(&first));
+    assert!(listed.contains(" PASSWORD=***\n-A=1\n+A=2\n"), "{listed}");
+    let told = fs::read_to_string(root.path.join("told")).unwrap();
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let row = "SELECT request || response FROM agent_actions";
+    let row: String = ledger.query_row(row, [], |row| row.get(0)).unwrap();
+    for text in [&listed, &told, &row, &first.envelope.to_string()] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn the_request_of_a_plan_lists_its_files_and_no_file_hides_another() {
+    let root = Root::with_catalog("catalog = 1\n");
+    fs::write(root.path.join(".env"), "A=1\n").unwrap();
+    let create = |id: &str, content: &str| {
+        json!({"action_id": id, "action_type": "FILE_CREATE", "target": id,
+               "operation": {"type": "create", "content": content}})
+    };
+    let mut binary = create("binary", "AAE=");
+    binary["operation"]["encoding"] = json!("base64");
+    let actions = json!([
+        create("a", &"filler\n".repeat(70_000)),
+        binary,
+        of_env("A=1", "A=evil")
+    ]);
+    let id = asks(&root.run(&plan_of(&actions)));
+    let listed = shown(&root, &id);
+    let (_, diffs) = listed.split_once("\n\n").unwrap();
+    let list = ".env: changed, 4 bytes before, 7 bytes after, protected\n\
+                binary: created, 0 bytes before, 2 bytes after\n\
+                a: created, 0 bytes before, 490000 bytes after\n\
+                diff --git a/.env b/.env\n";
+    assert!(diffs.starts_with(list), "{}", &diffs[..400]);
+    let (_, terminal) = at_a_terminal(&root, "n\n", &["approve", &id]);
+    for text in [listed.as_str(), &terminal.replace('\r', "")] {
+        for part in [
+            "-A=1\n+A=evil\n",
+            "after: 2 bytes, SHA-256 b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n",
+            "more bytes of the diff of a: created",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+}
+
+/// The catalog exempts paths, not the way by which a file gets there (C-16).
+#[test]
+fn an_exempted_path_makes_no_other_file_executable() {
+    let executes = "catalog = 1\n[capability.apply_file_plan.file_plan]\nprotected.executes = { except = [\"scripts/**\"] }\n";
+    let create = json!({"action_id": "c", "action_type": "FILE_CREATE", "target": "scripts/x.sh",
+                        "operation": {"type": "create", "content": "x\n", "mode": "0755"}});
+    let rename = json!({"action_id": "r", "action_type": "FILE_RENAME", "target": "scripts/x.sh",
+                        "operation": {"type": "rename", "new_path": "bin/x.sh"}});
+    let root = Root::with_catalog(executes);
+    let id = asks(&root.run(&plan_of(&json!([create, rename]))));
+    assert!(
+        shown(&root, &id).contains("bin/x.sh: created, 0 bytes before, 2 bytes after, protected\n")
+    );
+    let mut alone = plan_of(&json!([create]));
+    alone["task_plan"]["plan_id"] = json!("p1");
+    let done = root.run(&alone);
+    assert_eq!(done.exit, 0, "{}", done.envelope);
+    let mut moved = plan_of(&json!([rename]));
+    moved["task_plan"]["plan_id"] = json!("p2");
+    asks(&root.run(&moved));
+    assert!(!root.path.join("bin").exists());
+    let linked = Root::with_catalog(executes);
+    fs::create_dir(linked.path.join("src")).unwrap();
+    std::os::unix::fs::symlink("src", linked.path.join("scripts")).unwrap();
+    asks(&linked.run(&plan_of(&json!([create]))));
+    assert!(!linked.path.join("src/x.sh").exists());
+}
+
 /// A plan that is killed while it changes a protected file is settled, because its journal says that it was approved.
 #[test]
 fn an_approved_plan_that_is_killed_is_settled() {

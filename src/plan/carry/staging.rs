@@ -7,14 +7,16 @@ use crate::{
     plan::{
         Desk,
         check::{self, After, Change, Sink},
-        diff::{self, Pair, Side},
+        diff::{self, Pair, Reader, Side},
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
+        limits::Limits,
+        model::ChangeKind,
         nothing_done, read,
         record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
         refused,
     },
-    task::{Bounds, Failure, Outcome, Phase, PlanOrder, Preview, RelPath, State},
+    task::{Bounds, Failure, Outcome, Phase, PlanOrder, Preview, RelPath, Sanction, State},
 };
 
 use super::{stopped, telling};
@@ -164,12 +166,22 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
 }
 
 /// The preview of a plan: a diff and its hash. Nothing is written.
-pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Outcome {
+pub(crate) fn preview(
+    order: &PlanOrder,
+    bounds: &Bounds,
+    reader: Reader,
+    desk: Desk<'_>,
+) -> Outcome {
     let plan = match read::read(order, bounds, &desk.kept(bounds)) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };
-    let mut foresight = Foresight::default();
+    let mut foresight = Foresight {
+        limits: &plan.limits,
+        reader,
+        foreseen: Vec::new(),
+        files: Vec::new(),
+    };
     let mut foresee = || -> Result<(), Failure> {
         let root = Root::open(desk.root)?;
         let stopped = || stopped(desk, plan.instructions.timeout);
@@ -186,12 +198,16 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Out
     } else {
         let files = telling::counted(foresight.foreseen.len(), "file");
         let hash = PreviewHash::of(&order.plan, foresight.foreseen);
+        let diff = match reader {
+            Reader::User => foresight.files.into_iter().map(|file| file.diff).collect(),
+            Reader::Approvers => requested(foresight.files),
+        };
         Outcome {
             state: State::Planned,
             phase: Phase::Plan,
             preview: Some(Preview {
                 hash: hash.as_str().to_owned(),
-                diff: foresight.diff,
+                diff,
             }),
             ..nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
         }
@@ -203,13 +219,23 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Out
 }
 
 /// What the changes come to, in their order.
-#[derive(Default)]
-struct Foresight {
+struct Foresight<'l> {
+    limits: &'l Limits,
+    reader: Reader,
     foreseen: Vec<Foreseen>,
+    files: Vec<Shown>,
+}
+
+/// The change of one file, for a preview.
+struct Shown {
+    /// It needs an approval.
+    protected: bool,
+    /// One line.
+    summary: String,
     diff: String,
 }
 
-impl Sink for Foresight {
+impl Sink for Foresight<'_> {
     fn dir(&mut self, _: &RelPath, _: u64, _: &Inherited) -> Result<(), FileError> {
         Ok(())
     }
@@ -220,8 +246,63 @@ impl Sink for Foresight {
             After::Deleted => None,
             After::Renamed { .. } => change.before.map(|before| before.seen.sha256.clone()),
         };
-        self.foreseen.push(foreseen(&change, after));
-        self.diff.push_str(&diff::unified(pair(&change)));
+        let pair = pair(&change);
+        let foreseen = foreseen(&change, after);
+        let none = &Sanction::None;
+        let places = [Some(change.path), Some(&foreseen.path), change.link];
+        let protected_place = |path: &RelPath| self.limits.admits_under(path, none).is_err();
+        let executable = |side: Option<Side<'_>>| side.is_some_and(|side| side.mode & 0o111 != 0);
+        let gets_executable =
+            executable(pair.after) && (!executable(pair.before) || foreseen.path != *change.path);
+        let protected = places.into_iter().flatten().any(protected_place)
+            || gets_executable
+                && self
+                    .limits
+                    .admits_executable_under(&foreseen.path, none)
+                    .is_err();
+        let from = diff::quoted("", change.path);
+        let bytes = |side: Option<Side<'_>>| side.map_or(0, |side| side.bytes.len());
+        self.files.push(Shown {
+            protected,
+            summary: format!(
+                "{}: {}, {} bytes before, {} bytes after{}\n",
+                diff::quoted("", &foreseen.path),
+                match foreseen.kind {
+                    ChangeKind::Create => "created".to_owned(),
+                    ChangeKind::Modify => "changed".to_owned(),
+                    ChangeKind::Delete => "deleted".to_owned(),
+                    ChangeKind::Rename => format!("renamed from {from}"),
+                },
+                bytes(pair.before),
+                bytes(pair.after),
+                if protected { ", protected" } else { "" }
+            ),
+            diff: diff::unified(pair, self.reader),
+        });
+        self.foreseen.push(foreseen);
         Ok(())
     }
+}
+
+/// The most bytes of the diffs that a request for an approval keeps.
+const MOST_REQUESTED: usize = 256 << 10;
+
+/// The list of all files and their diffs, the protected files first. No file leaves less room to another than its
+/// share.
+fn requested(mut files: Vec<Shown>) -> String {
+    files.sort_by_key(|file| (!file.protected, file.diff.len()));
+    let mut shown: String = files.iter().map(|file| file.summary.as_str()).collect();
+    let mut room = MOST_REQUESTED;
+    for (at, file) in files.iter().enumerate() {
+        let share = room / (files.len() - at);
+        let (kept, cut) = file.diff.split_at(file.diff.floor_char_boundary(share));
+        shown.push_str(kept);
+        if !cut.is_empty() {
+            let more = cut.len();
+            let name = file.summary.as_str();
+            shown.push_str(&format!("\n… {more} more bytes of the diff of {name}"));
+        }
+        room -= kept.len();
+    }
+    shown
 }

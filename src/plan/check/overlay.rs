@@ -244,6 +244,31 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
+    /// Whether the plan may leave an execute bit where it does. A file that has one may be changed, and moved from where
+    /// the catalog protects such files.
+    fn admit_executable(&self, change: &Change<'_>) -> Result<(), Failure> {
+        let executable = |mode: u32| mode & 0o111 != 0;
+        let (path, came_from, mode) = match &change.after {
+            After::Written { attributes, .. } => {
+                let now = self.files.get(change.path).and_then(|it| it.now.as_ref());
+                let origin = now.and_then(|now| now.origin.as_ref());
+                (change.path, origin.unwrap_or(change.path), attributes.mode)
+            }
+            After::Renamed { to } => (*to, change.path, None),
+            After::Deleted => return Ok(()),
+        };
+        let origin = self.files.get(came_from);
+        let before = origin.and_then(|origin| origin.before.as_ref());
+        let had = before.map(|before| before.seen.facts.mode);
+        let limits = &self.plan.limits;
+        let kept = had.is_some_and(executable)
+            && (path == came_from || limits.protected.counts(came_from));
+        if kept || !mode.or(had).is_some_and(executable) {
+            return Ok(());
+        }
+        limits.admits_executable(path)
+    }
+
     /// Called when no later action names these paths: the sink gets their changes.
     pub(super) fn finish(
         &mut self,
@@ -259,6 +284,7 @@ impl<'a> Overlay<'a> {
             };
             let so_far = self.changed + 1;
             self.plan.limits.fits_files(so_far)?;
+            self.admit_executable(&change)?;
             sink.change(change)?;
             self.changed = so_far;
         }

@@ -24,6 +24,10 @@ fn with_pair<T>(before: File<'_>, after: File<'_>, act: impl FnOnce(Pair<'_>) ->
     })
 }
 
+fn whole(pair: Pair<'_>) -> String {
+    unified(pair, Reader::User)
+}
+
 fn changed(before: &str, after: &str) -> DiffSummary {
     let (old, new) = (
         ("f", before.as_bytes(), 0o644),
@@ -67,7 +71,7 @@ fn git_makes(before: File<'_>, after: File<'_>) {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(here.path(), before);
     write(there.path(), after);
-    let patch = with_pair(before, after, unified);
+    let patch = with_pair(before, after, whole);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), &patch).unwrap();
     let applied = Command::new("git")
@@ -204,7 +208,7 @@ fn random_edits_are_applied_by_git() {
 fn a_diff_reads_as_git_prints_it() {
     let old = Some(("a b/ü.txt", b"1\n2\n3\n4\n5".as_slice(), 0o644));
     let new = Some(("a b/ü.txt", b"1\n2\n3\n4\n6\n".as_slice(), 0o644));
-    let text = with_pair(old, new, unified);
+    let text = with_pair(old, new, whole);
     assert_eq!(
         text,
         "diff --git \"a/a b/\\303\\274.txt\" \"b/a b/\\303\\274.txt\"\n\
@@ -212,7 +216,7 @@ fn a_diff_reads_as_git_prints_it() {
          +++ \"b/a b/\\303\\274.txt\"\t\n\
          @@ -2,4 +2,4 @@\n 2\n 3\n 4\n-5\n\\ No newline at end of file\n+6\n"
     );
-    let nothing = with_pair(old, old, unified);
+    let nothing = with_pair(old, old, whole);
     assert_eq!(nothing, "");
 }
 
@@ -223,7 +227,7 @@ fn binary_files_are_said_to_differ() {
         Some(("x", b"\0bc".as_slice(), 0o644)),
     );
     assert_eq!(
-        with_pair(old, new, unified),
+        with_pair(old, new, whole),
         "diff --git a/x b/x\nBinary files a/x and b/x differ\n"
     );
     let told = with_pair(old, new, summary);
@@ -268,7 +272,7 @@ fn a_preview_of_a_mere_rename_names_both() {
 }
 
 #[test]
-fn a_preview_hides_credentials_and_the_diff_for_people_does_not_r_001_161() {
+fn only_the_diff_for_the_user_shows_credentials_r_001_161() {
     let (old, new) = (
         b"password = a\n".as_slice(),
         b"password = hunter2\n".as_slice(),
@@ -279,7 +283,12 @@ fn a_preview_hides_credentials_and_the_diff_for_people_does_not_r_001_161() {
         told.contains("-password = ***\n+password = ***\n"),
         "{told}"
     );
-    assert!(with_pair(old, new, unified).contains("hunter2"));
+    assert!(with_pair(old, new, whole).contains("hunter2"));
+    let shown = with_pair(old, new, |pair| unified(pair, Reader::Approvers));
+    assert!(
+        shown.contains("-password = ***\n+password = ***\n"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Hides values that look like credentials in the lines of reports (R-001-161). In doubt, more is hidden. Reports
-//! are kept and passed on; the diff for the person at the terminal is shown in full.
+//! are kept and passed on; the diff of a dry run is shown in full.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -129,7 +129,8 @@ impl Hiding {
         self.hide_all(line.get(..end).unwrap_or_default())
     }
 
-    fn hide_all(self, line: &str) -> Cow<'_, str> {
+    /// The whole line, with `***` for each credential.
+    pub(crate) fn hide_all(self, line: &str) -> Cow<'_, str> {
         if matches!(self, Self::Keys) && is_key_body(line) {
             return Cow::Borrowed("***");
         }
