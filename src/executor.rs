@@ -34,8 +34,8 @@ use crate::{
 };
 
 pub(crate) use crate::plan::{
-    Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_all,
-    recover_named,
+    Consent, Desk, Fate, Settled, clear_expired, fate, is_journalled, kept as kept_plan, recover,
+    recover_all, recover_named,
 };
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;

@@ -51,7 +51,7 @@ pub(crate) use carry::{
 };
 pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
-pub(crate) use fate::{Fate, fate};
+pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use kept::kept;
 pub(crate) use rollback::rollback;
 

@@ -41,13 +41,27 @@ pub(crate) fn fate(
     Ok(by_journals(&root, operation_id)?)
 }
 
-fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
-    let told = finished(root)?.filter_map(|folder| {
+/// Whether the journal of an operation was written in this root.
+pub(crate) fn is_journalled(desk: Desk<'_>, operation_id: &str) -> Result<bool, Failure> {
+    let root = Root::open(desk.root)?;
+    Ok(journals(&root, operation_id)?.next().is_some())
+}
+
+/// A journal that was not written here proves nothing.
+fn journals<'r>(
+    root: &'r Root,
+    operation_id: &str,
+) -> Result<impl Iterator<Item = (Folder<'r>, State)>, FileError> {
+    Ok(finished(root)?.filter_map(move |folder| {
         let account = account(&folder.dir).ok()?;
-        // A journal that was not written here proves nothing.
         let ours = account.operation == operation_id && account.origin == Origin::Here;
-        ours.then(|| fate_by(&folder, account.state).unwrap_or(Fate::Unknown))
-    });
+        ours.then_some((folder, account.state))
+    }))
+}
+
+fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
+    let told = journals(root, operation_id)?
+        .map(|(folder, state)| fate_by(&folder, state).unwrap_or(Fate::Unknown));
     let mut told: Vec<Fate> = told.collect();
     // A run has one journal. If there are more, one that says that the plan was finished decides.
     let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     envelope::{Received, to_response},
-    executor::{Fate, fate},
+    executor::{Fate, fate, is_journalled},
     host::Host,
     ledger::{
         Case, CommandError, Ledger, Signers, Verdict, Wish, home, public_half, read_anchors,
@@ -51,12 +51,14 @@ pub(crate) fn unless_contradicted(
     project: &Project,
     host: &Host,
 ) -> Result<(), CommandError> {
-    // The journals of another root say nothing about it.
-    if case.home.is_none() || case.home != home(&project.state_dir, &project.root) {
+    let operation = case.operation_id.clone();
+    // The journals of another root say nothing about it. This root may have got another path or state directory since.
+    let is_home = case.home.is_some() && case.home == home(&project.state_dir, &project.root);
+    let journalled = || project.with_desk(host, |desk| is_journalled(desk, &operation));
+    if !is_home && !journalled().unwrap_or_default() {
         return Ok(());
     }
     let mut settled = Vec::new();
-    let operation = case.operation_id.clone();
     let fate = project.with_desk(host, |desk| fate(desk, &operation, &mut settled));
     for sentence in settled {
         tracing::warn!("{sentence}");

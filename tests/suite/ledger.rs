@@ -9,7 +9,12 @@ mod rules;
 mod secrets;
 mod stale;
 
-use std::{collections::BTreeMap, fs, os::unix::process::ExitStatusExt, thread};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{fs::MetadataExt, process::ExitStatusExt},
+    thread,
+};
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use rustix::io::Errno;
+use rustix::{fs::RenameFlags, io::Errno};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::entry::{Entry, Post, Pre};
+use super::entry::{Entry, Post, Pre, Way};
 
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
@@ -60,6 +60,64 @@ pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileErro
         }
     }
     Ok(true)
+}
+
+/// An entry of a journal that a person vouches for. If its root was copied, the files have other inodes here.
+pub(super) fn adopted(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
+    let mut entry = entry.clone();
+    match &mut entry {
+        Entry::MakeDir { path, slot, ino } => {
+            for at in [path, slot] {
+                let found = root.look(at)?.filter(|found| found.kind == Kind::Dir);
+                *ino = found.map_or(*ino, |found| found.ino);
+            }
+        }
+        Entry::Modify {
+            path,
+            pre,
+            way: Way::InPlace,
+            ..
+        } => {
+            let found = root.look(path)?;
+            pre.facts.ino = found.map_or(pre.facts.ino, |found| found.ino);
+        }
+        Entry::Create { path, slot, post }
+        | Entry::Modify {
+            path, slot, post, ..
+        } => {
+            for at in [slot, path] {
+                let fits = |found: &Facts| (found.kind, found.bytes) == (Kind::File, post.bytes);
+                let dir = held(root, at)?;
+                let found = dir.map_or(Ok(None), |dir| {
+                    with_content(&dir, at.name(), &post.sha256, fits)
+                })?;
+                post.ino = found.map_or(post.ino, |found| found.ino);
+            }
+        }
+        Entry::Delete { .. } | Entry::Rename { .. } | Entry::RemoveDir { .. } => {}
+    }
+    Ok(entry)
+}
+
+/// Makes what is kept a file of its own. A backup is a second name of its file until the plan changes that file, and
+/// others may have moved the file to another path.
+pub(super) fn separate(root: &Root, entry: &Entry, at: &RelPath) -> Result<(), FileError> {
+    let Some((dir, kept)) = held(root, at)?.and_then(|dir| {
+        let found = dir.look(at.name()).ok().flatten();
+        found.map(|found| (dir, found))
+    }) else {
+        return Ok(());
+    };
+    let file = |path: &RelPath| root.look(path).ok().flatten();
+    let names = entry.kept().filter_map(file);
+    let names = names.filter(|other| other.is_file_of(&kept)).count();
+    if kept.kind != Kind::File || kept.nlink <= names as u64 {
+        return Ok(());
+    }
+    let copy = format!("{}.own", at.name());
+    dir.remove(&copy)?;
+    dir.copy(at.name(), &dir, &copy)?;
+    dir.rename(&copy, &dir, at.name(), RenameFlags::empty())
 }
 
 /// The file, if it is exactly the file that the plan put there.

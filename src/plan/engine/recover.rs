@@ -12,6 +12,7 @@ use crate::{
 };
 
 use super::{
+    content::adopted,
     entry::Entry,
     folder::{Folder, finished, unfinished},
     journal::{Account, Beginning, Event, Journal, Origin, State, account, beginning},
@@ -124,7 +125,11 @@ fn settle(
             nothing_left(folder, &mut journal);
             Ok(End::NothingChanged)
         }
-        State::Applying(entries) => {
+        State::Applying(mut entries) => {
+            if origin == Origin::Unproven {
+                let adopted = entries.iter().map(|entry| adopted(folder.root, entry));
+                entries = adopted.collect::<Result<_, _>>()?;
+            }
             let before = course.now();
             course.set(Reach::Changing);
             let end = take_back(folder, &entries, &mut journal, begun, threads);

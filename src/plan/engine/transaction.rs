@@ -17,6 +17,7 @@ use crate::{
 
 use super::{
     apply::{ApplyError, apply},
+    content::separate,
     entry::Entry,
     folder::{Folder, REPORTS},
     journal::{Event, JOURNAL, Journal},
@@ -267,7 +268,12 @@ pub(super) fn take_back(
             Ok(None) => {}
             Ok(Some(conflict)) => {
                 conflicts.push(conflict);
-                spared.extend(apart(folder.root, entry).cloned());
+                for at in apart(folder.root, entry) {
+                    if let Err(error) = separate(folder.root, entry, at) {
+                        obstacles.push(error.to_string());
+                    }
+                    spared.push(at.clone());
+                }
             }
             Err(error) => obstacles.push(error.to_string()),
         }

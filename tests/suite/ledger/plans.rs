@@ -255,6 +255,63 @@ fn a_person_cannot_say_that_a_plan_happened_which_is_undone() {
     assert_eq!(text(&root), "zero\none\n");
 }
 
+/// The journal was written in this root, whatever its path and the mark of its state directory are now.
+#[test]
+fn a_person_cannot_say_it_either_after_the_root_was_moved_or_its_mark_is_another() {
+    for harm in ["moved", "without mark"] {
+        let (mut root, _) = killed_half_way();
+        if harm == "moved" {
+            let moved = camino::Utf8PathBuf::from(format!("{}-moved", root.path));
+            fs::rename(&root.path, &moved).unwrap();
+            root.path = moved;
+        } else {
+            fs::remove_file(root.path.join(".oneact/home")).unwrap();
+        }
+        let (exit, said) = resolved(&root, "--happened");
+        assert_eq!((exit, text(&root).as_str()), (2, "one\n"), "{harm}: {said}");
+        assert!(said.contains("did not happen, or was undone"), "{said}");
+        fs::remove_dir_all(&root.path).unwrap();
+    }
+}
+
+#[test]
+fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confirms() {
+    let (root, _) = killed_half_way();
+    let copy = Root::with_catalog(CATALOG);
+    let copied = root
+        .within("cp")
+        .args(["-a", ".", copy.path.as_str()])
+        .status();
+    assert!(copied.unwrap().success());
+    let report = report_of(&copy);
+    let report = report.strip_prefix(&copy.path).unwrap();
+    let mut command = copy.command();
+    let said = command
+        .args(["recover", report.as_str(), "--yes"])
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(text(&copy), "one\n", "{said:?}");
+}
+
+/// Of a file that the plan had not reached, and that was moved before the recovery.
+#[test]
+fn a_backup_that_is_kept_is_no_second_name_of_a_file_that_was_moved() {
+    let names = |path: &camino::Utf8Path| fs::metadata(path).map_or(0, |it| it.nlink());
+    let killed = |at| killed(&format!("each-barrier,kill@{at}"));
+    let reached =
+        |(root, _): &(Root, Value)| text(root) == "one\n" && names(&root.path.join("a.txt")) == 2;
+    let (root, _) = (1..200).filter_map(killed).find(reached).unwrap();
+    let moved = root.path.join("x.txt");
+    fs::rename(root.path.join("a.txt"), &moved).unwrap();
+    let said = root.command().arg("recover").output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(names(&moved), 1, "{said:?}");
+    fs::write(&moved, "later\n").unwrap();
+    let backup = report_of(&root).join("backups/a.txt.bak");
+    assert_eq!(fs::read_to_string(backup).unwrap(), "one\n");
+}
+
 #[test]
 fn a_person_cannot_say_that_a_plan_did_not_happen_which_was_finished() {
     let (root, plan) = killed("ledger:done").unwrap();
