@@ -1,5 +1,7 @@
 //! The sinks of the check: `Staging` stages each change and records it, `Foresight` collects the preview.
 
+use std::fmt::Write;
+
 use jiff::{Timestamp, ToSpan};
 
 use crate::{
@@ -300,7 +302,8 @@ fn requested(mut files: Vec<Shown>) -> String {
         if !cut.is_empty() {
             let more = cut.len();
             let name = file.summary.as_str();
-            shown.push_str(&format!("\n… {more} more bytes of the diff of {name}"));
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "\n… {more} more bytes of the diff of {name}");
         }
         room -= kept.len();
     }

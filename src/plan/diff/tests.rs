@@ -228,7 +228,11 @@ fn binary_files_are_said_to_differ() {
     );
     assert_eq!(
         with_pair(old, new, whole),
-        "diff --git a/x b/x\nBinary files a/x and b/x differ\n"
+        format!(
+            "diff --git a/x b/x\nBinary files a/x and b/x differ\nbefore: 2 bytes, SHA-256 {}\nafter: 3 bytes, SHA-256 {}\n",
+            hash(b"\0a"),
+            hash(b"\0bc")
+        )
     );
     let told = with_pair(old, new, summary);
     assert_eq!(

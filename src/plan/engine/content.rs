@@ -99,25 +99,27 @@ pub(super) fn adopted(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
     Ok(entry)
 }
 
-/// Makes what is kept a file of its own. A backup is a second name of its file until the plan changes that file, and
-/// others may have moved the file to another path.
-pub(super) fn separate(root: &Root, entry: &Entry, at: &RelPath) -> Result<(), FileError> {
-    let Some((dir, kept)) = held(root, at)?.and_then(|dir| {
-        let found = dir.look(at.name()).ok().flatten();
-        found.map(|found| (dir, found))
-    }) else {
+/// Makes a kept backup a file of its own. It is a second name of its file until the plan changes that file, and others
+/// may have moved the file to another path.
+pub(super) fn separate(root: &Root, entry: &Entry) -> Result<(), FileError> {
+    let Some(pre) = entry.pre() else {
         return Ok(());
     };
+    let Some(dir) = held(root, &pre.backup)? else {
+        return Ok(());
+    };
+    let name = pre.backup.name();
     let file = |path: &RelPath| root.look(path).ok().flatten();
     let names = entry.kept().filter_map(file);
-    let names = names.filter(|other| other.is_file_of(&kept)).count();
-    if kept.kind != Kind::File || kept.nlink <= names as u64 {
+    let names = names.filter(|kept| kept.ino == pre.facts.ino).count();
+    let is_elsewhere = |kept: &Facts| kept.ino == pre.facts.ino && kept.nlink > names as u64;
+    if !dir.look(name)?.is_some_and(|kept| is_elsewhere(&kept)) {
         return Ok(());
     }
-    let copy = format!("{}.own", at.name());
+    let copy = format!("{name}.own");
     dir.remove(&copy)?;
-    dir.copy(at.name(), &dir, &copy)?;
-    dir.rename(&copy, &dir, at.name(), RenameFlags::empty())
+    dir.copy(name, &dir, &copy)?;
+    dir.rename(&copy, &dir, name, RenameFlags::empty())
 }
 
 /// The file, if it is exactly the file that the plan put there.

@@ -269,8 +269,9 @@ pub(super) fn take_back(
             Ok(Some(conflict)) => {
                 conflicts.push(conflict);
                 for at in apart(folder.root, entry) {
-                    if let Err(error) = separate(folder.root, entry, at) {
-                        obstacles.push(error.to_string());
+                    if entry.pre().is_some_and(|pre| pre.backup == *at) {
+                        let separated = separate(folder.root, entry);
+                        obstacles.extend(separated.err().map(|error| error.to_string()));
                     }
                     spared.push(at.clone());
                 }
