@@ -5,6 +5,7 @@ mod approvals;
 mod approvers;
 mod ask;
 mod beside;
+mod effective;
 mod ended;
 mod evidence;
 mod exhibit;

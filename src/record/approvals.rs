@@ -4,25 +4,22 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Project,
     approvers::{signers, wait_for},
+    effective::{intended, whole},
     grants,
 };
 use crate::{
-    assets::print,
-    catalog::{ApprovalSettings, Step},
-    executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Ready, Work},
+    catalog::ApprovalSettings,
+    executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
     host::{self, Moment, Program},
-    ledger::{
-        Approval, Ask, Asked, Intended, Ledger, LedgerError, Note, Passage, Running, Signatures,
-        Signer, home,
-    },
+    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer, home},
     task::{
-        Admission, ApprovalRule, Failure, Fault, Input, Links, Need, Outcome, Phase, Policy,
-        Preview, Risk, Sight, State, Uri, Waiting, WaitingApproval, abridge, numbered,
+        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Risk,
+        State, Waiting, WaitingApproval, abridge,
     },
 };
 
@@ -107,16 +104,7 @@ impl Approvals {
         let signers = self.signers(context.root);
         let mut preview = None;
         let (intent_hash, args) = match work {
-            Work::Tools(ready) => {
-                let (effective, args) = effective(ask, ready, hidden);
-                let inputs: Vec<Value> = ready
-                    .job
-                    .steps
-                    .iter()
-                    .map(|step| contents(step, context))
-                    .collect();
-                (ledger.intent(ask, effective, &inputs)?, args)
-            }
+            Work::Tools(ready) => intended(ledger, ask, ready, hidden, context)?,
             Work::Files(files) => match executor::foresee(files, context) {
                 Ok(foreseen) => {
                     let hash = foreseen.hash.clone();
@@ -351,59 +339,6 @@ fn sanction(files: &mut FileWork, hash: &str) {
     if let FileOrder::Plan { approved, .. } = &mut files.order {
         *approved = Some(hash.to_owned());
     }
-}
-
-/// The calls as they would be made, for the hash; and their parameters for people.
-fn effective(ask: &Ask<'_>, ready: &Ready, hidden: &Hidden) -> (Asked, Value) {
-    let mut effective = ask.asked.clone();
-    let mut args = Vec::new();
-    for (asked, step) in effective.steps.iter_mut().zip(&ready.job.steps) {
-        asked.parameters.extend(step.adjusted.clone());
-        // A person approves what is sent, so nothing of it is left out.
-        asked.volatile.clear();
-        asked.signatures = Signatures::Counted;
-        if let Input::Given(given) = &step.input {
-            asked.answers = Some(json!([asked.answers, given.request_state]));
-        }
-        let shown = hidden.shown(&step.entry, &asked.parameters);
-        asked.shown = (shown != asked.parameters).then(|| shown.clone());
-        args.push((step.entry.id.clone(), Value::Object(shown)));
-    }
-    if let [(_, shown)] = args.as_mut_slice() {
-        return (effective, shown.take());
-    }
-    let names = numbered(args.iter().map(|(id, _)| id.as_str()));
-    let shown = args.iter().map(|(_, shown)| shown.clone());
-    let named = names.into_iter().zip(shown).collect();
-    (effective, Value::Object(named))
-}
-
-/// The parameters of a plan, without secrets.
-fn whole(ask: &Ask<'_>) -> Value {
-    let shown = ask
-        .asked
-        .steps
-        .first()
-        .map(|step| step.shown.as_ref().unwrap_or(&step.parameters));
-    Value::Object(shown.cloned().unwrap_or_default())
-}
-
-/// The content of each asset that a step gets, by parameter; null if it cannot be read.
-fn contents(step: &Step, context: &Context<'_>) -> Value {
-    let content = |uri: &str| {
-        let uri = Uri::parse(uri).ok()?;
-        let print = print::print(&uri, context.root, Links::Followed, &|| {
-            context.go_on().is_ok()
-        });
-        match print.sight {
-            Sight::Content(content) => Some(format!("blake3:{}", content.blake3)),
-            Sight::Absent | Sight::Unknown => None,
-        }
-    };
-    let each = step
-        .assets()
-        .map(|(parameter, uri)| (parameter.to_owned(), json!(content(uri))));
-    Value::Object(each.collect::<Map<_, _>>())
 }
 
 fn why(policy: &Policy) -> Vec<String> {

@@ -25,7 +25,7 @@ mod eras;
 mod evidence;
 #[cfg(test)]
 mod grants;
-
+#[cfg(test)]
 mod growth;
 #[cfg(test)]
 mod in_process;
