@@ -114,8 +114,10 @@ fn paths<'a>(
 ) -> impl Iterator<Item = Utf8PathBuf> + use<'a> {
     let parts = command.iter().flat_map(|argument| {
         let option = argument.strip_prefix('-').and_then(|rest| rest.get(1..));
-        let parts = argument.split(['=', ':', ',', '@', ' ']);
-        parts.chain(option).chain([argument.as_str()])
+        let parts = argument.split(['=', ':', ',', '@', ' ']).chain(option);
+        // A word is a path only if it is the whole argument, or looks like a path.
+        let paths = parts.filter(|part| part.contains(['/', '.']));
+        paths.chain([argument.as_str()])
     });
     parts.map(|part| match part.strip_prefix("{root}") {
         Some(below) => Utf8PathBuf::from(below.trim_start_matches('/')),

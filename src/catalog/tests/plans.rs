@@ -126,6 +126,7 @@ fn the_programs_of_the_servers_are_named_by_their_commands() {
             "{executes:?}"
         );
     }
+    assert!(!executes.programs.iter().any(|path| path == "sub/main"));
     assert_eq!(executes.class.paths[0].text(), "Makefile");
     assert_eq!(executes.except[0].text(), "*.md");
 }
