@@ -24,9 +24,12 @@ pub(super) struct Cut<'a> {
     pub(super) entries: Vec<Piece<'a>>,
 }
 
-/// The top-level tables whose headers are recognised: without `capability`. None of the names can begin a value of an
-/// array.
-const OTHERS: [&str; 8] = [
+/// The table of the entries.
+pub(super) const CAPABILITY: &str = "capability";
+
+/// The top-level keys of format 1. None of the names can begin a value of an array, so each is recognised in a header.
+pub(super) const TOP: [&str; 10] = [
+    "catalog",
     "application",
     "defaults",
     "approval",
@@ -34,6 +37,7 @@ const OTHERS: [&str; 8] = [
     "storage",
     "ledger",
     "profile",
+    CAPABILITY,
     "workflow",
 ];
 
@@ -124,10 +128,11 @@ impl<'a> Cut<'a> {
 fn owner(header: &str) -> Option<&str> {
     let name = header.strip_prefix('[').unwrap_or(header);
     let name = name.strip_prefix('[').unwrap_or(name);
-    match name.strip_prefix("capability.") {
-        Some(rest) => key(rest),
-        None => OTHERS.contains(&key(name)?).then_some(""),
+    if let Some(rest) = name.strip_prefix("capability.") {
+        return key(rest);
     }
+    let table = key(name)?;
+    (table != CAPABILITY && TOP.contains(&table)).then_some("")
 }
 
 /// The bare key at the beginning of a text, if a header goes on behind it without a space.

@@ -13,24 +13,11 @@ use crate::task::{Failure, Fault, duration};
 
 use super::{
     code::Code,
-    cut::{Piece, Pieces, cut},
+    cut::{CAPABILITY, Piece, Pieces, TOP, cut},
     lines::Lines,
 };
 
-/// The top-level tables of format 1. Those in `LATER` are not built in yet.
-const TOP: &[&str] = &[
-    "catalog",
-    "application",
-    "defaults",
-    "approval",
-    "server",
-    "storage",
-    "ledger",
-    "profile",
-    CAPABILITY,
-    "workflow",
-];
-const CAPABILITY: &str = "capability";
+/// Top-level keys that are not built in yet.
 const LATER: &[&str] = &["catalog_dir", "pipeline"];
 
 const LARGEST: u64 = 8 << 20;

@@ -33,19 +33,26 @@ pub struct Spawned {
     pub stderr: OwnedFd,
 }
 
+impl Program {
+    /// Its own process group and a pipe for its standard input; `None` if no program is named.
+    fn command(&self) -> Option<Command> {
+        let (name, arguments) = self.argv.split_first()?;
+        let mut command = Command::new(name);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.cwd)
+            .process_group(0)
+            .stdin(Stdio::piped());
+        Some(command)
+    }
+}
+
 /// Starts the program. The kernel kills it when the calling *thread* ends.
 pub fn spawn(program: &Program) -> io::Result<Spawned> {
-    let (name, arguments) = program.argv.split_first().ok_or(io::ErrorKind::NotFound)?;
-    let mut command = Command::new(name);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(program.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&program.cwd)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = program.command().ok_or(io::ErrorKind::NotFound)?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     signal_at_our_end(&mut command, Signal::KILL);
     let child = command.spawn()?;
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
@@ -75,17 +82,9 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
 /// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
 /// its process group is killed.
 pub fn tell(program: &Program, input: Vec<u8>, longest: Duration) -> Result<(), String> {
-    let (name, arguments) = program.argv.split_first().ok_or("it is empty")?;
-    let mut command = Command::new(name);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(program.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&program.cwd)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let mut command = program.command().ok_or("it is empty")?;
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     die_with_us(&mut command);
     let mut child = command
         .spawn()
