@@ -5,6 +5,7 @@
 //! of orphans and the sweep of what a server left behind belong to a process.
 
 mod answer;
+mod elicit;
 mod handler;
 mod keeper;
 mod offer;
@@ -21,6 +22,7 @@ use crate::{
     task::Failure,
 };
 
+pub(crate) use elicit::{Elicit, Requests};
 use handler::Handler;
 use keeper::Keepers;
 use offer::Offer;
@@ -43,6 +45,7 @@ pub(crate) struct Gateway {
     pub(crate) process: String,
     /// The flags of the runs that perform calls.
     pub(crate) flags: Vec<String>,
+    pub(crate) elicit: Elicit,
 }
 
 impl Gateway {

@@ -38,7 +38,7 @@ use camino::Utf8PathBuf;
 use crate::host::Host;
 
 pub(crate) use anchor::{AnchorError, read_anchors};
-pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage};
+pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage, Voted};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
 pub(crate) use decide::{Case, Dependants, Happened, Review};

@@ -31,7 +31,7 @@ use crate::{
 pub(crate) use crate::ledger::{
     Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Gesture, Happened,
     HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row,
-    RowOutcome, RowState, Step, TaskRun, Verdict, Whole, Wish,
+    RowOutcome, RowState, Step, TaskRun, Verdict, Voted, Whole, Wish,
 };
 pub(crate) use approvers::approvers;
 pub(crate) use beside::{Begun, RunLedger};

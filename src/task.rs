@@ -20,7 +20,9 @@ mod terms;
 pub mod uri;
 mod visible;
 
-pub use approval::{Answer, ApprovalRule, Approver, Need, Policy, SelfApproval, Statement, When};
+pub use approval::{
+    Answer, ApprovalRule, Approver, Elicitation, Need, Policy, SelfApproval, Statement, When,
+};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{OperationId, RefId, message_id, numbered};

@@ -3,11 +3,13 @@
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::task::{ApprovalRule, Approver, Policy, Risk, SelfApproval, When, hexadecimal};
+use crate::task::{
+    ApprovalRule, Approver, Elicitation, Policy, Risk, SelfApproval, When, hexadecimal,
+};
 
 use super::{
     document::{CatalogError, Named, Tables},
-    raw::{RawApproval, RawDefaults},
+    raw::{RawApproval, RawDefaults, RawWay},
 };
 
 /// `[approval]`.
@@ -94,6 +96,17 @@ impl Named<'_> {
             Some(true) => rule.own = SelfApproval::Prevented,
             Some(false) => rule.own = SelfApproval::Allowed,
             None => {}
+        }
+        if let Some(by) = &raw.by {
+            rule.elicitation = match by.get_ref().as_slice() {
+                [] => Elicitation::Off,
+                [RawWay::Elicitation, ..] => Elicitation::Allowed,
+            };
+            if (rule.elicitation, rule.own) == (Elicitation::Allowed, SelfApproval::Prevented) {
+                let problem = "`approval.by` allows the host to answer for the user who asks, which `prevent_self = true` \
+                               forbids; remove one of them";
+                return Err(self.wrong_at(by.span().start, problem));
+            }
         }
         if let Some(show) = &raw.show {
             rule.show.clone_from(show);

@@ -39,8 +39,16 @@ pub(super) struct RawApproval {
     pub(super) approvers: Option<Spanned<Vec<String>>>,
     pub(super) quorum: Option<Spanned<u32>>,
     pub(super) prevent_self: Option<bool>,
+    pub(super) by: Option<Spanned<Vec<RawWay>>>,
     pub(super) expires: Option<Spanned<String>>,
     pub(super) show: Option<Vec<String>>,
+}
+
+/// A way to approve that the operator has to allow.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RawWay {
+    Elicitation,
 }
 
 #[derive(Debug, Deserialize)]

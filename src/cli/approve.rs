@@ -1,6 +1,7 @@
 //! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions. Nothing is
 //! performed.
 
+mod hosted;
 mod request;
 
 use std::{
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Interrupts, read_plain},
-    record::{Gesture, Wish, approvers},
+    record::{Gesture, Voted, Wish, approvers},
     task::{Answer, IMPROVISED, visible_lines},
 };
 
@@ -25,6 +26,7 @@ use super::{
     stop,
 };
 
+pub(super) use hosted::Hosted;
 use request::{Request, Values, shown};
 
 pub(super) const EXIT_CODES: &str = "\
@@ -169,21 +171,12 @@ pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, 
 }
 
 fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let read = ReadArgs {
-        session: None,
-        json: args.json,
-        utc: false,
-        places: PlaceArgs {
-            root: args.places.root.clone(),
-            catalog: args.places.catalog.clone(),
-        },
+    let places = PlaceArgs {
+        root: args.places.root.clone(),
+        catalog: args.places.catalog.clone(),
     };
-    let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
-    let (case, row) = desk.reading.approval(&args.id).map_err(stop(2))?;
-    let id = case.id.clone();
-    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&id))?;
-    let who =
-        approvers(&desk.project, &request.entries).map_err(|failure| stop(2)(failure.message))?;
+    let (desk, request) = find(&args.id, places, interrupts)?;
+    let id = &request.case.id;
     let signature = args.signature.as_ref().map(signature).transpose()?;
     let gesture = match &signature {
         Some(text) => Gesture::Signed(text),
@@ -199,13 +192,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
         None => Gesture::Terminal,
     };
     let why = args.message.as_deref();
-    let (mut ledger, _) = desk
-        .project
-        .open(Wish::Decide, &desk.host)
-        .map_err(stop(2))?;
-    let voted = ledger
-        .vote(&request.case, answer, gesture, who, why)
-        .map_err(stop(2))?;
+    let voted = record(&desk, &request, answer, gesture, why)?;
     let word = match answer {
         Answer::Approved => "approved",
         Answer::Denied => "denied",
@@ -229,6 +216,40 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
         voted.person, voted.link.seq
     );
     Ok(printed(text, 0))
+}
+
+/// The request whose id begins with this text.
+fn find(id: &str, places: PlaceArgs, interrupts: Interrupts) -> Result<(Desk, Request), Stop> {
+    let read = ReadArgs {
+        session: None,
+        json: false,
+        utc: false,
+        places,
+    };
+    let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
+    let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
+    let id = case.id.clone();
+    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&id))?;
+    Ok((desk, request))
+}
+
+/// Records a decision about the request as it was shown.
+fn record(
+    desk: &Desk,
+    request: &Request,
+    answer: Answer,
+    gesture: Gesture<'_>,
+    why: Option<&str>,
+) -> Result<Voted, Stop> {
+    let who =
+        approvers(&desk.project, &request.entries).map_err(|failure| stop(2)(failure.message))?;
+    let (mut ledger, _) = desk
+        .project
+        .open(Wish::Decide, &desk.host)
+        .map_err(stop(2))?;
+    ledger
+        .vote(&request.case, answer, gesture, who, why)
+        .map_err(stop(2))
 }
 
 fn signature(path: &Utf8PathBuf) -> Result<String, Stop> {

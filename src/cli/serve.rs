@@ -1,18 +1,20 @@
 //! `oneact serve NAME`: a built-in tool server on stdio, or the catalog as one. stdout belongs to the protocol.
 
-use std::{process::ExitCode, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
 use jiff::Zoned;
 
 use super::{
-    Stop, logs,
+    Stop,
+    approve::Hosted,
+    logs,
     settings::{PlaceArgs, moment},
     stop,
 };
 use crate::{
     envelope,
-    gateway::Gateway,
+    gateway::{Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
     servers,
     task::{OperationId, duration_or_seconds},
@@ -56,8 +58,8 @@ pub(super) fn run(args: &ServeArgs, interrupts: Interrupts) -> Result<ExitCode, 
         catalog,
     } = args;
     if name == CATALOG {
-        let host = Host::new(clock.clone(), None, interrupts);
-        return serve_catalog(catalog, clock.as_ref(), &host);
+        let host = Host::new(clock.clone(), None, interrupts.clone());
+        return serve_catalog(catalog, clock.as_ref(), &host, interrupts);
     }
     if let Some(flag) = catalog.first() {
         let why =
@@ -89,6 +91,7 @@ fn serve_catalog(
     flags: &CatalogFlags,
     clock: Option<&Zoned>,
     host: &Host,
+    interrupts: Interrupts,
 ) -> Result<ExitCode, Stop> {
     if host::input_is_a_terminal() {
         let why = "`oneact serve catalog` speaks MCP on stdin and stdout, so an MCP client must start it, not a terminal";
@@ -121,12 +124,19 @@ fn serve_catalog(
     }
     passed.extend(logs::flags());
     tracing::info!("The session is {session}.");
+    let requests = Hosted {
+        root: project.root,
+        catalog: project.catalog.clone(),
+        interrupts,
+    };
+    let key = [host.random_bytes(), host.random_bytes()].concat();
     let gateway = Gateway {
         catalog: project.catalog,
         profile: flags.profile.clone(),
         session,
         process,
         flags: passed,
+        elicit: Elicit::new(Arc::new(requests), key),
     };
     let opened = gateway.open().map_err(|failure| stop(2)(failure.message))?;
     opened.serve()?;

@@ -8,7 +8,7 @@ use std::{
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
+        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
         PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
         SubscriptionFilter,
     },
@@ -20,14 +20,18 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use crate::task::{Failure, Fault};
+use crate::{
+    catalog::Listed,
+    task::{Failure, Fault},
+};
 
 use super::{
     Gateway,
-    answer::{answered, refused},
+    answer::{Answered, answered, refused},
+    elicit::{Way, call, way},
     keeper::Keepers,
     offer::{Offer, Version},
-    order::{Refs, order},
+    order::{Order, Refs, order},
     supervisor::{Started, start},
 };
 
@@ -78,24 +82,83 @@ impl Handler {
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, Failed> {
+    ) -> Result<CallToolResponse, Failed> {
         let shared = &self.0;
         let offer = shared.current();
         let entry = offer.find(&request.name).map_err(Failed::NotOffered)?;
+        let (elicit, call) = (&shared.gateway.elicit, call(&request));
+        let resumed = elicit.resumed(&request, &call)?;
         let arguments = request.arguments.unwrap_or_default();
-        let mut order = {
+        let order = {
             let known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
             let delivery = (&context.id, &*context.meta.0);
-            order(entry, arguments, delivery, &known, &shared.gateway)?
+            let earlier = resumed.as_ref().map(|resumed| resumed.delivery.clone());
+            order(
+                entry,
+                arguments,
+                delivery,
+                &known,
+                (&shared.gateway, earlier),
+            )?
         };
-        let token = context.meta.get_progress_token();
-        let (cancelled, mut gone) = (context.ct.clone(), shared.client_gone.clone());
-        let stop = async move {
+        let way = match resumed {
+            None => way(context),
+            // The user was asked, and is not asked again.
+            Some(resumed) => {
+                if let Some(answer) = resumed.answer {
+                    elicit.decide(resumed.asked, answer, context).await?;
+                }
+                None
+            }
+        };
+        let first = self.run((&offer, entry), order.clone(), context).await?;
+        let (Some(asked), Some(way)) = (first.asked, way) else {
+            return Ok(first.result.into());
+        };
+        match way {
+            Way::Result => {
+                let required = elicit.required(asked, order.delivery, &call).await;
+                Ok(required.unwrap_or_else(|| first.result.into()))
+            }
+            Way::Request => {
+                let answer = tokio::select! {
+                    answer = elicit.ask(&asked, context) => answer,
+                    () = self.stop(context) => None,
+                };
+                let Some(answer) = answer else {
+                    return Ok(first.result.into());
+                };
+                elicit.decide(asked, answer, context).await?;
+                let second = self.run((&offer, entry), order, context).await?;
+                Ok(second.result.into())
+            }
+        }
+    }
+
+    /// Is ready when the call is cancelled, or the client is gone.
+    fn stop(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (cancelled, mut gone) = (context.ct.clone(), self.0.client_gone.clone());
+        async move {
             tokio::select! {
                 () = cancelled.cancelled() => {}
                 _ = gone.changed() => {}
             }
-        };
+        }
+    }
+
+    /// Performs the task of a call with a process of its own, or with that of its server.
+    async fn run(
+        &self,
+        (offer, entry): (&Offer, &Listed),
+        mut order: Order,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answered, Failure> {
+        let shared = &self.0;
+        let token = context.meta.get_progress_token();
+        let stop = self.stop(context);
         let flags = &shared.gateway.flags;
         let arguments = |verb: &str| [&[verb.to_owned()], flags.as_slice()].concat();
         let calls = Arc::clone(&shared.calls);
@@ -133,8 +196,8 @@ impl Handler {
             line.map_err(|_| internal("the supervisor of the call was lost".to_owned()))??;
         let answered = answered(&line).map_err(internal)?;
         let mut known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(answered.refs);
-        Ok(answered.result)
+        known.extend(answered.refs.clone());
+        Ok(answered)
     }
 }
 
@@ -220,7 +283,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match self.perform(request, &context).await {
-            Ok(result) => Ok(result.into()),
+            Ok(response) => Ok(response),
             Err(Failed::Refused(failure)) => Ok(refused(&failure).into()),
             Err(Failed::NotOffered(Failure { fault, message, .. })) => Err(
                 ErrorData::invalid_params(message, Some(json!({"fault": fault.name()}))),

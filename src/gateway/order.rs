@@ -14,12 +14,14 @@ use crate::{
 use super::Gateway;
 
 /// What the supervisor gets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Order {
     /// The task, as JSON.
     pub(super) task: Vec<u8>,
     /// The flags of this call alone.
     pub(super) flags: Vec<String>,
+    /// The name of the delivery.
+    pub(super) delivery: String,
 }
 
 /// The refs of the session and their storage URIs.
@@ -30,26 +32,30 @@ pub(super) const REFS: &str = "oneact/refs";
 
 const KEY: &str = "oneact/idempotency_key";
 const SALT: &str = "oneact/salt";
+const UNDER: &str = "oneact/under";
 
 /// The number of digits of a task id. It appears in the names of assets.
 const DIGITS: usize = 16;
 
-/// The task of one call of the tool of `entry`.
+/// The task of one call of the tool of `entry`. A call that goes on with an earlier one has its delivery.
 pub(super) fn order(
     entry: &Listed,
     mut arguments: Map<String, Value>,
     (id, meta): (&RequestId, &Map<String, Value>),
     known: &Refs,
-    gateway: &Gateway,
+    (gateway, earlier): (&Gateway, Option<String>),
 ) -> Result<Order, Failure> {
     let meta = Meta::read(meta)?;
-    let delivery = format!("jsonrpc:{}:{}", gateway.process, json!(id));
-    let key = meta.key.as_ref().unwrap_or(&delivery);
-    let digits = hexadecimal(&Sha256::digest(key));
+    let request = format!("jsonrpc:{}:{}", gateway.process, json!(id));
+    let key = earlier.or(meta.key).unwrap_or_else(|| request.clone());
+    let digits = hexadecimal(&Sha256::digest(&key));
     let task_id = format!("call_{}", digits.get(..DIGITS).unwrap_or_default());
     let mut task = Map::from_iter([("task_id".to_owned(), Value::from(task_id))]);
     if let Some(salt) = meta.salt {
         task.insert("salt".to_owned(), salt.into());
+    }
+    if let Some(operation) = meta.under {
+        task.insert("under".to_owned(), operation.into());
     }
     let flags = if entry.executor == Executor::FilePlan {
         plan(arguments, &mut task)?
@@ -68,7 +74,7 @@ pub(super) fn order(
         Vec::new()
     };
     let metadata =
-        json!({"session_id": gateway.session, "request_id": delivery, "idempotency_key": key});
+        json!({"session_id": gateway.session, "request_id": request, "idempotency_key": key});
     let message = if entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan {
         // The catalog may have no such entry. A plan that names no capability needs none.
         task.insert("metadata".to_owned(), metadata);
@@ -80,6 +86,7 @@ pub(super) fn order(
     Ok(Order {
         task: message.to_string().into_bytes(),
         flags,
+        delivery: key,
     })
 }
 
@@ -88,6 +95,7 @@ pub(super) fn order(
 struct Meta {
     key: Option<String>,
     salt: Option<String>,
+    under: Option<String>,
     refs: Refs,
 }
 
@@ -104,6 +112,7 @@ impl Meta {
             match name.as_str() {
                 KEY => read.key = Some(text(name, value)?),
                 SALT => read.salt = Some(text(name, value)?),
+                UNDER => read.under = Some(text(name, value)?),
                 REFS => {
                     let refs = value.as_object().into_iter().flatten();
                     let refs = refs.map(|(id, uri)| Some((id.clone(), uri.as_str()?.to_owned())));
@@ -113,7 +122,7 @@ impl Meta {
                     })?;
                 }
                 _ => {
-                    let known = [KEY, SALT, REFS].join(", ");
+                    let known = [KEY, SALT, UNDER, REFS].join(", ");
                     return Err(shape(format!(
                         "`_meta` has the unknown key {name:?}; the keys are {known}"
                     )));

@@ -28,7 +28,7 @@ use super::{
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, LedgerError, Running},
 };
-pub(crate) use vote::Gesture;
+pub(crate) use vote::{Gesture, Voted};
 
 /// What would be performed, and under which policy: an approval has to be for exactly this.
 #[derive(Debug, Clone)]
@@ -72,6 +72,8 @@ pub(crate) struct Vote {
     /// The user whose process recorded it: `uid:1000`.
     pub(crate) actor: String,
     pub(crate) signature: Option<String>,
+    /// The host that told it.
+    pub(crate) host: Option<String>,
     pub(crate) at: String,
     pub(crate) note: Option<String>,
 }
@@ -82,6 +84,8 @@ pub(crate) enum Person {
     Uid(u32),
     /// The fingerprint of the key, and its names in the file of allowed signers.
     Key(String, Vec<String>),
+    /// The user of a host that runs as that uid, by the host's name. Only the host says that it asked somebody.
+    Host(u32, String),
 }
 
 /// What a run may do.
@@ -106,11 +110,14 @@ impl Person {
     /// Whether both have a name in common. Then they are one person, because nothing proves that they are two.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Uid(uid), Self::Uid(other)) => uid == other,
+            (Self::Uid(uid) | Self::Host(uid, _), Self::Uid(other) | Self::Host(other, _)) => {
+                uid == other
+            }
             (Self::Key(print, names), Self::Key(other, others)) => {
                 print == other || names.iter().any(|name| others.contains(name))
             }
-            (Self::Uid(uid), Self::Key(_, names)) | (Self::Key(_, names), Self::Uid(uid)) => {
+            (Self::Uid(uid) | Self::Host(uid, _), Self::Key(_, names))
+            | (Self::Key(_, names), Self::Uid(uid) | Self::Host(uid, _)) => {
                 names.iter().any(|name| host::is_named(*uid, name))
             }
         }
@@ -124,7 +131,8 @@ impl Person {
             (Self::Key(print, _), Approver::Key(said)) => print == said,
             (Self::Key(_, names), Approver::User(name)) => names.contains(name),
             (Self::Uid(_), Approver::Key(_))
-            | (Self::Key(..), Approver::Uid(_) | Approver::Group(_)) => false,
+            | (Self::Key(..), Approver::Uid(_) | Approver::Group(_))
+            | (Self::Host(..), _) => false,
         }
     }
 }
@@ -132,14 +140,11 @@ impl Person {
 impl Vote {
     /// The person, if it is certain who it is.
     fn person(&self, case: &Case, signers: &[Signer]) -> Option<Person> {
-        match &self.signature {
-            None => self
-                .actor
-                .strip_prefix("uid:")?
-                .parse()
-                .ok()
-                .map(Person::Uid),
-            Some(signature) => case.signed(self.answer, signature, signers).ok(),
+        let uid = || self.actor.strip_prefix("uid:")?.parse().ok();
+        match (&self.signature, &self.host) {
+            (None, None) => uid().map(Person::Uid),
+            (None, Some(host)) => Some(Person::Host(uid()?, host.clone())),
+            (Some(signature), _) => case.signed(self.answer, signature, signers).ok(),
         }
     }
 }
@@ -211,6 +216,7 @@ impl Case {
                 answer,
                 actor: later.actor.clone(),
                 signature: body.signature,
+                host: body.host,
                 at: later.at.clone(),
                 note: body.note,
             });

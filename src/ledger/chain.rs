@@ -39,6 +39,8 @@ pub(crate) struct Body {
     pub(crate) grant: Option<Granted>,
     /// The root in which a claimed plan is performed.
     pub(crate) home: Option<String>,
+    /// The host that told the decision of its user.
+    pub(crate) host: Option<String>,
     /// SHA-256 of the key for secrets that was made.
     pub(crate) key: Option<String>,
     /// The reason that a person gave.

@@ -18,8 +18,8 @@ use crate::{
     host::{self, Moment, Program},
     ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer, home},
     task::{
-        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Risk,
-        State, Waiting, WaitingApproval, abridge,
+        Admission, ApprovalRule, Elicitation, Failure, Fault, Need, Outcome, Phase, Policy,
+        Preview, Risk, State, Waiting, WaitingApproval, abridge,
     },
 };
 
@@ -379,6 +379,10 @@ fn pending(
             preview_hash: preview_hash.map(ToOwned::to_owned),
             expires_at: local.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             approve: format!("oneact approve {id}"),
+            by: match policy.elicitation {
+                Elicitation::Off => Vec::new(),
+                Elicitation::Allowed => vec!["elicitation"],
+            },
         })),
         ..Outcome::nothing_done(
             State::Pending,

@@ -112,6 +112,14 @@ pub enum SelfApproval {
     Prevented,
 }
 
+/// Whether the host of `oneact serve catalog` may ask its user, and tell what the user decided (`by`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Elicitation {
+    #[default]
+    Off,
+    Allowed,
+}
+
 /// `approval` of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
@@ -120,6 +128,7 @@ pub struct ApprovalRule {
     pub approvers: Vec<Approver>,
     pub quorum: u32,
     pub own: SelfApproval,
+    pub elicitation: Elicitation,
     /// How long an approval can be waited for and used.
     pub expires: Duration,
     /// The parameters that are shown first.
@@ -137,6 +146,7 @@ impl Default for ApprovalRule {
             approvers: Vec::new(),
             quorum: 1,
             own: SelfApproval::Allowed,
+            elicitation: Elicitation::Off,
             expires: Duration::from_mins(15),
             show: Vec::new(),
         }
@@ -155,6 +165,8 @@ pub struct Policy {
     pub approvers: Vec<Vec<Approver>>,
     pub quorum: u32,
     pub own: SelfApproval,
+    /// Allowed only if every rule allows it.
+    pub elicitation: Elicitation,
     pub expires: Duration,
     pub show: Vec<String>,
 }
@@ -191,6 +203,11 @@ impl Policy {
             } else {
                 SelfApproval::Allowed
             },
+            elicitation: rules
+                .clone()
+                .map(|rule| rule.elicitation)
+                .min()
+                .unwrap_or_default(),
             expires: rules
                 .clone()
                 .map(|rule| rule.expires)
@@ -211,7 +228,8 @@ impl Policy {
         let terms: Value = json!({
             "risk": self.risk.name(), "because": self.because, "root": self.root, "approvers": approvers,
             "quorum": self.quorum,
-            "prevent_self": self.own == SelfApproval::Prevented, "expires_s": self.expires.as_secs(),
+            "prevent_self": self.own == SelfApproval::Prevented,
+            "elicitation": self.elicitation == Elicitation::Allowed, "expires_s": self.expires.as_secs(),
         });
         canonical(&terms).unwrap_or_default()
     }

@@ -319,6 +319,9 @@ pub struct WaitingApproval {
     pub expires_at: String,
     /// The command with which a person approves.
     pub approve: String,
+    /// Further ways to approve that the catalog allows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<&'static str>,
 }
 
 /// The questions of a tool.

@@ -81,6 +81,8 @@ mod serving_client;
 #[cfg(test)]
 mod serving_conformance;
 #[cfg(test)]
+mod serving_elicit;
+#[cfg(test)]
 mod serving_kept;
 #[cfg(test)]
 mod shipped_tools;

@@ -105,8 +105,13 @@ impl Client {
 
     /// A client after the handshake of 2025-11-25.
     pub(crate) fn legacy(root: &Root, arguments: &[&str]) -> Self {
+        Self::able(root, arguments, &json!({}))
+    }
+
+    /// The same with these capabilities.
+    pub(crate) fn able(root: &Root, arguments: &[&str], capabilities: &Value) -> Self {
         let mut client = Self::silent(root, arguments);
-        let about = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let about = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
         let answer = client.ask("initialize", &about);
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
         client.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

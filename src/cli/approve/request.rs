@@ -97,7 +97,8 @@ impl Request {
     pub(super) fn document(&self, host: &Host) -> Value {
         let case = &self.case;
         let votes = case.votes.iter().map(|vote| {
-            json!({"decision": vote.answer, "by": vote.actor, "at": vote.at, "signed": vote.signature.is_some(), "why": vote.note})
+            json!({"decision": vote.answer, "by": vote.actor, "at": vote.at, "signed": vote.signature.is_some(), "host": vote.host,
+                "why": vote.note})
         });
         let parameters: Map<String, Value> = self.parameters.iter().cloned().collect();
         json!({
@@ -202,8 +203,11 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
             .as_deref()
             .map_or_else(String::new, |why| format!(": {}", words::line(why)));
         let signed = vote.signature.as_ref().map_or("", |_| ", signed");
+        let told = vote.host.as_ref().map_or_else(String::new, |host| {
+            format!(", told by the host {}", words::line(host))
+        });
         let text = format!(
-            "{what} {} by {}{signed}{why}",
+            "{what} {} by {}{signed}{told}{why}",
             desk.clock(&vote.at),
             person(&vote.actor)
         );

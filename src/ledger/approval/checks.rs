@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::task::{Answer, Fault, SelfApproval};
+use crate::task::{Answer, Elicitation, Fault, SelfApproval};
 
 use super::{Case, Intended, Passage, Person, policy};
 use crate::ledger::{
@@ -164,8 +164,11 @@ fn count(persons: impl Iterator<Item = Person>) -> usize {
     distinct.len()
 }
 
-/// Whether every entry of the task accepts this person.
+/// Whether every entry of the task accepts this person. A host is accepted only where `by` names elicitation.
 pub(super) fn may_approve(person: &Person, intended: &Intended) -> bool {
+    if let Person::Host(..) = person {
+        return intended.policy.elicitation == Elicitation::Allowed;
+    }
     let mut lists = intended.policy.approvers.iter();
     lists.all(|list| list.iter().any(|approver| person.is(approver)))
 }
@@ -177,7 +180,7 @@ fn is_own(person: &Person, of: &Facts<'_>) -> bool {
 
 /// Whether the policy refuses this person, because the same user asked. The holder of a key is not a user.
 pub(super) fn asked_it(person: &Person, case: &Case, intended: &Intended) -> bool {
-    let same = matches!(person, Person::Uid(uid) if case.by == format!("uid:{uid}"));
+    let same = matches!(person, Person::Uid(uid) | Person::Host(uid, _) if case.by == format!("uid:{uid}"));
     same && intended.policy.own == SelfApproval::Prevented
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Gesture<'a> {
     Terminal,
     /// With an armoured signature of the statement.
     Signed(&'a str),
+    /// The host of that name, which runs as the user of this process, tells what its user decided.
+    Told(&'a str),
 }
 
 /// Why a decision is not recorded.
@@ -96,6 +98,7 @@ impl fmt::Display for Person {
             },
             Self::Key(print, names) if names.is_empty() => write!(f, "ssh:{print}"),
             Self::Key(print, names) => write!(f, "ssh:{print} ({})", names.join(", ")),
+            Self::Host(uid, name) => write!(f, "the user of the host {name} (uid:{uid})"),
         }
     }
 }
@@ -123,14 +126,8 @@ impl Ledger<'_> {
                 return Err(VoteError::Unsealed(case.id));
             }
             let person = match gesture {
-                Gesture::Terminal => {
-                    let uid = by
-                        .actor
-                        .strip_prefix("uid:")
-                        .and_then(|uid| uid.parse().ok());
-                    uid.map(Person::Uid)
-                        .ok_or_else(|| VoteError::Stranger(by.actor.to_owned()))?
-                }
+                Gesture::Terminal => Person::Uid(uid_of(by.actor)?),
+                Gesture::Told(host) => Person::Host(uid_of(by.actor)?, host.to_owned()),
                 Gesture::Signed(text) => case
                     .signed(answer, text, &intended.signers)
                     .map_err(VoteError::Signature)?,
@@ -147,8 +144,12 @@ impl Ledger<'_> {
                 approval: Some(case.id.clone()),
                 note: by.note.map(ToOwned::to_owned),
                 signature: match gesture {
-                    Gesture::Terminal => None,
+                    Gesture::Terminal | Gesture::Told(_) => None,
                     Gesture::Signed(text) => Some(text.trim().to_owned()),
+                },
+                host: match gesture {
+                    Gesture::Terminal | Gesture::Signed(_) => None,
+                    Gesture::Told(host) => Some(host.to_owned()),
                 },
                 ..Body::default()
             };
@@ -164,6 +165,11 @@ impl Ledger<'_> {
             ))
         })
     }
+}
+
+fn uid_of(actor: &str) -> Result<u32, VoteError> {
+    let uid = actor.strip_prefix("uid:").and_then(|uid| uid.parse().ok());
+    uid.ok_or_else(|| VoteError::Stranger(actor.to_owned()))
 }
 
 /// The same request as it is now, if it is still the one that the person saw.

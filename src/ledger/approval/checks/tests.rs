@@ -34,6 +34,7 @@ fn vote(actor: &str, answer: Answer) -> Vote {
         answer,
         actor: actor.to_owned(),
         signature: None,
+        host: None,
         at: "2026-02-24T10:02:00.000Z".to_owned(),
         note: None,
     }
@@ -127,6 +128,11 @@ fn suite() -> Vec<(u8, Suit)> {
             7,
             suit(|case| case.votes[0].signature = Some("forged".to_owned())),
         ),
+        // A host counts only where `by` names elicitation.
+        (
+            6,
+            suit(|case| case.votes[0].host = Some("editor 1".to_owned())),
+        ),
         (
             8,
             suit(|case| case.votes.push(vote("uid:2000", Answer::Approved))),
@@ -191,6 +197,14 @@ fn users_and_keys_with_a_common_name_are_one_person() {
         (1, vec![key("1", &["alice"]), key("2", &["alice"])]),
         (1, vec![Person::Uid(0), key("1", &["root"])]),
         (1, vec![key("1", &["root"]), Person::Uid(0)]),
+        (
+            1,
+            vec![Person::Uid(0), Person::Host(0, "editor".to_owned())],
+        ),
+        (
+            1,
+            vec![key("1", &["root"]), Person::Host(0, "editor".to_owned())],
+        ),
         (
             1,
             vec![
