@@ -220,10 +220,14 @@ pub(super) fn call(request: &CallToolRequestParams) -> Vec<u8> {
 /// An accepted form says yes or no; a declined one says no. If it was closed, nothing was decided.
 fn decision(result: &ElicitResult) -> Option<Answer> {
     match result.action {
-        ElicitationAction::Accept => match result.content.as_ref()?.get(APPROVE)?.as_bool()? {
-            true => Some(Answer::Approved),
-            false => Some(Answer::Denied),
-        },
+        ElicitationAction::Accept => {
+            let agrees = result.content.as_ref()?.get(APPROVE)?.as_bool()?;
+            Some(if agrees {
+                Answer::Approved
+            } else {
+                Answer::Denied
+            })
+        }
         ElicitationAction::Decline => Some(Answer::Denied),
         // Cancelled, or a word of a later version.
         _ => None,

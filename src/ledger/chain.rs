@@ -301,6 +301,7 @@ mod tests {
                 until: "u".to_owned(),
             }),
             home: text("/r"),
+            host: text("h"),
             key: text("k"),
             note: text("n\n/"),
             reason: text("new"),

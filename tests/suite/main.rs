@@ -103,4 +103,6 @@ mod waiting;
 #[cfg(test)]
 mod watched;
 #[cfg(test)]
+mod ways_round;
+#[cfg(test)]
 mod workflows;
