@@ -59,11 +59,7 @@ impl Capability {
                 let own = steps.first().map(|first| Gated {
                     id: &workflow.id,
                     available_in: workflow.available_in.as_ref().unwrap_or(first.available_in),
-                    hazards: Hazards {
-                        effects: workflow.effects.unwrap_or(effects),
-                        amplifiers: workflow.amplifiers.clone(),
-                        backup: Backup::Unknown,
-                    },
+                    hazards: workflow.hazards(effects),
                     approval: first.approval,
                 });
                 steps.extend(own);

@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Format, Input, RefId};
+use crate::task::{Assessment, Format, Input, RefId};
 
 use super::{bind::Form, entry::Entry, file_plan::PlanJob, server::Server};
 
@@ -32,6 +32,12 @@ impl ToolJob {
     pub(crate) fn is_several(&self) -> bool {
         self.steps.len() > 1 || !self.workflows.is_empty()
     }
+
+    /// The risk that the workflow of the step at that place declares.
+    pub(crate) fn declared(&self, at: usize) -> Assessment {
+        let workflow = self.workflows.iter().find(|each| each.steps.contains(&at));
+        workflow.map_or_else(Assessment::default, |workflow| workflow.declared.clone())
+    }
 }
 
 /// A workflow that the task names: one request, with its own parameters.
@@ -47,6 +53,10 @@ pub(crate) struct Called {
     pub(crate) asked: Map<String, Value>,
     /// Which steps of the job are its own.
     pub(crate) steps: Range<usize>,
+    /// The risk that its own table declares.
+    pub(crate) declared: Assessment,
+    /// The parameters whose values become secrets of a step.
+    pub(crate) secret: Vec<String>,
 }
 
 #[derive(Debug)]

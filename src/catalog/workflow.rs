@@ -5,7 +5,8 @@ use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use crate::task::{
-    Amplifiers, CapabilityTask, Contexts, Effects, Failure, Fault, RefId, hexadecimal,
+    Amplifiers, Backup, CapabilityTask, Contexts, Effects, Failure, Fault, Hazards, RefId, assess,
+    hexadecimal,
 };
 
 use super::{
@@ -299,8 +300,18 @@ impl Workflow {
         first: usize,
     ) -> Result<(Vec<Planned>, Called), Failure> {
         let id = &self.id;
+        let declared = assess(&self.hazards(Effects {
+            read_only: Some(true),
+            ..Effects::default()
+        }));
+        let secret = self.secret_parameters();
+        let values = if secret.is_empty() {
+            Values::Shown
+        } else {
+            Values::Hidden
+        };
         let whole = Value::Object(said.clone());
-        self.schema.check(&whole, Values::Shown, |problems| {
+        self.schema.check(&whole, values, |problems| {
             let message = format!("the parameters of {id} do not fit its schema: {problems}");
             Failure::new(Fault::ParamsInvalid, message)
         })?;
@@ -373,6 +384,8 @@ impl Workflow {
             id: self.id,
             version: self.version,
             digest: self.digest,
+            declared,
+            secret,
             said: said.clone(),
             asked,
             steps: first..first + planned.len(),
@@ -402,6 +415,36 @@ fn named(
 }
 
 impl Workflow {
+    /// What it declares itself. `effects` are those that it does not declare.
+    pub(crate) fn hazards(&self, effects: Effects) -> Hazards {
+        Hazards {
+            effects: self.effects.unwrap_or(effects),
+            amplifiers: self.amplifiers.clone(),
+            backup: Backup::Unknown,
+        }
+    }
+
+    /// The parameters whose values become secrets of a step.
+    fn secret_parameters(&self) -> Vec<String> {
+        let given = self.steps.iter().flat_map(|step| {
+            let secret = &step.entry.secret;
+            let within = |pointer: &str, outer: &str| {
+                let rest = pointer.strip_prefix(outer);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            let is_secret = move |given: &&Given| {
+                let mut secret = secret.iter();
+                secret.any(|pointer| within(&given.to, pointer) || within(pointer, &given.to))
+            };
+            step.given.iter().filter(is_secret)
+        });
+        let names = given.filter_map(|given| match &given.whence {
+            Whence::Parameter(name) => Some(name.clone()),
+            _ => None,
+        });
+        names.collect()
+    }
+
     /// The parameters that name a ref of the task.
     pub(crate) fn refs(&self) -> Vec<String> {
         let given = self.steps.iter().flat_map(|step| &step.given);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::{
     catalog::{Delivery, Once, Step, Supply, ToolJob, supply},
     mcp::{After, ServerSpec},
-    task::{Ai, Checks, Failure, Fault, Outcome, Phase, State, StepReport, Uri},
+    task::{Ai, Checks, Failure, Fault, Outcome, Phase, Secrets, State, StepReport, Uri},
 };
 
 use super::{
@@ -84,6 +84,12 @@ impl Steps {
             .go_on()
             .and_then(|()| supply(&mut step, &self.made, context.root));
         Some(supplied.map(|()| {
+            // A secret that comes from an earlier step is known only now.
+            let secrets = [
+                self.among.secrets.clone(),
+                Hidden::new(&step, &launch).secrets().clone(),
+            ];
+            self.among.secrets = Secrets::all(secrets);
             Ready {
                 inputs: step
                     .assets()

@@ -322,7 +322,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 21);
+        assert_eq!(told.as_object().unwrap().len(), 22);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -75,6 +75,20 @@ impl Past {
         Ok(Self { read, ..past })
     }
 
+    /// Reads all links of a session from the number `from` on.
+    pub(super) fn of_session(
+        tx: &mut Tx<'_>,
+        session_id: &str,
+        from: Seq,
+    ) -> Result<Self, StoreError> {
+        let mut links = tx.links_of(session_id)?;
+        links.retain(|link| link.seq >= from);
+        match links.iter().find(|link| link.hash() != link.entry_hash) {
+            Some(link) => Err(tx.damaged(format!("link {} was changed", link.seq))),
+            None => Self::from(tx, links),
+        }
+    }
+
     fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {
         let mut past = Self::default();
         for link in links {
@@ -109,6 +123,11 @@ impl Past {
 
     pub(super) fn is_empty(&self) -> bool {
         self.links == 0
+    }
+
+    /// The claims that the links leave open, the newest first.
+    pub(super) fn opened(&self) -> impl Iterator<Item = &Claim> {
+        self.opened.values().rev()
     }
 
     /// Its successes, the newest first.
@@ -411,6 +430,7 @@ impl Running {
         TaskRun {
             id: sha256(canonical(&named)),
             attempt: self.attempt,
+            whole: self.hashes.request_hash.clone(),
         }
     }
 }

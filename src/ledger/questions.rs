@@ -338,6 +338,9 @@ impl Questions<'_, '_, '_> {
             // If duplicates are repeated, each attempt at a task has a claim of its own.
             holder = self.past.maybe_made(self.tx, task)?;
         }
+        if holder.is_none() {
+            holder = self.made_before()?;
+        }
         let Some(theirs) = holder else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
@@ -350,8 +353,10 @@ impl Questions<'_, '_, '_> {
             (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),
             _ if self.known.dead != Some(theirs.seq) => Ok(Step::Claimed(theirs)),
             (ClaimState::Dispatched, Effects::Once) => {
+                // An earlier run of a task may have claimed its step for other parameters.
+                let claimed = self.tx.link(theirs.seq)?.and_then(|link| link.body());
                 let body = Body {
-                    request_hash: Some(self.hashes.request_hash.clone()),
+                    request_hash: claimed.and_then(|body| body.request_hash),
                     about: Some(operation.clone()),
                     claim: Some(theirs.seq),
                     ..Body::default()

@@ -36,10 +36,13 @@ pub(super) fn judge(
     ask: &Ask<'_>,
     world: &dyn World,
 ) -> Result<(), Miss> {
+    // The answer of a step to an earlier run of its task has no age.
+    let of_task =
+        ask.who.part.is_some() && row.idempotency_key.as_deref() == ask.who.idempotency_key;
     match ask.on_duplicate {
-        OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         OnDuplicate::Suppress(unless) => same(row, unless, world),
-        OnDuplicate::Repeat if ask.who.part.is_some() => same(row, Unless::FilesChanged, world),
+        _ if of_task => same(row, Unless::FilesChanged, world),
+        OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
 }

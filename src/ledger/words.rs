@@ -81,6 +81,8 @@ pub(crate) struct Part<'a> {
     pub(crate) position: u64,
     /// The number of equal steps before it in the task, which are requests of their own.
     pub(crate) equals: usize,
+    /// The `request_hash` of the task.
+    pub(crate) whole: &'a str,
 }
 
 /// A task that this run performs, as its steps need it.
@@ -89,6 +91,8 @@ pub(crate) struct TaskRun {
     /// The same in each attempt at the task until it has succeeded.
     pub(super) id: String,
     pub(crate) attempt: u32,
+    /// Its `request_hash`.
+    pub(crate) whole: String,
 }
 
 impl TaskRun {
@@ -284,6 +288,10 @@ pub(crate) enum LedgerError {
     )]
     Conflict { what: String, operation: String },
     #[error(
+        "operation {operation} performed this step of the task with other parameters, because an earlier step had another result then. It must not happen twice, so it is not performed again. Send the task with another `salt` to perform all of its steps anew"
+    )]
+    OtherStep { operation: String },
+    #[error(
         "{by} is performing the same request and did not end within {waited:?}; send the request again later"
     )]
     InFlight { by: String, waited: Duration },
@@ -330,7 +338,9 @@ impl From<LedgerError> for Failure {
             | LedgerError::HeadUnreadable { .. } => Fault::LedgerUnavailable,
             LedgerError::ReviewOpen(_) => Fault::ReviewOpen,
             LedgerError::ContextChanged { .. } => Fault::ContextChanged,
-            LedgerError::Conflict { .. } => Fault::IdempotencyConflict,
+            LedgerError::Conflict { .. } | LedgerError::OtherStep { .. } => {
+                Fault::IdempotencyConflict
+            }
             LedgerError::InFlight { .. } => Fault::RequestInFlight,
             LedgerError::Unknown { .. } | LedgerError::Damaged { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),

@@ -7,7 +7,7 @@ use crate::{
     envelope::Received,
     executor::{Context, Executed, Ready, Seen, Steps, Work, not_begun},
     record::{RunLedger, TaskRun},
-    task::{Outcome, Phase, Risk, State, Task},
+    task::{Assessment, Outcome, Phase, State, Task},
 };
 
 use super::recorded;
@@ -24,11 +24,12 @@ pub(super) fn perform(
         .map(|position| format!("{}.{position}", context.operation_id))
         .collect();
     let mut ledger = ledger.map(|(of_task, run)| (of_task.of_steps(), run));
+    let declared: Vec<_> = (0..count).map(|at| ready.job.declared(at)).collect();
     let mut steps = match Steps::open(ready, context) {
         Ok(steps) => steps,
         Err(rejection) => return not_begun(rejection),
     };
-    for (at, operation) in operations.iter().enumerate() {
+    for (at, (operation, declared)) in operations.iter().zip(declared).enumerate() {
         let Some(work) = steps.next(context) else {
             break;
         };
@@ -53,7 +54,12 @@ pub(super) fn perform(
             (Ok(work), None) => (steps.perform(work, &context), None),
             (Ok(work), Some((ledger, run))) => {
                 let position = u64::try_from(at + 1).unwrap_or(u64::MAX);
-                let admitted = ledger.step(&work, run, (parent, position), stated(received));
+                let admitted = ledger.step(
+                    &work,
+                    run,
+                    (parent, position),
+                    declared.max(stated(received)),
+                );
                 let executed = match admitted {
                     Err(failure) => {
                         let outcome =
@@ -86,10 +92,10 @@ fn tool(work: &Ready) -> &str {
 }
 
 /// The risk that the task states.
-fn stated(received: &Received) -> Risk {
+fn stated(received: &Received) -> Assessment {
     match &received.task {
-        Ok(Task::Capabilities(task)) => task.stated,
-        _ => Risk::default(),
+        Ok(Task::Capabilities(task)) => Assessment::stated(task.stated),
+        _ => Assessment::default(),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, ApprovalRule, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable,
-        Reuse, Task, abridge, abridged, hexadecimal, numbered,
+        self, Admission, ApprovalRule, CUT, Ground, Input, OnDuplicate, PlanName, RefId,
+        Repeatable, Reuse, Task, abridge, abridged, hexadecimal, numbered,
     },
 };
 
@@ -177,7 +177,7 @@ impl Named<'_> {
             Self::Capability(step) => (&step.asked, hidden.shown(&step.entry, &step.asked)),
             Self::Workflow(workflow) => (
                 &workflow.asked,
-                object(hidden.value(workflow.asked.clone().into())),
+                of_workflow(workflow, &workflow.asked, hidden),
             ),
         };
         let (version, volatile, answers) = match self {
@@ -206,10 +206,25 @@ impl Named<'_> {
     fn args(&self, hidden: &Hidden) -> Value {
         let shown = match self {
             Self::Capability(step) => hidden.shown(&step.entry, &step.parameters),
-            Self::Workflow(workflow) => object(hidden.value(workflow.said.clone().into())),
+            Self::Workflow(workflow) => of_workflow(workflow, &workflow.said, hidden),
         };
         Value::Object(abridged(shown))
     }
+}
+
+/// Parameters of a workflow without those that become secrets of its steps.
+fn of_workflow(
+    workflow: &Called,
+    parameters: &Map<String, Value>,
+    hidden: &Hidden,
+) -> Map<String, Value> {
+    let mut shown = parameters.clone();
+    for name in &workflow.secret {
+        if let Some(secret) = shown.get_mut(name) {
+            *secret = CUT.into();
+        }
+    }
+    object(hidden.value(shown.into()))
 }
 
 /// What performing it twice would mean. Of several steps, each has a claim of its own, so the task may be performed

@@ -285,6 +285,7 @@ impl<'h> RunLedger<'h> {
                 parent: &step.parent,
                 position: step.position,
                 equals: step.equals,
+                whole: &step.whole,
             }),
         }
     }

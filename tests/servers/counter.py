@@ -32,6 +32,9 @@ def answer(request):
         given = params.get("arguments", {})
         happen(given.get("what", ""))
         time.sleep(given.get("seconds", 0))
+        if given.get("what") == "how often":
+            with open(sys.argv[1]) as counted:
+                return {"content": [], "structuredContent": {"happened": f"{len(counted.readlines())} times"}}
         if given.get("what", "").startswith("fails"):
             return {"content": [{"type": "text", "text": "HTTP 429 Too Many Requests"}], "isError": True}
         late = {

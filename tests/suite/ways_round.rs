@@ -269,7 +269,7 @@ fn what_a_payload_says_about_itself() {
             let claim = with("internal", pointer, key, &json!("FSM_INTERNAL"));
             let why = sent(&root, &claim);
             assert!(
-                ["context_denied", "invalid_shape", "parameters_invalid"].contains(&&*why),
+                ["context_denied", "invalid_shape", "params_invalid"].contains(&&*why),
                 "{pointer}/{key}: {why}"
             );
             assert!(!root.path.join("counted").exists(), "{pointer}/{key}");

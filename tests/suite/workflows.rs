@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
-    approvals::approve,
+    approvals::{approve, asks},
     program::{Answer, Root, feed},
     serving_client::Client,
 };
@@ -42,6 +42,26 @@ step = [
     { id = "seen", run = "look", with = { what = "{what}" } },
     { id = "sent", run = "send", with = { what = "{seen.output.happened}" } },
     { id = "kept", run = "put", with = { what = "{last}" } },
+]
+[capability.secretive]
+effects = { idempotent = true, destructive = false, open_world = false }
+secret = ["/what"]
+mcp = { server = "counter", tool = "happen" }
+[workflow.counted]
+step = [
+    { id = "seen", run = "look", with = { what = "how often" } },
+    { id = "sent", run = "send", with = { what = "{seen.output.happened}" } },
+]
+[workflow.grave]
+intrinsic_amplifiers = { reversibility = "irreversible", regret_potential = "high" }
+step = [{ id = "kept", run = "put", with = { what = "grave" } }]
+[workflow.private]
+parameter_schema_for_action = { type = "object", properties = { code = { type = "string", maxLength = 3 } } }
+step = [
+    { id = "seen", run = "look", with = { what = "how often" } },
+    { id = "used", run = "secretive", with = { what = "{seen.output.happened}" } },
+    { id = "kept", run = "put", with = { what = "{seen.output.happened}" } },
+    { id = "said", run = "secretive", with = { what = "{code}" } },
 ]
 [workflow.careful]
 parameter_schema_for_action = { type = "object", required = ["what"], properties = { what = { type = "string" } } }
@@ -156,6 +176,63 @@ fn each_step_has_a_row_and_the_task_has_its_own() {
     assert_eq!(happened(&root).len(), 3);
 }
 
+/// A step that reads finds something else each time. The once-only step after it is the same call of the same task.
+#[test]
+fn a_once_only_step_is_not_sent_again_with_what_an_earlier_step_finds_now() {
+    let root = Root::with_catalog(CATALOG);
+    killed(&root, "ledger:done.2", &of("counted", "t", 1, &json!({})));
+    assert_eq!(happened(&root), ["how often", "1 times"]);
+    for (id, attempt) in [("t", 1), ("t", 2), ("t2", 1)] {
+        let next = root.run(&of("counted", id, attempt, &json!({})));
+        assert_eq!(
+            (next.exit, next.fault()),
+            (1, &json!("outcome_unknown")),
+            "{}",
+            next.envelope
+        );
+    }
+    assert!(!happened(&root).iter().any(|what| what == "3 times"));
+}
+
+#[test]
+fn a_workflow_that_declares_a_critical_risk_waits_for_an_approval_of_its_steps() {
+    let root = Root::with_catalog(CATALOG);
+    let grave = of("grave", "t", 1, &json!({}));
+    let id = asks(&root.run(&grave));
+    assert!(happened(&root).is_empty());
+    approve(&root, &id);
+    assert_eq!(root.run(&grave).exit, 0);
+    assert_eq!(happened(&root), ["grave"]);
+}
+
+/// Invariant 6, also if the secret comes from the result of an earlier step.
+#[test]
+fn a_secret_of_one_step_is_hidden_in_all_steps_after_it() {
+    let root = Root::with_catalog(CATALOG);
+    let answer = root.run(&of("private", "t", 1, &json!({"code": "k4x"})));
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    assert_eq!(happened(&root), ["how often", "1 times", "1 times", "k4x"]);
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let mut rows = ledger
+        .prepare(
+            "SELECT request, response FROM agent_actions WHERE position > 1 OR position IS NULL",
+        )
+        .unwrap();
+    let rows = rows.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    for (request, response) in rows.unwrap().map(Result::unwrap) {
+        for secret in ["1 times", "k4x"] {
+            assert!(!request.contains(secret), "{request}");
+        }
+        assert!(!response.contains("1 times"), "{response}");
+    }
+    let long = root.run(&of("private", "t2", 1, &json!({"code": "hunter2"})));
+    assert_eq!(long.fault(), &json!("params_invalid"));
+    let message = long.at("/error/error_message").as_str().unwrap();
+    assert!(!message.contains("hunter2"), "{message}");
+}
+
 /// Killed before its call, a step is performed; killed after its record, it is not; killed between, a person decides.
 #[test]
 fn a_killed_workflow_goes_on_where_it_was() {
@@ -230,7 +307,7 @@ fn after_a_failure_the_next_attempt_repeats_no_finished_step() {
         &json!(["look", "send", "put"])
     );
     let second = root.run(&task("t", 2, &failing));
-    assert_eq!(states(&second), ["replayed", "suppressed", "failed"]);
+    assert_eq!(states(&second), ["replayed", "replayed", "failed"]);
     assert_eq!(happened(&root), ["a", "a", "fails", "fails"]);
     // The steps answer a task of their own, too.
     let alone = root.run(&of("send", "t3", 1, &json!({"what": "a"})));
@@ -255,7 +332,7 @@ fn equal_steps_of_a_task_are_performed_each() {
     let first = root.run(&twice("t", 1, "fails"));
     assert_eq!(first.exit, 75, "{}", first.envelope);
     let second = root.run(&twice("t", 2, "fails"));
-    assert_eq!(states(&second), ["suppressed", "suppressed", "failed"]);
+    assert_eq!(states(&second), ["replayed", "replayed", "failed"]);
     assert_eq!(happened(&root), ["a", "a", "fails", "fails"]);
 }
 

@@ -21,6 +21,7 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
                 parent: run.parent,
                 position,
                 equals: 0,
+                whole: &run.whole,
             }),
             ..ask.who
         },
@@ -34,6 +35,7 @@ struct TaskRunOf {
     parent: &'static str,
     operations: Vec<String>,
     keys: Vec<String>,
+    whole: String,
 }
 
 fn task(operation: &'static str, attempt: u32) -> Ask<'static> {
@@ -58,6 +60,7 @@ fn run_of(ledger: &mut Ledger<'_>, task: &Ask<'static>) -> (Running, TaskRunOf) 
         parent,
         operations: (1..=3).map(|at| format!("{parent}.{at}")).collect(),
         keys: (1..=3).map(|at| run.key(at)).collect(),
+        whole: run.whole.clone(),
     };
     (running, of)
 }
@@ -159,6 +162,107 @@ fn a_failed_step_is_performed_again_and_one_of_unknown_outcome_is_not() {
     assert_eq!(
         again(&place, &second, &Around::default()),
         Err(Again::Suppressed)
+    );
+}
+
+/// The same step, with the parameters that an earlier step with a new result gives it.
+fn changed(mut ask: Ask<'_>) -> Ask<'_> {
+    ask.asked.steps[0]
+        .parameters
+        .insert("a".to_owned(), 2.into());
+    ask
+}
+
+/// R-004-35: what a step gets from an earlier one does not make it another call of the same task.
+#[test]
+fn a_once_only_step_is_not_performed_again_with_other_parameters() {
+    for repeats in [false, true] {
+        let of = |ask| if repeats { repeat(ask) } else { ask };
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        finished(&place, &step(&run, 2, of(once("x"))), &ended());
+        drop(dead);
+        let (dead, next) = run_of(&mut place.open(), &task("op_2", 2));
+        let second = changed(step(&next, 2, of(once("x"))));
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::OtherStep { operation }) if operation == "op_1.2"),
+            "{refused:?}"
+        );
+        drop(dead);
+        // A person withdraws the answer, and with it what forbids the call.
+        take_back(&place, "op_1.2");
+        assert!(begin(&mut place.open(), &second, &Around::default()).is_ok());
+    }
+}
+
+#[test]
+fn a_once_only_step_of_unknown_outcome_stops_each_run_of_its_task() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    let mut owner = place.open();
+    let second = step(&run, 2, once("x"));
+    let begun = running(begin(&mut owner, &second, &Around::default()));
+    owner.dispatch(&second, &begun, None).unwrap();
+    drop((owner, dead));
+    let other = Ask {
+        who: Who {
+            task_id: Some("other"),
+            ..task("op_3", 1).who
+        },
+        ..task("op_3", 1)
+    };
+    let unknown = |operation: &'static str, whole: Ask<'static>| {
+        let (_, next) = run_of(&mut place.open(), &whole);
+        let mut second = changed(step(&next, 2, once("x")));
+        second.who.task_id = whole.who.task_id;
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1.2"),
+            "{operation}: {refused:?}"
+        );
+    };
+    unknown("op_2", task("op_2", 1));
+    unknown("op_3", other);
+    let answer = |_: &_| "{}".to_owned();
+    place
+        .open()
+        .resolve("op_1.2", Happened::Yes(&answer), None)
+        .unwrap();
+    let (_, next) = run_of(&mut place.open(), &task("op_4", 2));
+    let second = changed(step(&next, 2, once("x")));
+    let refused = begin(&mut place.open(), &second, &Around::default());
+    assert!(
+        matches!(refused, Err(LedgerError::OtherStep { .. })),
+        "{refused:?}"
+    );
+}
+
+/// An answer that may be reused for a limited time has no age within its task.
+#[test]
+fn the_answer_of_a_step_does_not_expire_before_its_task_has_succeeded() {
+    let place = Place::new();
+    let brief = |ask| Ask {
+        on_duplicate: reuse(Some(Duration::ZERO), Ground::Declared),
+        ..ask
+    };
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    let first = brief(step(&run, 1, ask("x")));
+    finished(&place, &first, &ended());
+    drop(dead);
+    let (_, next) = run_of(&mut place.open(), &task("op_2", 2));
+    let first = brief(step(&next, 1, ask("x")));
+    assert_eq!(
+        again(&place, &first, &Around::default()),
+        Err(Again::Replayed)
+    );
+    let alone = Ask {
+        asked: first.asked.clone(),
+        ..brief(ask("op_3"))
+    };
+    assert_eq!(
+        again(&place, &alone, &Around::default()),
+        Ok(Why::Miss(Miss::Expired))
     );
 }
 

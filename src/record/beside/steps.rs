@@ -8,7 +8,7 @@ use super::RunLedger;
 use crate::{
     executor::Ready,
     ledger::TaskRun,
-    task::{Assessment, Failure, Risk},
+    task::{Assessment, Failure},
 };
 
 /// A step of a task, as the ledger records it.
@@ -18,6 +18,8 @@ pub(super) struct Step {
     pub(super) position: u64,
     /// Its delivery, which stands for the caller's idempotency key.
     pub(super) key: String,
+    /// The `request_hash` of the task.
+    pub(super) whole: String,
     pub(super) attempt: u32,
     pub(super) equals: usize,
     /// The calls of the steps so far.
@@ -45,17 +47,17 @@ impl<'h> RunLedger<'h> {
         }
     }
 
-    /// Turns to a step of the task: the gate admits it again, with the risk that the task states.
+    /// Turns to a step of the task: the gate admits it again, with the risk that the task and its workflow state.
     pub(crate) fn step(
         &mut self,
         work: &Ready,
         run: &TaskRun,
         (parent, position): (&str, u64),
-        stated: Risk,
+        stated: Assessment,
     ) -> Result<(), Failure> {
         let entries = || work.job.steps.iter().map(|step| step.entry.gated());
         let admission = self.caller.admit(entries())?;
-        self.admission = Some(admission.with(Assessment::stated(stated)));
+        self.admission = Some(admission.with(stated));
         let rules = entries().map(|gated| gated.approval.clone());
         self.approvals.rules = rules.collect();
         let mut calls = self.step.take().map(|step| step.calls).unwrap_or_default();
@@ -70,6 +72,7 @@ impl<'h> RunLedger<'h> {
             parent: parent.to_owned(),
             position,
             key: run.key(position),
+            whole: run.whole.clone(),
             attempt: run.attempt,
         });
         Ok(())
