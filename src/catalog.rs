@@ -42,7 +42,7 @@ pub(crate) use check::{About, Checked, check};
 pub(crate) use compile::{Capability, Gated};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
-pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource};
+pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use late::{foreseen, supply};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};

@@ -53,7 +53,7 @@ pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use kept::kept;
-pub(crate) use rollback::rollback;
+pub(crate) use rollback::{rollback, rollback_preview};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]

@@ -39,10 +39,10 @@ pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use proposal::{Clarification, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion, Wish};
 pub use rel_path::RelPath;
 pub use request::{
-    Belief, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input,
-    InputRef, MAX_ACTIONS, MAX_STEPS, NamedAs, PlanName, PlanOrder, Question, RefStatus, Resources,
-    Response, ResponseKind, RollbackOrder, Task, ToolQuestions, Validation, Waiting,
-    WaitingApproval, too_many_actions,
+    Asker, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input, InputRef,
+    MAX_ACTIONS, MAX_STEPS, NamedAs, PlanName, PlanOrder, Question, RefStatus, Resources, Response,
+    ResponseKind, RollbackOrder, Task, ToolQuestions, Validation, Waiting, WaitingApproval,
+    too_many_actions,
 };
 pub use review::{
     Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,

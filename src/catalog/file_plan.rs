@@ -24,6 +24,9 @@ use super::{
 /// The capability id of plans that name no capability.
 pub(crate) const APPLY_FILE_PLAN: &str = "apply_file_plan";
 
+/// How the ledger names a rollback.
+pub(crate) const ROLLBACK: &str = "rollback";
+
 /// Fixed, so that `oneact rollback` and people find the reports, and no plan can touch them.
 const REPORTS: &str = "agent_outputs/reports";
 

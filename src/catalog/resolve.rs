@@ -14,7 +14,7 @@ use super::{
     configure,
     document::{CatalogError, Tables, nearest},
     entry::Entry,
-    file_plan::{self, APPLY_FILE_PLAN, FilePlan},
+    file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::Sources,
     input,
     job::{Job, Late, Places, Step, ToolJob},
@@ -170,10 +170,12 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
     }
 }
 
-/// The approval rule of an entry. A plan that names no entry is performed by the built-in one.
+/// The approval rule of an entry. A plan that names no entry is performed by the built-in one, and a rollback has the
+/// rule of such a plan.
 pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRule, Failure> {
     match compile::compile(tables, id)? {
         Some(capability) => Ok(capability.approval()),
+        None if id == ROLLBACK => approval_rule(tables, APPLY_FILE_PLAN),
         None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
         None => {
             let message = format!(

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     host::{self, Host, Interrupts},
     perform::{Answer, Settings, perform_typed},
-    task::{Belief, PlanName, RollbackOrder, State, Task, visible},
+    task::{Asker, PlanName, RollbackOrder, State, Task, visible},
 };
 
 use super::{Stop, printed, settings::PlaceArgs};
@@ -49,10 +49,10 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
     let order = RollbackOrder {
         plan: PlanName::Path(path),
         checkpoints: args.checkpoints.clone(),
-        belief: if args.yes {
-            Belief::Named
+        by: if args.yes {
+            Asker::Confirmed
         } else {
-            Belief::WrittenHere
+            Asker::Person
         },
     };
     let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);

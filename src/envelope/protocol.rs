@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::task::{
-    Belief, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
+    Asker, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
     hexadecimal,
 };
 
@@ -37,7 +37,7 @@ pub(super) fn read(
             Ok(Task::Rollback(RollbackOrder {
                 plan: name(payload, content, &["checkpoints"])?,
                 checkpoints: checkpoints(content)?,
-                belief: Belief::WrittenHere,
+                by: Asker::Task,
             }))
         }
         (Some("STATUS_QUERY"), _) | (Some("TASK_REQUEST"), Some("STATUS_QUERY")) => {

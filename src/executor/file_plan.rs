@@ -4,7 +4,7 @@ use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
     plan::{self, Desk, Reader},
     task::{
-        Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview, RollbackOrder,
+        Asker, Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview, RollbackOrder,
         Sanction, State,
     },
 };
@@ -25,10 +25,13 @@ pub(crate) enum FileOrder {
         entry: Box<FilePlan>,
         /// The hash of the preview that the operator names with `--expect`.
         expect: Option<String>,
-        /// The hash of the preview that a person approved.
-        approved: Option<String>,
+        /// The preview that a person approved.
+        sanction: Sanction,
     },
-    Rollback(RollbackOrder),
+    Rollback {
+        order: RollbackOrder,
+        sanction: Sanction,
+    },
     Status(PlanName),
     Cancel(PlanName),
 }
@@ -40,28 +43,38 @@ pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
             plan,
             entry,
             expect,
-            approved,
+            sanction,
         } => {
+            let bounds = entry.bounds.under(sanction.clone());
             let desk = within(desk, entry);
-            let sanction = approved.clone().map_or(Sanction::None, Sanction::Approved);
-            let outcome =
-                plan::execute(plan, &entry.bounds.under(sanction), expect.as_deref(), desk);
-            if approved.is_none()
-                && needs_approval(&outcome)
-                && let Ok(preview) = foresee(&work, context)
-            {
-                return held(work, outcome, preview);
-            }
+            let outcome = plan::execute(plan, &bounds, expect.as_deref(), desk);
             (Some(entry.id.clone()), outcome)
         }
-        FileOrder::Rollback(order) => (
+        FileOrder::Rollback { order, sanction } => (
             Some(APPLY_FILE_PLAN.to_owned()),
-            plan::rollback(order, desk),
+            plan::rollback(order, sanction, desk),
         ),
         FileOrder::Status(name) => (None, plan::status(name, desk)),
         FileOrder::Cancel(name) => (None, plan::cancel(name, desk)),
     };
+    if can_wait(&work.order)
+        && needs_approval(&outcome)
+        && let Ok(preview) = foresee(&work, context)
+    {
+        return held(work, outcome, preview);
+    }
     executed(capability, outcome, work.reasoning)
+}
+
+/// Whether the order can wait for a person. A person at the command line needs no approval for a rollback.
+fn can_wait(order: &FileOrder) -> bool {
+    match order {
+        FileOrder::Plan { sanction, .. } => *sanction == Sanction::None,
+        FileOrder::Rollback { order, sanction } => {
+            (order.by, sanction) == (Asker::Task, &Sanction::None)
+        }
+        FileOrder::Status(_) | FileOrder::Cancel(_) => false,
+    }
 }
 
 /// The outcome of a plan that a person has to approve first. The work is kept for another try.
@@ -90,21 +103,18 @@ fn needs_approval(outcome: &Outcome) -> bool {
 
 /// The preview of a plan as an approval of it would let it be applied; or the outcome if it could not be applied.
 pub(crate) fn foresee(work: &FileWork, context: &Context<'_>) -> Result<Preview, Box<Outcome>> {
-    let FileOrder::Plan { plan, entry, .. } = &work.order else {
-        let failure = Failure::new(Fault::Internal, "only a plan has a preview");
-        return Err(Box::new(Outcome::nothing_done(
-            State::Rejected,
-            Phase::Plan,
-            Some(failure),
-        )));
+    let desk = context.desk();
+    let mut outcome = match &work.order {
+        FileOrder::Plan { plan, entry, .. } => {
+            let bounds = entry.bounds.under(Sanction::Sought);
+            plan::preview(plan, &bounds, Reader::Approvers, within(desk, entry))
+        }
+        FileOrder::Rollback { order, .. } => plan::rollback_preview(order, desk),
+        FileOrder::Status(_) | FileOrder::Cancel(_) => {
+            let failure = Failure::new(Fault::Internal, "only a plan has a preview");
+            Outcome::nothing_done(State::Rejected, Phase::Plan, Some(failure))
+        }
     };
-    let desk = within(context.desk(), entry);
-    let mut outcome = plan::preview(
-        plan,
-        &entry.bounds.under(Sanction::Sought),
-        Reader::Approvers,
-        desk,
-    );
     outcome.preview.take().ok_or_else(|| Box::new(outcome))
 }
 

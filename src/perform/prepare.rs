@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Lifetime, Places, PlanJob,
-        PlanSource, PrivateNetwork, Server, ToolJob, look_up_all, plan_entry, resolve,
+        APPLY_FILE_PLAN, Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Lifetime,
+        Places, PlanJob, PlanSource, PrivateNetwork, Server, ToolJob, approval_rule, look_up_all,
+        plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
@@ -20,8 +21,8 @@ use crate::{
     inputs,
     record::RunLedger,
     task::{
-        Assessment, CapabilityTask, Failure, Fault, Input, OperationId, Outcome, Phase, PlanOrder,
-        Risk, Task, Uri, hexadecimal,
+        ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, OperationId,
+        Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
     },
 };
 
@@ -58,7 +59,9 @@ pub(super) fn prepare<'h>(
             prepared.map_err(Rejection::at(Phase::Catalog))?
         }
         Task::Rollback(order) => {
-            on_plan(FileOrder::Rollback(order.clone()), received, settings, host)?
+            let (order, sanction) = (order.clone(), Sanction::None);
+            let order = FileOrder::Rollback { order, sanction };
+            on_plan(order, received, settings, host)?
         }
         Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings, host)?,
         Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings, host)?,
@@ -84,15 +87,22 @@ fn on_plan<'h>(
     settings: &'h Settings,
     host: &'h Host,
 ) -> Result<(Work, RunLedger<'h>), Rejection> {
+    let asks = matches!(&order, FileOrder::Rollback { order, .. } if order.by == Asker::Task);
     let work = no_plan(settings, order)?;
-    let ledger = match Catalog::load(&settings.project.catalog) {
-        Ok(catalog) => catalog
-            .tables()
-            .map_err(Failure::from)
-            .and_then(|tables| ledger(settings, Some(&tables), received, host)),
-        Err(_) => ledger(settings, None, received, host),
+    let prepared = || match Catalog::load(&settings.project.catalog) {
+        Ok(catalog) => {
+            let tables = catalog.tables()?;
+            let rule = asks.then(|| approval_rule(&tables, APPLY_FILE_PLAN));
+            let ledger = ledger(settings, Some(&tables), received, host)?;
+            Ok((rule.transpose()?.unwrap_or_default(), ledger))
+        }
+        Err(_) => ledger(settings, None, received, host).map(|it| (ApprovalRule::default(), it)),
     };
-    let ledger = ledger.map_err(Rejection::at(Phase::Catalog))?;
+    let (rule, mut ledger) = prepared().map_err(Rejection::at(Phase::Catalog))?;
+    // A rollback waits only if its plan did.
+    let when = When::Never;
+    ledger.approvals.rules = vec![ApprovalRule { when, ..rule }];
+    ledger.approvals.wait = settings.wait;
     Ok((work, ledger))
 }
 
@@ -296,7 +306,7 @@ fn plan(
         plan,
         entry: Box::new(entry),
         expect: settings.expect.clone(),
-        approved: None,
+        sanction: Sanction::None,
     };
     Work::Files(Box::new(FileWork { order, reasoning }))
 }

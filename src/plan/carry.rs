@@ -22,8 +22,8 @@ use super::{
 
 pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
 pub(super) use settle::{settle_all, settle_others};
-pub(super) use staging::Staging;
 pub(crate) use staging::preview;
+pub(super) use staging::{Foresight, Staging};
 pub(super) use telling::Teller;
 use verify::verify;
 
@@ -144,13 +144,8 @@ impl<'a> Carrier<'a> {
             ));
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
-        if let Sanction::Approved(approved) = &self.plan.limits.sanction
-            && approved != hash.as_str()
-        {
-            teller.trouble(Failure::new(
-                Fault::ApprovalMismatch,
-                format!("the plan would now have the preview hash {}, but {approved} was approved: a file has changed since. Send the plan again to request a new approval", hash.as_str()),
-            ));
+        if let Some(failure) = not_approved(&self.plan.limits.sanction, &hash) {
+            teller.trouble(failure);
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         teller.story.preview = Some(hash);
@@ -215,6 +210,18 @@ impl<'a> Carrier<'a> {
     fn stopped(&self) -> Option<Failure> {
         stopped(self.desk, self.plan.instructions.timeout)
     }
+}
+
+/// The failure of a plan that would do something other than what was approved.
+pub(super) fn not_approved(sanction: &Sanction, hash: &PreviewHash) -> Option<Failure> {
+    let Sanction::Approved(approved) = sanction else {
+        return None;
+    };
+    let message = format!(
+        "the plan would now have the preview hash {}, but {approved} was approved: a file has changed since. Send the plan again to request a new approval",
+        hash.as_str()
+    );
+    (approved != hash.as_str()).then(|| Failure::new(Fault::ApprovalMismatch, message))
 }
 
 /// Why a plan must stop now: a signal, or the end of its time (R-001-173).

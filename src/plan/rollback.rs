@@ -2,83 +2,148 @@
 //!
 //! If a file has changed since the plan, nothing is undone, and the answer names the file.
 
+mod inverse;
 mod vouched;
 
 use std::{sync::Arc, time::Duration};
 
 use rustix::io::Errno;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::task::{ActionType, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder};
+use crate::task::{Asker, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder, Sanction};
 
 use super::{
     Desk,
     asking::find,
     carry::{
-        Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
-        unchanged, undone_end,
+        Foresight, Staging, Teller, committed_end, in_the_root, locked, make, not_approved,
+        settle_others, stopped, unchanged, undone_end,
     },
-    check::{After, Change, Original, Sink},
+    check::Original,
+    diff::Reader,
     engine::{Entry, Folder, Pre, Stage, account},
-    files::{Faults, FileError, Inherited, Kind, Root},
+    files::{Faults, FileError, Root},
     limits::Limits,
-    model::{ActionId, ChangeKind},
     nothing_done,
-    record::{ActionEnd, Jail, Verdict},
+    record::{Jail, PreviewHash},
+    refused,
     report::{MANIFEST, Manifest, Point, bytes},
 };
 
+use inverse::Inverse;
 use vouched::vouched;
 
 /// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Undoes a finished plan, or only the named checkpoints with those that depend on them (R-001-105, R-001-109,
-/// R-001-110).
-pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
-    rollback_with(order, desk, &Faults::asked())
+/// R-001-110). `sanction` is the approval of a rollback that a task asks for.
+pub(crate) fn rollback(order: &RollbackOrder, sanction: &Sanction, desk: Desk<'_>) -> Outcome {
+    rollback_with(order, sanction, desk, &Faults::asked())
 }
 
 pub(super) fn rollback_with(
     order: &RollbackOrder,
+    sanction: &Sanction,
     desk: Desk<'_>,
     faults: &Arc<Faults>,
 ) -> Outcome {
     in_the_root(desk, Arc::clone(faults), |root, jail| {
-        undo(order, desk, jail, root)
+        undo((order, sanction), desk, jail, root)
     })
+}
+
+/// The preview of a rollback, for those who approve it. Nothing is written.
+pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
+    let preview = || -> Result<Outcome, Failure> {
+        let root = Root::open(desk.root)?;
+        let found = Found::by(order, &Sanction::Sought, desk, &root)?;
+        let mut foresight = Foresight::new(&found.limits, Reader::Approvers);
+        for inverse in found.inverses(&root)? {
+            inverse.stage(&mut foresight)?;
+        }
+        Ok(foresight.planned(&found.manifest.plan_id, &found.named(order)))
+    };
+    preview().unwrap_or_else(refused)
+}
+
+/// A finished plan, and what is left to undo of it.
+struct Found<'r> {
+    folder: Folder<'r>,
+    manifest: Manifest,
+    entries: Vec<Entry>,
+    limits: Limits,
+    already: Vec<Uuid>,
+    points: Vec<Point>,
+}
+
+impl<'r> Found<'r> {
+    fn by(
+        order: &RollbackOrder,
+        sanction: &Sanction,
+        desk: Desk<'_>,
+        root: &'r Root,
+    ) -> Result<Self, Failure> {
+        let mut limits = desk.limits()?;
+        let folder = Folder::open(root, &find(root, &order.plan)?)?;
+        let text = folder.report(MANIFEST).map_err(no_manifest)?;
+        let manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
+        manifest
+            .usable(desk.host.timestamp())
+            .map_err(|why| unfit(&why))?;
+        limits.sanction = match sanction {
+            Sanction::None => account(&folder.dir)?.sanction,
+            given => given.clone(),
+        };
+        let entries = vouched(&folder, &manifest, &limits, order.by)?;
+        let (already, points) = left_to_do(&manifest, order, root)?;
+        Ok(Self {
+            folder,
+            manifest,
+            entries,
+            limits,
+            already,
+            points,
+        })
+    }
+
+    /// Every checkpoint is examined before the first change.
+    fn inverses(&self, root: &Root) -> Result<Vec<Inverse<'_>>, Failure> {
+        let points = self.points.iter();
+        let inverse = |point| Inverse::of(point, &self.entries, root, &self.limits);
+        points.map(inverse).collect()
+    }
+
+    /// What the hash of the preview says of the order.
+    fn named(&self, order: &RollbackOrder) -> Value {
+        json!({"rollback": self.manifest.id, "checkpoints": order.checkpoints})
+    }
 }
 
 /// `Err`: nothing was begun.
 fn undo(
-    order: &RollbackOrder,
+    (order, sanction): (&RollbackOrder, &Sanction),
     desk: Desk<'_>,
     jail: Jail,
     root: &Root,
 ) -> Result<Outcome, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
-    let mut limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
-    let mut notes = settle_others(root, desk, limits.max_concurrency)?;
-    let name = find(root, &order.plan)?;
-    let finished = Folder::open(root, &name)?;
-    let text = finished.report(MANIFEST).map_err(no_manifest)?;
-    let mut manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
-    manifest
-        .usable(desk.host.timestamp())
-        .map_err(|why| unfit(&why))?;
-    limits.sanction = account(&finished.dir)?.sanction;
-    let entries = vouched(&finished, &manifest, &limits, order.belief)?;
-    let (already, points) = left_to_do(&manifest, order, root)?;
+    let threads = desk.limits()?.max_concurrency;
+    let mut notes = settle_others(root, desk, threads)?;
+    let found = Found::by(order, sanction, desk, root)?;
+    let (finished, already, points) = (&found.folder, &found.already, &found.points);
+    let mut manifest = found.manifest.clone();
     for point in manifest
         .checkpoints
         .iter()
         .filter(|point| already.contains(&point.checkpoint_id))
     {
-        notes.extend(other_attributes(point, &entries, root)?);
+        notes.extend(other_attributes(point, &found.entries, root)?);
     }
     if points.is_empty() {
-        manifest.restored(&already, &desk.host.now());
+        manifest.restored(already, &desk.host.now());
         finished.put(&[(MANIFEST, bytes(&manifest))])?;
         let sentence = "Every file already has the content from before the plan.";
         return Ok(Outcome {
@@ -86,11 +151,13 @@ fn undo(
             ..nothing_done(sentence.to_owned())
         });
     }
-    // Every checkpoint is examined before the first change.
-    let inverses = points
-        .iter()
-        .map(|point| Inverse::of(point, &entries, root, &limits))
-        .collect::<Result<Vec<_>, _>>()?;
+    let inverses = found.inverses(root)?;
+    if let (Asker::Task, Sanction::None, Sanction::Approved(_)) =
+        (order.by, sanction, &found.limits.sanction)
+    {
+        let message = "the plan was applied under an approval, so a rollback that a task asks for needs an approval of its own";
+        return Err(Failure::new(Fault::ApprovalRequired, message));
+    }
     let own = Folder::create(root, &desk.report_name())?;
     let actions = inverses.iter().flat_map(|inverse| inverse.actions.clone());
     // The plan's id must continue to name the plan, not its rollback.
@@ -98,7 +165,7 @@ fn undo(
     let actions = actions.map(|action| (action, Vec::new()));
     let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
-    teller.sanction = limits.sanction.clone();
+    teller.sanction = found.limits.sanction.clone();
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
     let stage = Stage::open(own, &teller.mark())?;
@@ -109,7 +176,7 @@ fn undo(
     });
     // The directories that the plan made are removed with the last checkpoint.
     let done = points.iter().map(|point| point.checkpoint_id);
-    let ids: Vec<Uuid> = done.chain(already).collect();
+    let ids: Vec<Uuid> = done.chain(already.iter().copied()).collect();
     let last = manifest
         .checkpoints
         .iter()
@@ -121,9 +188,14 @@ fn undo(
         teller.trouble(error.into());
         return Ok(unchanged(staging.stage, teller));
     }
+    let foreseen = std::mem::take(&mut staging.foreseen);
+    let hash = PreviewHash::of(&found.named(order), foreseen);
+    if let Some(failure) = not_approved(sanction, &hash) {
+        teller.trouble(failure);
+        return Ok(unchanged(staging.stage, teller));
+    }
     let (stage, undo) = staging.ready();
     let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
-    let threads = limits.max_concurrency;
     let made = make(stage, &mut teller, undo, threads, &stopped, &mut as_it_is);
     let committed = match made {
         Ok(committed) => committed,
@@ -225,170 +297,6 @@ fn other_attributes(
 fn backed_up<'e>(point: &Point, entries: &'e [Entry]) -> Option<&'e Pre> {
     let mut pre = entries.iter().filter_map(Entry::pre);
     pre.find(|pre| Some(&pre.backup) == point.backup_location.as_ref())
-}
-
-struct Inverse<'a> {
-    point: &'a Point,
-    /// The file as it is now; `None` if the plan deleted it.
-    now: Option<Original>,
-    /// The original; `None` if the plan created or renamed the file.
-    then: Option<Original>,
-    /// The owner, permissions or extended attributes were changed after the plan. These changes stay.
-    attributes_stay: bool,
-    /// The extended attributes of the backup are not those of the original.
-    backup_differs: bool,
-    /// Directories that have to be made again, the outermost first.
-    missing: Vec<RelPath>,
-    /// The mount that the file is or will be in.
-    mount: u64,
-    /// What a new file inherits from the innermost directory that exists.
-    inherited: Inherited,
-    actions: [ActionId; 1],
-}
-
-impl<'a> Inverse<'a> {
-    /// Checks that the change can be undone without the loss of later changes.
-    fn of(
-        point: &'a Point,
-        entries: &[Entry],
-        root: &Root,
-        limits: &Limits,
-    ) -> Result<Self, Failure> {
-        let path = point.new_path.as_ref().unwrap_or(&point.file_path);
-        limits.admits(&point.file_path)?;
-        limits.admits(path)?;
-        let now = match original(root, path) {
-            Err(error) if error.errno == Errno::FBIG => {
-                return Err(changed(
-                    path,
-                    "it is larger than any file that a plan can write",
-                ));
-            }
-            other => other?,
-        };
-        match (&now, &point.result_hash) {
-            (None, None) => {}
-            (Some(now), Some(result)) if now.seen.sha256 == *result => {}
-            (Some(_), None) => return Err(changed(path, "a file exists there again")),
-            (None, Some(_)) => return Err(changed(path, "it no longer exists")),
-            (Some(_), Some(_)) => return Err(changed(path, "its content is different")),
-        }
-        if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
-            return Err(changed(&point.file_path, "a file exists there again"));
-        }
-        let pre = backed_up(point, entries);
-        let then = match (point.operation_to_reverse, &point.backup_location) {
-            (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
-            (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
-                let then = original(root, backup)?
-                    .ok_or_else(|| unusable(format!("the backup `{backup}` no longer exists")))?;
-                if Some(&then.seen.sha256) != point.original_hash.as_ref() {
-                    return Err(unusable(format!(
-                        "the backup `{backup}` does not contain the original any more: somebody wrote to it"
-                    )));
-                }
-                // Somebody may have given the backup to another owner, or added permissions.
-                let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
-                let attributes = then.attributes.owned_like(facts);
-                Some(Original { attributes, ..then })
-            }
-        };
-        let mut nearest = None;
-        let mut missing = Vec::new();
-        for dir in point.file_path.ancestors() {
-            match root.look(&dir)? {
-                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
-                Some(_) => return Err(changed(&dir, "it is no longer a directory")),
-                None => missing.push(dir),
-            }
-        }
-        let attributes_stay = now.as_ref().zip(then.as_ref()).is_some_and(|(now, then)| {
-            let left = match entries.iter().find(|entry| *entry.path() == *path) {
-                Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
-                _ => None,
-            };
-            let is = now.attributes.digest();
-            is != then.attributes.digest() && Some(&is) != left
-        });
-        let was = pre.and_then(|pre| pre.attributes.as_ref());
-        let backup_differs =
-            (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
-        let nearest = root.dir(nearest.as_ref())?;
-        Ok(Self {
-            point,
-            now,
-            then,
-            attributes_stay,
-            backup_differs,
-            missing,
-            mount: nearest.mount()?,
-            inherited: Inherited::of(&nearest)?,
-            actions: [ActionId(point.checkpoint_id.to_string())],
-        })
-    }
-
-    fn stage(&self, staging: &mut Staging<'_>) -> Result<(), FileError> {
-        for dir in &self.missing {
-            if !staging.directories.contains(dir) {
-                staging.dir(dir, self.mount, &self.inherited)?;
-            }
-        }
-        let path = &self.point.file_path;
-        let (path, after) = match (&self.point.new_path, &self.then) {
-            (Some(new), _) => (new, After::Renamed { to: path }),
-            (None, None) => (path, After::Deleted),
-            (None, Some(then)) => {
-                let of = self.now.as_ref().filter(|_| self.attributes_stay);
-                let attributes = of.unwrap_or(then).attributes.clone();
-                let written = After::Written {
-                    bytes: &then.bytes,
-                    attributes: attributes.dated_like(&then.seen.facts),
-                };
-                (path, written)
-            }
-        };
-        staging.change(Change {
-            actions: &self.actions,
-            path,
-            before: self.now.as_ref(),
-            after,
-            link: None,
-            mount: self.mount,
-        })
-    }
-
-    /// The note about attributes that are not restored.
-    fn note(&self) -> Option<String> {
-        let what = match (self.attributes_stay, self.backup_differs) {
-            (true, _) => {
-                "its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored"
-            }
-            (_, true) => {
-                "its backup does not have the extended attributes of the original; the file gets those of the backup"
-            }
-            (false, false) => return None,
-        };
-        Some(format!("{}: {what}.", self.point.file_path))
-    }
-
-    fn verdict(&self, desk: Desk<'_>) -> Verdict {
-        let path = &self.point.file_path;
-        let [id] = self.actions.clone();
-        let (action_type, what, done) = match self.point.operation_to_reverse {
-            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
-            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
-            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
-            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
-        };
-        Verdict {
-            action: id,
-            action_type: Some(action_type),
-            target: Some(path.to_string()),
-            began: desk.host.now(),
-            ended: desk.host.now(),
-            end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
-        }
-    }
 }
 
 fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> {

@@ -19,7 +19,7 @@ use crate::{
     ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer, home},
     task::{
         Admission, ApprovalRule, Elicitation, Failure, Fault, Need, Outcome, Phase, Policy,
-        Preview, Risk, State, Waiting, WaitingApproval, abridge,
+        Preview, Risk, Sanction, State, Waiting, WaitingApproval, abridge,
     },
 };
 
@@ -336,8 +336,10 @@ fn root(context: &Context<'_>) -> Option<String> {
 
 /// Lets the plan change what the approved preview shows, and nothing else.
 fn sanction(files: &mut FileWork, hash: &str) {
-    if let FileOrder::Plan { approved, .. } = &mut files.order {
-        *approved = Some(hash.to_owned());
+    if let FileOrder::Plan { sanction, .. } | FileOrder::Rollback { sanction, .. } =
+        &mut files.order
+    {
+        *sanction = Sanction::Approved(hash.to_owned());
     }
 }
 

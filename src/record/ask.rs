@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Called, Step, ToolJob},
+    catalog::{Called, ROLLBACK, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
@@ -359,10 +359,10 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
                 parameters,
             )
         }
-        FileOrder::Rollback(order) => {
+        FileOrder::Rollback { order, .. } => {
             let plan = name(&order.plan);
             let parameters = json!({"plan": plan, "checkpoints": order.checkpoints});
-            ("rollback", plan, parameters)
+            (ROLLBACK, plan, parameters)
         }
         FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
     };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     assets::print,
-    catalog::{Catalog, Nature, nature},
+    catalog::{Catalog, Nature, ROLLBACK, nature},
     envelope::read_response,
     host::{Host, Interrupt},
     ledger::{Effects, Row, SCRATCH, same_json},
@@ -126,7 +126,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let request: Value = serde_json::from_str(text).map_err(unreadable)?;
     let each = match action {
         // A rollback is no capability, and must not happen twice.
-        "rollback" => Vec::new(),
+        ROLLBACK => Vec::new(),
         ids => natures(ids, project)?,
     };
     if each.iter().any(|(_, nature)| nature.blocks == Blocks::Yes) {

@@ -14,7 +14,7 @@ pub(super) fn rule(work: &Work) -> Option<ReviewRule> {
         }
         Work::Files(files) => match &files.order {
             FileOrder::Plan { entry, .. } => entry.review,
-            FileOrder::Rollback(_) | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+            FileOrder::Rollback { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
         },
         Work::Grant(_) => None,
     }

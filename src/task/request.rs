@@ -196,16 +196,19 @@ pub struct RollbackOrder {
     pub plan: PlanName,
     /// Empty means all.
     pub checkpoints: Vec<String>,
-    pub belief: Belief,
+    pub by: Asker,
 }
 
-/// Which journals a rollback trusts. A report directory may have been copied here from anywhere.
+/// Who asks for a rollback, and which journals it therefore trusts. A report directory may have been copied here from
+/// anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belief {
-    /// Only a journal that was written at its present place.
-    WrittenHere,
-    /// The journal that a person named, wherever it was written.
-    Named,
+pub enum Asker {
+    /// Only a journal that was written at its present place. What an approval allowed needs another approval.
+    Task,
+    /// The same journals.
+    Person,
+    /// The journal that a person named with `--yes`, wherever it was written.
+    Confirmed,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

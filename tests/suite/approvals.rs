@@ -664,6 +664,72 @@ fn an_approved_plan_changes_a_protected_file_exactly_as_it_was_shown() {
     assert_eq!(oneact(&root, &["verify"]).0, 0);
 }
 
+/// A task that undoes an approved plan, or makes it again, waits like the plan. A rule of the entry that says `never`
+/// or `always` changes nothing of that, but its approvers count.
+#[test]
+fn a_task_undoes_an_approved_plan_only_with_another_approval() {
+    let entry = |rule: &str| {
+        let entry = format!("[capability.apply_file_plan.approval]\n{rule}\n");
+        format!(
+            "catalog = 1\n[capability.apply_file_plan]\ndescription = \"Plans.\"\n[capability.apply_file_plan.file_plan]\n{entry}"
+        )
+    };
+    let root = Root::with_catalog(&entry(""));
+    let file = root.path.join("pyproject.toml");
+    let content = || fs::read_to_string(&file).unwrap();
+    fs::write(&file, "1.0\n").unwrap();
+    approve(&root, &asks(&root.run(&plan("pyproject.toml"))));
+    let report = |done: Answer| {
+        assert_eq!(done.state(), "done", "{}", done.envelope);
+        done.at("/output/content/oneact/reports/directory").clone()
+    };
+    let first = report(root.run(&plan("pyproject.toml")));
+    let back = |directory: &Value, key: &str| {
+        json!({
+            "envelope": {"message_type": "ROLLBACK_REQUEST"},
+            "payload": {"task_id": key, "content": {"report_directory": directory}},
+            "metadata": {"session_id": "s", "idempotency_key": key},
+        })
+    };
+    let undo = back(&first, "undo");
+    let id = asks(&root.run(&undo));
+    assert_eq!(
+        (asks(&root.run(&undo)), content().as_str()),
+        (id.clone(), "1.1\n")
+    );
+    let (_, diff, _) = oneact(&root, &["approvals", &id]);
+    assert!(
+        diff.contains("changed, 4 bytes before, 4 bytes after, protected"),
+        "{diff}"
+    );
+    assert!(diff.contains("-1.1\n+1.0"), "{diff}");
+    // What was approved is not what would be done.
+    fs::write(root.path.join("catalog.toml"), entry("when = \"never\"")).unwrap();
+    approve(&root, &id);
+    let second = report(root.run(&undo));
+    assert_eq!(content(), "1.0\n");
+    // The rollback of the rollback makes the approved change again.
+    let redo = back(&second, "redo");
+    let id = asks(&root.run(&redo));
+    approve(&root, &id);
+    fs::write(&file, "1.0\n2.0\n").unwrap();
+    let changed = root.run(&redo);
+    assert_eq!(changed.fault(), "rollback_conflict", "{}", changed.envelope);
+    fs::write(&file, "1.0\n").unwrap();
+    let own = format!(
+        "approvers = [\"uid:{}\"]",
+        rustix::process::geteuid().as_raw() + 1
+    );
+    fs::write(root.path.join("catalog.toml"), entry(&own)).unwrap();
+    let id = asks(&root.run(&back(&second, "other")));
+    let (exit, shown) = at_a_terminal(&root, "y\n", &["approve", &id]);
+    assert_eq!((exit, content().as_str()), (2, "1.0\n"), "{shown}");
+    // A person needs no approval for it.
+    let (exit, _, problem) = oneact(&root, &["rollback", second.as_str().unwrap()]);
+    assert_eq!((exit, content().as_str()), (0, "1.1\n"), "{problem}");
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
 #[test]
 fn no_approval_lets_a_plan_change_the_files_of_oneact_or_what_the_catalog_never_allows() {
     let never = "catalog = 1\n[capability.apply_file_plan.file_plan]\nprotected.important = { rule = \"never\" }\n[approval]\nallowed_signers = \"allowed\"\n";

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use jiff::{Timestamp, ToSpan};
+use serde_json::Value;
 
 use crate::{
     host::Host,
@@ -66,6 +67,9 @@ impl<'a> Staging<'a> {
 
 impl Sink for Staging<'_> {
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError> {
+        if self.directories.contains(path) {
+            return Ok(());
+        }
         self.directories.push(path.clone());
         let kept = self.stage.make_dir(path.clone(), mount, inherited)?;
         self.lost.extend(kept);
@@ -178,12 +182,7 @@ pub(crate) fn preview(
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };
-    let mut foresight = Foresight {
-        limits: &plan.limits,
-        reader,
-        foreseen: Vec::new(),
-        files: Vec::new(),
-    };
+    let mut foresight = Foresight::new(&plan.limits, reader);
     let mut foresee = || -> Result<(), Failure> {
         let root = Root::open(desk.root)?;
         let stopped = || stopped(desk, plan.instructions.timeout);
@@ -198,21 +197,7 @@ pub(crate) fn preview(
     let finished = if let Err(failure) = foresee() {
         refused(failure)
     } else {
-        let files = telling::counted(foresight.foreseen.len(), "file");
-        let hash = PreviewHash::of(&order.plan, foresight.foreseen);
-        let diff = match reader {
-            Reader::User => foresight.files.into_iter().map(|file| file.diff).collect(),
-            Reader::Approvers => requested(foresight.files),
-        };
-        Outcome {
-            state: State::Planned,
-            phase: Phase::Plan,
-            preview: Some(Preview {
-                hash: hash.as_str().to_owned(),
-                diff,
-            }),
-            ..nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
-        }
+        foresight.planned(&plan.plan_id, &order.plan)
     };
     Outcome {
         notes: plan.notes,
@@ -221,7 +206,7 @@ pub(crate) fn preview(
 }
 
 /// What the changes come to, in their order.
-struct Foresight<'l> {
+pub(crate) struct Foresight<'l> {
     limits: &'l Limits,
     reader: Reader,
     foreseen: Vec<Foreseen>,
@@ -235,6 +220,36 @@ struct Shown {
     /// One line.
     summary: String,
     diff: String,
+}
+
+impl<'l> Foresight<'l> {
+    pub(crate) fn new(limits: &'l Limits, reader: Reader) -> Self {
+        Self {
+            limits,
+            reader,
+            foreseen: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// The outcome of the preview of this plan.
+    pub(crate) fn planned(self, plan_id: &str, plan: &Value) -> Outcome {
+        let files = telling::counted(self.foreseen.len(), "file");
+        let hash = PreviewHash::of(plan, self.foreseen);
+        let diff = match self.reader {
+            Reader::User => self.files.into_iter().map(|file| file.diff).collect(),
+            Reader::Approvers => requested(self.files),
+        };
+        Outcome {
+            state: State::Planned,
+            phase: Phase::Plan,
+            preview: Some(Preview {
+                hash: hash.as_str().to_owned(),
+                diff,
+            }),
+            ..nothing_done(format!("Plan {plan_id} would change {files}."))
+        }
+    }
 }
 
 impl Sink for Foresight<'_> {

@@ -6,7 +6,7 @@ use crate::{
         limits::Limits,
         report::{Manifest, Point},
     },
-    task::{Belief, Failure, RelPath},
+    task::{Asker, Failure, RelPath},
 };
 
 use super::unusable;
@@ -16,13 +16,13 @@ pub(super) fn vouched(
     folder: &Folder<'_>,
     manifest: &Manifest,
     limits: &Limits,
-    belief: Belief,
+    by: Asker,
 ) -> Result<Vec<Entry>, Failure> {
-    let account = match belief {
-        Belief::WrittenHere => account(&folder.dir)?,
-        Belief::Named => account_by_anybody(&folder.dir)?,
+    let account = match by {
+        Asker::Task | Asker::Person => account(&folder.dir)?,
+        Asker::Confirmed => account_by_anybody(&folder.dir)?,
     };
-    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
+    if account.origin == Origin::Unproven && by != Asker::Confirmed {
         return Err(unusable(format!(
             "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
             &folder.path

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     plan::rollback::rollback,
-    task::{Belief, PlanName, RollbackOrder},
+    task::{Asker, PlanName, RollbackOrder, Sanction},
 };
 
 /// Permissions, owner, group and extended attributes of a file.
@@ -92,9 +92,9 @@ fn what_is_put_back_belongs_to_whom_it_did_or_the_answer_says_that_it_does_not()
                 let order = RollbackOrder {
                     plan: PlanName::Path(report.to_string()),
                     checkpoints: Vec::new(),
-                    belief: Belief::WrittenHere,
+                    by: Asker::Person,
                 };
-                let undone = rollback(&order, desk(&lab, &Course::default()));
+                let undone = rollback(&order, &Sanction::None, desk(&lab, &Course::default()));
                 assert_eq!(lab.read("a.txt"), "one\n", "{undone:#?}");
                 let noted = undone.notes.concat().contains("its backup does not have");
                 let now = belongings(&file);

@@ -8,7 +8,7 @@ use super::{
     *,
 };
 use crate::plan::{Fate, fate, rollback::rollback};
-use crate::task::{Belief, PlanName, RollbackOrder};
+use crate::task::{Asker, PlanName, RollbackOrder, Sanction};
 
 /// The backup of a file that the plan had not reached is a second name of this file.
 #[test]
@@ -133,12 +133,17 @@ fn a_rollback_that_is_repeated_tells_again_which_attributes_are_not_restored() {
         let order = RollbackOrder {
             plan: PlanName::Path(report.to_string()),
             checkpoints: Vec::new(),
-            belief: Belief::WrittenHere,
+            by: Asker::Person,
         };
         let course = Course::default();
         let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
-        let first = crate::plan::rollback::rollback_with(&order, desk(&lab, &course), &faults);
-        let again = rollback(&order, desk(&lab, &course));
+        let first = crate::plan::rollback::rollback_with(
+            &order,
+            &Sanction::None,
+            desk(&lab, &course),
+            &faults,
+        );
+        let again = rollback(&order, &Sanction::None, desk(&lab, &course));
         let told = format!("stopped at {at}: {first:#?} {again:#?}");
         let is_over = |failure: &Failure| failure.message.contains("used up");
         if again.failure.as_ref().is_some_and(is_over) {

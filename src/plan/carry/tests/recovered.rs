@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     plan::{Fate, fate, rollback::rollback},
-    task::{Belief, PlanName, Reach, RollbackOrder},
+    task::{Asker, PlanName, Reach, RollbackOrder, Sanction},
 };
 
 pub(super) fn desk<'a>(lab: &'a Lab, course: &'a Course) -> Desk<'a> {
@@ -359,9 +359,9 @@ fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_
         let order = RollbackOrder {
             plan: PlanName::Path(report.to_string()),
             checkpoints: Vec::new(),
-            belief: Belief::WrittenHere,
+            by: Asker::Person,
         };
-        let undone = rollback(&order, desk(&lab, &Course::default()));
+        let undone = rollback(&order, &Sanction::None, desk(&lab, &Course::default()));
         assert_eq!(undone.failure, None, "{undone:#?}");
         let now = fs::metadata(&path).unwrap();
         assert_eq!(
@@ -400,9 +400,9 @@ fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
             let order = RollbackOrder {
                 plan: PlanName::Path(lab.reports().remove(0).to_string()),
                 checkpoints: Vec::new(),
-                belief: Belief::WrittenHere,
+                by: Asker::Person,
             };
-            let undone = rollback(&order, desk);
+            let undone = rollback(&order, &Sanction::None, desk);
             assert_eq!(undone.failure, None, "{done:#?}");
         }
         assert!(lab.tree().is_empty(), "{:?}", lab.tree());

@@ -1,0 +1,181 @@
+//! The inverse of one change of a finished plan.
+
+use rustix::io::Errno;
+
+use crate::{
+    plan::{
+        Desk,
+        check::{After, Change, Original, Sink},
+        engine::Entry,
+        files::{FileError, Inherited, Kind, Root},
+        limits::Limits,
+        model::{ActionId, ChangeKind},
+        record::{ActionEnd, Verdict},
+        report::Point,
+    },
+    task::{ActionType, Failure, RelPath},
+};
+
+use super::{backed_up, changed, original, unusable};
+
+pub(super) struct Inverse<'a> {
+    point: &'a Point,
+    /// The file as it is now; `None` if the plan deleted it.
+    now: Option<Original>,
+    /// The original; `None` if the plan created or renamed the file.
+    then: Option<Original>,
+    /// The owner, permissions or extended attributes were changed after the plan. These changes stay.
+    attributes_stay: bool,
+    /// The extended attributes of the backup are not those of the original.
+    backup_differs: bool,
+    /// Directories that have to be made again, the outermost first.
+    missing: Vec<RelPath>,
+    /// The mount that the file is or will be in.
+    mount: u64,
+    /// What a new file inherits from the innermost directory that exists.
+    inherited: Inherited,
+    pub(super) actions: [ActionId; 1],
+}
+
+impl<'a> Inverse<'a> {
+    /// Checks that the change can be undone without the loss of later changes.
+    pub(super) fn of(
+        point: &'a Point,
+        entries: &[Entry],
+        root: &Root,
+        limits: &Limits,
+    ) -> Result<Self, Failure> {
+        let path = point.new_path.as_ref().unwrap_or(&point.file_path);
+        limits.admits(&point.file_path)?;
+        limits.admits(path)?;
+        let now = match original(root, path) {
+            Err(error) if error.errno == Errno::FBIG => {
+                return Err(changed(
+                    path,
+                    "it is larger than any file that a plan can write",
+                ));
+            }
+            other => other?,
+        };
+        match (&now, &point.result_hash) {
+            (None, None) => {}
+            (Some(now), Some(result)) if now.seen.sha256 == *result => {}
+            (Some(_), None) => return Err(changed(path, "a file exists there again")),
+            (None, Some(_)) => return Err(changed(path, "it no longer exists")),
+            (Some(_), Some(_)) => return Err(changed(path, "its content is different")),
+        }
+        if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
+            return Err(changed(&point.file_path, "a file exists there again"));
+        }
+        let pre = backed_up(point, entries);
+        let then = match (point.operation_to_reverse, &point.backup_location) {
+            (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
+            (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
+                let then = original(root, backup)?
+                    .ok_or_else(|| unusable(format!("the backup `{backup}` no longer exists")))?;
+                if Some(&then.seen.sha256) != point.original_hash.as_ref() {
+                    return Err(unusable(format!(
+                        "the backup `{backup}` does not contain the original any more: somebody wrote to it"
+                    )));
+                }
+                // Somebody may have given the backup to another owner, or added permissions.
+                let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
+                let attributes = then.attributes.owned_like(facts);
+                Some(Original { attributes, ..then })
+            }
+        };
+        let mut nearest = None;
+        let mut missing = Vec::new();
+        for dir in point.file_path.ancestors() {
+            match root.look(&dir)? {
+                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
+                Some(_) => return Err(changed(&dir, "it is no longer a directory")),
+                None => missing.push(dir),
+            }
+        }
+        let attributes_stay = now.as_ref().zip(then.as_ref()).is_some_and(|(now, then)| {
+            let left = match entries.iter().find(|entry| *entry.path() == *path) {
+                Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
+                _ => None,
+            };
+            let is = now.attributes.digest();
+            is != then.attributes.digest() && Some(&is) != left
+        });
+        let was = pre.and_then(|pre| pre.attributes.as_ref());
+        let backup_differs =
+            (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
+        let nearest = root.dir(nearest.as_ref())?;
+        Ok(Self {
+            point,
+            now,
+            then,
+            attributes_stay,
+            backup_differs,
+            missing,
+            mount: nearest.mount()?,
+            inherited: Inherited::of(&nearest)?,
+            actions: [ActionId(point.checkpoint_id.to_string())],
+        })
+    }
+
+    pub(super) fn stage(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
+        for dir in &self.missing {
+            sink.dir(dir, self.mount, &self.inherited)?;
+        }
+        let path = &self.point.file_path;
+        let (path, after) = match (&self.point.new_path, &self.then) {
+            (Some(new), _) => (new, After::Renamed { to: path }),
+            (None, None) => (path, After::Deleted),
+            (None, Some(then)) => {
+                let of = self.now.as_ref().filter(|_| self.attributes_stay);
+                let attributes = of.unwrap_or(then).attributes.clone();
+                let written = After::Written {
+                    bytes: &then.bytes,
+                    attributes: attributes.dated_like(&then.seen.facts),
+                };
+                (path, written)
+            }
+        };
+        sink.change(Change {
+            actions: &self.actions,
+            path,
+            before: self.now.as_ref(),
+            after,
+            link: None,
+            mount: self.mount,
+        })
+    }
+
+    /// The note about attributes that are not restored.
+    pub(super) fn note(&self) -> Option<String> {
+        let what = match (self.attributes_stay, self.backup_differs) {
+            (true, _) => {
+                "its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored"
+            }
+            (_, true) => {
+                "its backup does not have the extended attributes of the original; the file gets those of the backup"
+            }
+            (false, false) => return None,
+        };
+        Some(format!("{}: {what}.", self.point.file_path))
+    }
+
+    pub(super) fn verdict(&self, desk: Desk<'_>) -> Verdict {
+        let path = &self.point.file_path;
+        let [id] = self.actions.clone();
+        let (action_type, what, done) = match self.point.operation_to_reverse {
+            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
+            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
+            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
+        };
+        Verdict {
+            action: id,
+            action_type: Some(action_type),
+            target: Some(path.to_string()),
+            began: desk.host.now(),
+            ended: desk.host.now(),
+            end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
+        }
+    }
+}
