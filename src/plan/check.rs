@@ -21,7 +21,7 @@ use super::{
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     graph,
     limits::Limits,
-    model::{Action, ActionId, ChangeKind, OnError, Operation, Plan},
+    model::{Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
@@ -90,6 +90,13 @@ pub(crate) fn check(
         .iter()
         .map(|action| places(&view, &mounts, plan, action))
         .collect();
+    // A plan that keeps its other changes waits before the first of them, by whatever path it names a protected file.
+    let mut failures = located.iter().filter_map(|places| places.as_ref().err());
+    if let Some(failure) = failures.find(|failure| failure.fault == Fault::ProtectedFile)
+        && plan.instructions.on_failure == OnFailure::Keep
+    {
+        return Err(failure.clone());
+    }
     plan.limits.fits_backups(originals(&actions, &located))?;
     let groups = Group::all(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
