@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs,
-    ReviewRule, decided,
+    Need, ReviewRule, assess, decided,
 };
 
 use super::{
-    compile::{self, Capability},
+    compile::{self, Capability, Gated},
     configure,
     document::{CatalogError, Tables, nearest},
     entry::Entry,
@@ -193,16 +193,27 @@ pub(crate) struct Nature {
     pub(crate) bound: Vec<String>,
     /// Whether the result waits for a review.
     pub(crate) blocks: Blocks,
+    /// Whether a call waits for an approval.
+    pub(crate) need: Need,
 }
 
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
-    Ok(match look_up(tables, id)? {
+    let capability = look_up(tables, id)?;
+    let waits = |gated: &Gated<'_>| gated.approval.when.holds(assess(&gated.hazards).risk);
+    let need = if capability.gated().iter().any(waits) {
+        Need::Approval
+    } else {
+        Need::None
+    };
+    Ok(match capability {
         Capability::FilePlan(plan) => Nature {
+            need,
             effects: Effects::default(),
             bound: Vec::new(),
             blocks: blocks(plan.review),
         },
         Capability::Tool(entry) => Nature {
+            need,
             effects: entry.effects,
             blocks: blocks(entry.review),
             bound: entry
@@ -214,6 +225,7 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
         Capability::Workflow(workflow) => {
             let steps = || workflow.steps.iter().map(|step| &step.entry);
             Nature {
+                need,
                 effects: Effects::worst(steps().map(|entry| entry.effects)),
                 bound: Vec::new(),
                 blocks: steps()

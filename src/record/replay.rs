@@ -12,8 +12,8 @@ use crate::{
     host::{Host, Interrupt},
     ledger::{Effects, Row, SCRATCH, same_json},
     task::{
-        BLOB, Blocks, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
-        each_text, redact_value,
+        BLOB, Blocks, CUT, Content, Failure, Fault, Links, Need, OperationId, Outcome, Sight,
+        State, Uri, each_text, redact_value,
     },
 };
 
@@ -132,6 +132,11 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     if each.iter().any(|(_, nature)| nature.blocks == Blocks::Yes) {
         return Err(format!(
             "the result of {action} would be withheld until its own review, so it cannot be compared"
+        ));
+    }
+    if each.iter().any(|(_, nature)| nature.need == Need::Approval) {
+        return Err(format!(
+            "{action} waits for an approval of each call, and replay asks nobody for one"
         ));
     }
     let known = each.iter();
@@ -374,6 +379,7 @@ mod tests {
             effects: task::Effects::default(),
             bound: vec!["input_uri".to_owned()],
             blocks: Blocks::No,
+            need: Need::None,
         };
         let args = json!({"input_uri": "file:///a", "rate": 8000});
         let said = parameters(Some(&args), &[("CAP".to_owned(), nature)]).unwrap();

@@ -874,6 +874,24 @@ fn an_approved_plan_that_is_killed_is_settled() {
     }
 }
 
+/// Nobody could use the approval of a session that only compares results.
+#[test]
+fn a_step_that_waits_for_an_approval_is_not_repeated_for_a_comparison() {
+    let root = waiting_root();
+    let repeatable = catalog("when = \"always\"", "").replace(
+        "effects = { destructive = false,",
+        "effects = { idempotent = true, destructive = false,",
+    );
+    fs::write(root.path.join("catalog.toml"), repeatable).unwrap();
+    approve(&root, &asks(&root.run(&task("mail"))));
+    assert_eq!(root.run(&task("mail")).exit, 0);
+    let (exit, said, _) = oneact(&root, &["replay", "1", "--execute"]);
+    assert_eq!((exit, happened(&root)), (2, 1), "{said}");
+    assert!(said.contains("waits for an approval"), "{said}");
+    let (_, list, _) = oneact(&root, &["approvals"]);
+    assert_eq!(list, "Nothing waits for an approval.\n");
+}
+
 #[test]
 fn without_a_ledger_nothing_that_needs_an_approval_is_performed() {
     let root = waiting_root();
