@@ -31,9 +31,9 @@ use crate::{
 pub(crate) use crate::ledger::{
     Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Gesture, Happened,
     HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row,
-    RowOutcome, RowState, Step, TaskRun, Verdict, Voted, Whole, Wish,
+    RowOutcome, RowState, Signer, Step, TaskRun, Verdict, Voted, Whole, Wish,
 };
-pub(crate) use approvers::approvers;
+pub(crate) use approvers::{allowed_signers, approvers};
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Interrupts, read_plain},
-    record::{Gesture, Voted, Wish, approvers},
+    record::{Gesture, Voted, Wish, allowed_signers, approvers},
     task::{Answer, IMPROVISED, visible_lines},
 };
 
@@ -94,7 +94,8 @@ pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitC
         return Ok(printed(case.statement(answer) + "\n", 0));
     }
     let name = case.id.clone();
-    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&name))?;
+    let signers = allowed_signers(&desk.project);
+    let request = Request::of(case, row.as_ref(), &signers).ok_or_else(|| damaged(&name))?;
     let text = if args.read.json {
         line(&request.document(&desk.host))
     } else {
@@ -127,9 +128,10 @@ fn damaged(id: &str) -> Stop {
 fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     let cases = desk.reading.approvals()?;
     let session = args.read.session.as_deref();
+    let signers = allowed_signers(&desk.project);
     let requests = cases
         .into_iter()
-        .filter_map(|(case, row)| Request::of(case, row.as_ref()));
+        .filter_map(|(case, row)| Request::of(case, row.as_ref(), &signers));
     let requests =
         requests.filter(|request| session.is_none_or(|session| request.case.session_id == session));
     let open = |request: &Request| matches!(request.state(&desk.host), "waiting" | "approved");
@@ -229,7 +231,8 @@ fn find(id: &str, places: PlaceArgs, interrupts: Interrupts) -> Result<(Desk, Re
     let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
     let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
     let id = case.id.clone();
-    let request = Request::of(case, row.as_ref()).ok_or_else(|| damaged(&id))?;
+    let signers = allowed_signers(&desk.project);
+    let request = Request::of(case, row.as_ref(), &signers).ok_or_else(|| damaged(&id))?;
     Ok((desk, request))
 }
 

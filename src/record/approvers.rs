@@ -34,6 +34,13 @@ pub(crate) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<
     Ok((Policy::of(rules.iter(), Risk::default(), &[]), signers))
 }
 
+/// Whose signatures count, by the catalog as it is now; nobody's if it cannot be read.
+pub(crate) fn allowed_signers(project: &Project) -> Vec<Signer> {
+    let catalog = Catalog::load(&project.catalog).ok();
+    let settings = catalog.and_then(|catalog| approval_settings(&catalog.tables().ok()?).ok());
+    settings.map_or_else(Vec::new, |settings| signers(&settings, &project.root))
+}
+
 pub(super) fn signers(settings: &ApprovalSettings, root: &Utf8Path) -> Vec<Signer> {
     let Some(file) = &settings.allowed_signers else {
         return Vec::new();

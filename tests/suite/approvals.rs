@@ -449,6 +449,8 @@ fn the_user_who_asked_may_not_approve_and_two_keys_of_one_name_are_one_person() 
             0
         );
         assert_eq!(asks(&root.run(&task("mail"))), id);
+        let (_, list, _) = oneact(&root, &["approvals"]);
+        assert!(list.contains("waiting until"), "{list}");
     }
     let signature = sign(&root, &id, "bob", ("oneact-approval", "approve"));
     assert_eq!(

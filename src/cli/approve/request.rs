@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::{
     host::{Host, name_of},
-    record::{Approval, Row},
+    record::{Approval, Row, Signer},
     task::{Answer, IMPROVISED},
 };
 
@@ -28,11 +28,13 @@ pub(super) struct Request {
     root: String,
     pub(super) why: Vec<String>,
     quorum: u64,
+    /// How many persons have approved.
+    persons: u32,
 }
 
 impl Request {
     /// None if the row was changed: then nobody knows what was requested.
-    pub(super) fn of(case: Approval, row: Option<&Row>) -> Option<Self> {
+    pub(super) fn of(case: Approval, row: Option<&Row>, signers: &[Signer]) -> Option<Self> {
         let row = row?;
         let request: Value = serde_json::from_str(row.request.as_deref()?).ok()?;
         let about = request.pointer("/context/approval")?;
@@ -72,13 +74,13 @@ impl Request {
             root: about.get("root").map(words::plain).unwrap_or_default(),
             why: texts("why"),
             quorum: about.get("quorum").and_then(Value::as_u64).unwrap_or(1),
+            persons: case.persons(signers),
             case,
         })
     }
 
     pub(super) fn state(&self, host: &Host) -> &'static str {
         let case = &self.case;
-        let approved = u64::try_from(case.approvals().count()).unwrap_or(u64::MAX);
         if case.used.is_some() {
             "used"
         } else if case.denial().is_some() {
@@ -87,7 +89,7 @@ impl Request {
             "closed"
         } else if host.timestamp() >= case.expires() {
             "expired"
-        } else if approved >= self.quorum {
+        } else if u64::from(self.persons) >= self.quorum {
             "approved"
         } else {
             "waiting"

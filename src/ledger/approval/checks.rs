@@ -7,6 +7,7 @@ use crate::task::{Answer, Elicitation, Fault, SelfApproval};
 use super::{Case, Intended, Passage, Person, policy};
 use crate::ledger::{
     record::Event,
+    signature::Signer,
     store::{StoreError, Tx},
 };
 
@@ -136,9 +137,9 @@ pub(super) const CHECKS: [Check; 12] = [
         fault: Fault::ApprovalRequired,
         why: "more persons have to approve",
         holds: |of| {
-            of.case.is_none()
-                || count(persons(of).flatten())
-                    >= usize::try_from(of.intended.policy.quorum).unwrap_or(usize::MAX)
+            let signers = &of.intended.signers;
+            of.case
+                .is_none_or(|case| case.persons(signers) >= of.intended.policy.quorum)
         },
     },
 ];
@@ -150,6 +151,14 @@ fn persons<'a>(of: &'a Facts<'_>) -> impl Iterator<Item = Option<Person>> + 'a {
         case.approvals()
             .map(|vote| vote.person(case, &of.intended.signers))
     })
+}
+
+impl Case {
+    /// How many persons have approved.
+    pub(crate) fn persons(&self, signers: &[Signer]) -> u32 {
+        let persons = self.approvals().map(|vote| vote.person(self, signers));
+        u32::try_from(count(persons.flatten())).unwrap_or(u32::MAX)
+    }
 }
 
 /// How many persons these are: a chain of common names joins users and keys.
