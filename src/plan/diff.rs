@@ -7,7 +7,7 @@ mod hunks;
 
 use std::fmt::Write;
 
-use crate::task::{Hiding, RelPath};
+use crate::task::{CUT, Hiding, RelPath};
 
 use super::{engine::hash, record::DiffSummary};
 use hunks::Hunks;
@@ -38,8 +38,9 @@ pub(crate) enum Reader {
     Approvers,
 }
 
-/// The diff as `git diff` prints it and `git apply` reads it; empty where nothing differs.
-pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> String {
+/// The diff as `git diff` prints it and `git apply` reads it, and how many values it hides from this reader; empty
+/// where nothing differs.
+pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> (String, usize) {
     let (before, after) = pair.bytes();
     let hunks = match (text(before), text(after)) {
         (Some(old), Some(new)) if before != after => Some(Hunks::between(old, new)),
@@ -47,8 +48,9 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> String {
     };
     let header = header(pair, hunks.as_ref());
     if before == after && header.is_empty() {
-        return String::new();
+        return (String::new(), 0);
     }
+    let mut hidden = 0;
     let mut shown = first(pair) + &header;
     if let Some(hunks) = hunks {
         shown.push_str(&names(pair));
@@ -58,7 +60,13 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> String {
             shown.extend(mark);
             match reader {
                 Reader::User => shown.push_str(&text),
-                Reader::Approvers => shown.push_str(&hiding.hide_all(&text)),
+                Reader::Approvers => {
+                    let line = hiding.hide_all(&text);
+                    if *line != *text {
+                        hidden += line.matches(CUT).count();
+                    }
+                    shown.push_str(&line);
+                }
             }
             shown.push('\n');
         }
@@ -78,7 +86,7 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> String {
             );
         }
     }
-    shown
+    (shown, hidden)
 }
 
 /// The counted lines and the beginning of the diff (R-001-58). Values that look like credentials are

@@ -779,6 +779,9 @@ fn the_request_of_a_plan_has_no_secrets_of_its_files() {
     fs::write(root.path.join(".env"), secrets).unwrap();
     let first = root.run(&plan_of(&json!([of_env("A=1", "A=2")])));
     let listed = shown(&root, &asks(&first));
+    let file =
+        ".env: changed, 50 bytes before, 50 bytes after, 2 values hidden in the diff, protected";
+    assert!(listed.contains(file), "{listed}");
     assert!(listed.contains(" PASSWORD=***\n-A=1\n+A=2\n"), "{listed}");
     let told = fs::read_to_string(root.path.join("told")).unwrap();
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();

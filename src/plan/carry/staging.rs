@@ -278,11 +278,12 @@ impl Sink for Foresight<'_> {
                     .admits_executable_under(&foreseen.path, none)
                     .is_err();
         let from = diff::quoted("", change.path);
+        let (diff, hidden) = diff::unified(pair, self.reader);
         let bytes = |side: Option<Side<'_>>| side.map_or(0, |side| side.bytes.len());
         self.files.push(Shown {
             protected,
             summary: format!(
-                "{}: {}, {} bytes before, {} bytes after{}\n",
+                "{}: {}, {} bytes before, {} bytes after{}{}\n",
                 diff::quoted("", &foreseen.path),
                 match foreseen.kind {
                     ChangeKind::Create => "created".to_owned(),
@@ -292,9 +293,13 @@ impl Sink for Foresight<'_> {
                 },
                 bytes(pair.before),
                 bytes(pair.after),
+                match hidden {
+                    0 => String::new(),
+                    hidden => format!(", {} hidden in the diff", telling::counted(hidden, "value")),
+                },
                 if protected { ", protected" } else { "" }
             ),
-            diff: diff::unified(pair, self.reader),
+            diff,
         });
         self.foreseen.push(foreseen);
         Ok(())

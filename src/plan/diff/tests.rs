@@ -25,7 +25,7 @@ fn with_pair<T>(before: File<'_>, after: File<'_>, act: impl FnOnce(Pair<'_>) ->
 }
 
 fn whole(pair: Pair<'_>) -> String {
-    unified(pair, Reader::User)
+    unified(pair, Reader::User).0
 }
 
 fn changed(before: &str, after: &str) -> DiffSummary {
@@ -288,7 +288,8 @@ fn only_the_diff_for_the_user_shows_credentials_r_001_161() {
         "{told}"
     );
     assert!(with_pair(old, new, whole).contains("hunter2"));
-    let shown = with_pair(old, new, |pair| unified(pair, Reader::Approvers));
+    let (shown, hidden) = with_pair(old, new, |pair| unified(pair, Reader::Approvers));
+    assert_eq!(hidden, 2);
     assert!(
         shown.contains("-password = ***\n+password = ***\n"),
         "{shown}"
