@@ -69,6 +69,13 @@ const IDEMPOTENCY_KEY: &[&str] = &["idempotent_key", "dedup_key", "deduplication
 const ATTEMPT: &[&str] = &["attempt_number", "attempt_no", "attempt_count"];
 /// A task cannot ask for a dry run; only the command line can. A task that tries is refused.
 const DRY_RUN: &[&str] = &["dry_run", "dry_run_only", "is_dry_run", "simulate"];
+/// The plan can ask for an approval, in its own place for that.
+const APPROVAL: &[&str] = &[
+    "human_approval_required",
+    "requires_approval",
+    "approval_required",
+];
+const ASKS: &str = "task_plan.execution_instructions.human_approval_required";
 const SESSION: &[&str] = &["session", "session_id"];
 
 const TASK: Keys = Keys {
@@ -87,6 +94,7 @@ const TASK: Keys = Keys {
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
         ("--dry-run", DRY_RUN),
+        (ASKS, APPROVAL),
         ("input_responses", &["responses", "answers"]),
         ("task_plan", &["plan"]),
         ("metadata.session_id", SESSION),
@@ -143,6 +151,7 @@ const PROPOSAL: Keys = Keys {
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
         ("--dry-run", DRY_RUN),
+        (ASKS, APPROVAL),
         ("metadata.session_id", SESSION),
         ("metadata.request_id", &["request_id"]),
     ],
@@ -160,6 +169,7 @@ const PLAN: Keys = Keys {
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
         ("--dry-run", DRY_RUN),
+        (ASKS, APPROVAL),
         ("metadata.session_id", SESSION),
         ("metadata.request_id", &["request_id"]),
     ],

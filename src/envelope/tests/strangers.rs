@@ -222,3 +222,22 @@ fn a_key_of_any_length_and_content_is_told_in_one_short_line() {
         "{note}"
     );
 }
+
+/// A task that asks for a person where nothing reads it is not performed.
+#[test]
+fn a_key_that_asks_for_an_approval_belongs_into_the_instructions_of_a_plan_r_001_34() {
+    let plan = json!({"plan_id": "p", "action_plan": []});
+    let meant = "task_plan.execution_instructions.human_approval_required";
+    for key in [
+        "requires_approval",
+        "human_approval_required",
+        "approvalRequired",
+    ] {
+        for document in [
+            json!({"task_plan": plan, "protocol_validation": true}),
+            task(),
+        ] {
+            means(&with(document, key, json!(true)), key, meant);
+        }
+    }
+}

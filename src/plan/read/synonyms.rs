@@ -4,6 +4,13 @@
 /// In every object: the plan must not be applied.
 const DRY_RUN: [&str; 4] = ["dryrun", "dryrunonly", "isdryrun", "simulate"];
 
+/// In every object: a person has to approve the plan.
+const APPROVAL: [&str; 3] = [
+    "humanapprovalrequired",
+    "requiresapproval",
+    "approvalrequired",
+];
+
 /// What the plan itself may have been meant to say, and its other names without capitals, hyphens and underscores.
 /// They are other names of the last part in every object that has that key, too.
 const OF_THE_PLAN: [(&str, &str); 10] = [
@@ -106,7 +113,12 @@ pub(super) fn meant(key: &str, known: &[&'static str]) -> Option<&'static str> {
             (known.contains(&beside) && called(beside, names)).then_some(*meant)
         })
     };
-    same.or_else(of_the_plan).or_else(of_any)
+    let asks = || {
+        APPROVAL
+            .contains(&key.as_str())
+            .then_some("execution_instructions.human_approval_required")
+    };
+    same.or_else(of_the_plan).or_else(of_any).or_else(asks)
 }
 
 /// Upper and lower case, hyphens, underscores and spaces make no difference.

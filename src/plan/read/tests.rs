@@ -302,6 +302,20 @@ fn names_in_use_for_a_key_are_refused_with_the_key_that_is_meant() {
             means(place, key, "--dry-run");
         }
     }
+    for place in [
+        "",
+        "/action_plan/0",
+        "/action_plan/0/operation",
+        "/action_plan/0/validation_rules/0",
+    ] {
+        for key in [
+            "requires_approval",
+            "human_approval_required",
+            "approvalRequired",
+        ] {
+            means(place, key, "execution_instructions.human_approval_required");
+        }
+    }
     for (key, meant) in [
         (
             "rollbackOnFailure",
