@@ -150,19 +150,20 @@ impl Vote {
 }
 
 impl Case {
-    /// The newest request for an approval of this task's request.
+    /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
     pub(super) fn newest(
         tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
-        task: Option<&str>,
+        (task, root): (Option<&str>, Option<&str>),
     ) -> Result<Option<Self>, StoreError> {
         let links = tx.links_about(session_id, request_hash, 0, usize::MAX)?;
-        let of_task = |link: &&Link| link.body().is_some_and(|body| body.task.as_deref() == task);
-        let mut asked = links
-            .iter()
-            .filter(|link| link.is(Event::ApprovalRequested));
-        Ok(asked.rfind(of_task).and_then(|link| Self::of(link, &links)))
+        let asks = |link: &&Link| {
+            let body = link.body();
+            body.is_some_and(|body| body.asks(task, root)) && link.is(Event::ApprovalRequested)
+        };
+        let asked = links.iter().rfind(asks);
+        Ok(asked.and_then(|link| Self::of(link, &links)))
     }
 
     /// The request that this link makes; none if it makes none.
@@ -193,7 +194,8 @@ impl Case {
         };
         for later in links.iter().filter(|later| later.seq > link.seq) {
             let body = later.body()?;
-            if later.is(Event::ApprovalRequested) && body.task == case.task {
+            let (task, root) = (case.task.as_deref(), case.asked.root.as_deref());
+            if later.is(Event::ApprovalRequested) && body.asks(task, root) {
                 // The next request takes its place.
                 case.ended.get_or_insert(later.seq);
             }
@@ -270,6 +272,14 @@ impl Case {
     }
 }
 
+impl Body {
+    /// Whether it requests an approval for this task in this root.
+    fn asks(&self, task: Option<&str>, root: Option<&str>) -> bool {
+        let asked = self.asked.as_ref();
+        self.task.as_deref() == task && asked.is_some_and(|asked| asked.root.as_deref() == root)
+    }
+}
+
 impl Note {
     /// A request for an approval, made now by that operation.
     pub(crate) fn request(
@@ -290,6 +300,7 @@ impl Note {
                 nonce: hexadecimal(&nonce),
                 policy: policy(intended),
                 preview_hash: intended.preview_hash.clone(),
+                root: intended.policy.root.clone(),
             },
         }
     }
@@ -321,15 +332,16 @@ impl Ledger<'_> {
         Ok(ask.asked.intent(&key, around, inputs))
     }
 
-    /// The newest request for an approval of this request, whether it can still be used or not.
+    /// The newest request for an approval of this request in this root, whether it can still be used or not.
     pub(crate) fn case(
         &mut self,
         ask: &Ask<'_>,
         running: &Running,
+        root: Option<&str>,
     ) -> Result<Option<Case>, LedgerError> {
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
         Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            Case::newest(tx, session, request, ask.who.task_id)
+            Case::newest(tx, session, request, (ask.who.task_id, root))
         })?)
     }
 
@@ -363,7 +375,8 @@ impl Ledger<'_> {
             };
             let mut approval = None;
             if let Some(intended) = intended {
-                let case = Case::newest(tx, session, request, ask.who.task_id)?;
+                let about = (ask.who.task_id, intended.policy.root.as_deref());
+                let case = Case::newest(tx, session, request, about)?;
                 let session_is_open = checks::is_open(tx, session)?;
                 let facts = checks::Facts {
                     case: case.as_ref(),

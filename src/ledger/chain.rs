@@ -106,6 +106,8 @@ pub(crate) struct AskedApproval {
     pub(crate) policy: String,
     /// Of a plan: the hash of its preview.
     pub(crate) preview_hash: Option<String>,
+    /// The name of the root in which it would be performed.
+    pub(crate) root: Option<String>,
 }
 
 /// Who causes a link, and when.
@@ -287,6 +289,7 @@ mod tests {
                 nonce: "n".to_owned(),
                 policy: "p".to_owned(),
                 preview_hash: None,
+                root: text("/r"),
             }),
             signature: text("s"),
             action: text("\"é\u{1f}"),

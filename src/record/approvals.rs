@@ -87,10 +87,11 @@ impl Approvals {
             (None, Work::Grant(grant)) => grants::asked(policy, grant),
             (None, Work::Tools(_) | Work::Files(_)) => policy,
         };
+        policy.root = root(context);
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
         let known = match work {
             Work::Files(_) if policy.need == Need::None => ledger
-                .case(ask, running)?
+                .case(ask, running, policy.root.as_deref())?
                 .is_some_and(|case| case.used.is_none() && case.ended.is_none()),
             _ => false,
         };
@@ -100,7 +101,6 @@ impl Approvals {
         if policy.need == Need::None {
             policy.because.push(OF_PLAN.to_owned());
         }
-        policy.root = root(context);
         let signers = self.signers(context.root);
         let mut preview = None;
         let (intent_hash, args) = match work {

@@ -226,7 +226,7 @@ impl Policy {
         };
         let approvers: Vec<_> = self.approvers.iter().map(names).collect();
         let terms: Value = json!({
-            "risk": self.risk.name(), "because": self.because, "root": self.root, "approvers": approvers,
+            "risk": self.risk.name(), "because": self.because, "approvers": approvers,
             "quorum": self.quorum,
             "prevent_self": self.own == SelfApproval::Prevented,
             "elicitation": self.elicitation == Elicitation::Allowed, "expires_s": self.expires.as_secs(),

@@ -92,7 +92,7 @@ pub(super) const CHECKS: [Check; 12] = [
     Check {
         number: 11,
         fault: Fault::ApprovalMismatch,
-        why: "the approval was requested under another risk, under another policy, or in another root",
+        why: "the approval was requested under another risk or under another policy",
         holds: |of| {
             of.case
                 .is_none_or(|case| case.asked.policy == policy(of.intended))

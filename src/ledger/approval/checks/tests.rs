@@ -50,6 +50,7 @@ fn approved() -> Case {
             nonce: "n".to_owned(),
             policy: policy(&intended()),
             preview_hash: None,
+            root: None,
         },
         by: "uid:2000".to_owned(),
         at: "2026-02-24T10:00:00.000Z".to_owned(),
