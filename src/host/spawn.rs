@@ -13,6 +13,8 @@ use rustix::process::{
     Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
 };
 
+use super::Interrupts;
+
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`, one with a slash is
@@ -80,8 +82,13 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
 }
 
 /// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
-/// its process group is killed.
-pub fn tell(program: &Program, input: Vec<u8>, longest: Duration) -> Result<(), String> {
+/// or a signal asks this run to stop, its process group is killed.
+pub fn tell(
+    program: &Program,
+    input: Vec<u8>,
+    longest: Duration,
+    interrupts: &Interrupts,
+) -> Result<(), String> {
     let mut command = program.command().ok_or("it is empty")?;
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -99,8 +106,11 @@ pub fn tell(program: &Program, input: Vec<u8>, longest: Duration) -> Result<(), 
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break Ok(()),
             Ok(Some(status)) => break Err(format!("{name} ended with {status}")),
-            Ok(None) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
-            Ok(None) => break Err(format!("{name} did not end within {longest:?}")),
+            Ok(None) => match interrupts.caught() {
+                Some(signal) => break Err(format!("{name} was stopped by {}", signal.name())),
+                None if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
+                None => break Err(format!("{name} did not end within {longest:?}")),
+            },
             Err(error) => break Err(format!("{name}: {error}")),
         }
     };

@@ -306,7 +306,8 @@ impl Approvals {
             cwd: context.root.to_owned(),
             env: executor::plain_environment(),
         };
-        let told = host::tell(&program, format!("{told}\n").into_bytes(), NOTIFIED);
+        let told = format!("{told}\n").into_bytes();
+        let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());
         let why = told.err()?;
         let note =
             format!("The program of `[approval] notify` was not told of the request: {why}.");

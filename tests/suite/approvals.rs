@@ -3,9 +3,10 @@
 use std::{fs, process::Command, thread, time::Duration};
 
 use rusqlite::Connection;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, ONEACT, Root, feed, run, text};
+use crate::program::{Answer, ONEACT, Root, feed, run, signal_child, text, until};
 
 /// An entry that waits, with the lines of its `approval`, and the lines of `[approval]`.
 fn catalog(approval: &str, settings: &str) -> String {
@@ -541,7 +542,7 @@ fn a_run_can_wait_for_the_decision() {
     command.args(["--wait", "30s"]);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| run(command, task("mail").to_string().as_bytes()));
-        let id = crate::program::until("the request is listed", || {
+        let id = until("the request is listed", || {
             let (_, list, _) = oneact(&root, &["approvals", "--json"]);
             let list: Value = serde_json::from_str(&list).ok()?;
             Some(
@@ -893,6 +894,33 @@ fn a_step_that_waits_for_an_approval_is_not_repeated_for_a_comparison() {
     assert!(said.contains("waits for an approval"), "{said}");
     let (_, list, _) = oneact(&root, &["approvals"]);
     assert_eq!(list, "Nothing waits for an approval.\n");
+}
+
+#[test]
+fn a_signal_ends_the_program_that_is_told_of_a_request() {
+    let notify = "notify = [\"sh\", \"-c\", \"sleep 3.9 & echo $! > told; wait\"]";
+    let root = Root::with_catalog(&catalog("", notify));
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &task("mail"));
+    let told = || fs::read_to_string(root.path.join("told")).unwrap_or_default();
+    while !told().ends_with('\n') {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let begun = std::time::Instant::now();
+    signal_child(&child, Signal::TERM);
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    let left = format!("/proc/{}/cmdline", told().trim());
+    until("its child is killed", || {
+        let command = fs::read(&left).unwrap_or_default();
+        command.is_empty().then_some(())
+    });
+    let envelope = text(&*output.stdout);
+    assert!(envelope.contains("was stopped by SIGTERM"), "{envelope}");
 }
 
 #[test]

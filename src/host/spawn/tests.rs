@@ -94,7 +94,7 @@ fn why_there_is_no_program_is_told() {
 
 #[test]
 fn it_begins_with_no_signal_blocked_or_caught_and_leads_its_group() {
-    let _caught = crate::host::Interrupts::catch();
+    let _caught = Interrupts::catch();
     let status = said(&["/bin/cat", "/proc/self/status"], &[], Path::new("/")).unwrap();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
