@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Barrier, FileError, View, durable, there},
+        files::{Barrier, Facts, FileError, View, durable, there},
         record::{Capture, Durability},
     },
     task::{Failure, Fault, RelPath},
@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     apply::{ApplyError, apply},
-    content::separate,
+    content::{is_original, separate},
     entry::Entry,
     folder::{Folder, REPORTS},
     journal::{Event, JOURNAL, Journal},
@@ -321,10 +321,11 @@ pub(super) fn tidy(
         let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
             continue;
         };
-        let late = folder
-            .look(slot)?
-            .is_some_and(|facts| !entry.is_in_place() && !facts.same_later(&pre.facts));
-        if late {
+        // In a copied root, only the content tells.
+        let same = |facts: &Facts| facts.same_later(&pre.facts);
+        let there = folder.look(slot)?.filter(|_| !entry.is_in_place());
+        let differs = there.is_some_and(|facts| !same(&facts));
+        if differs && !is_original(folder.root, slot, pre)? {
             notes.push(format!(
                 "{}: somebody wrote to the old file after it was replaced; the old file is kept as {slot}.",
                 entry.path()

@@ -10,7 +10,7 @@ use super::{
     *,
 };
 use crate::{
-    plan::{Fate, fate, rollback::rollback},
+    plan::{Consent, Fate, fate, rollback::rollback},
     task::{Asker, PlanName, Reach, RollbackOrder, Sanction},
 };
 
@@ -264,7 +264,7 @@ fn a_half_made_plan_is_settled_without_its_note() {
     let named = |lab: &Lab| {
         let report = lab.reports().remove(0);
         let path = report.strip_prefix(&lab.root).unwrap().to_owned();
-        let mut ask = |_: &[String]| crate::plan::Consent::Given;
+        let mut ask = |_: &[String]| Consent::Given;
         recover_named(desk(lab, &Course::default()), path.as_str(), &mut ask)
     };
     let all = |lab: &Lab| recover_all(desk(lab, &Course::default()));
@@ -314,22 +314,53 @@ fn a_note_in_whose_place_there_is_something_else_keeps_nothing_open() {
     }
 }
 
+/// A plan that was finished, whose note and old file are left.
+fn finished_but_not_tidied() -> Lab {
+    let found = (1..200).find_map(|at| {
+        let lab = Lab::new(&[("a.txt", "one\n")]);
+        let faults = Arc::new(Faults::parse(&format!("each-barrier,stop@{at}")));
+        lab.run_with(
+            plan(json!([replace("a001", "a.txt", "one", "two")])),
+            &faults,
+        );
+        let report = lab.reports().pop()?;
+        let journal = fs::read(report.join("journal")).unwrap_or_default();
+        let done = String::from_utf8_lossy(&journal).contains("\"done\"");
+        (done && report.join("staged/0").exists()).then_some(lab)
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_plan_that_was_finished_is_finished_in_a_copy_of_its_root_too_if_a_person_confirms() {
+    let lab = finished_but_not_tidied();
+    let copy = tempfile::tempdir().unwrap();
+    let root = Utf8PathBuf::try_from(copy.path().join("copy")).unwrap();
+    let cp = std::process::Command::new("cp")
+        .args(["-a", lab.root.as_str(), root.as_str()])
+        .status();
+    assert!(cp.unwrap().success());
+    let report = lab.reports().remove(0);
+    let report = report.strip_prefix(&lab.root).unwrap();
+    let course = Course::default();
+    let desk = Desk {
+        root: &root,
+        ..desk(&lab, &course)
+    };
+    assert_eq!(recover(desk).open, 1);
+    let told = recover_named(desk, report.as_str(), &mut |_| Consent::Given);
+    let sentence = format!(
+        "The plan {} had been finished before it was interrupted.",
+        report.file_name().unwrap()
+    );
+    assert_eq!((told.told, told.open), (vec![sentence], 0));
+    assert!(!root.join(report).join("staged/0").exists());
+    assert_eq!(recover(desk), Settled::default());
+}
+
 #[test]
 fn a_recovery_tells_what_others_wrote_to_the_old_file() {
-    let lab = (1..200)
-        .find_map(|at| {
-            let lab = Lab::new(&[("a.txt", "one\n")]);
-            let faults = Arc::new(Faults::parse(&format!("each-barrier,stop@{at}")));
-            lab.run_with(
-                plan(json!([replace("a001", "a.txt", "one", "two")])),
-                &faults,
-            );
-            let report = lab.reports().pop()?;
-            let journal = fs::read(report.join("journal")).unwrap_or_default();
-            let done = String::from_utf8_lossy(&journal).contains("\"done\"");
-            (done && report.join("staged/0").exists()).then_some(lab)
-        })
-        .unwrap();
+    let lab = finished_but_not_tidied();
     let slot = lab.reports().remove(0).join("staged/0");
     let mut old = fs::OpenOptions::new().append(true).open(&slot).unwrap();
     old.write_all(b"late\n").unwrap();
