@@ -22,7 +22,7 @@ use crate::{
 
 pub(crate) const REPORTS: &str = "agent_outputs/reports";
 const UNFINISHED: &str = ".unfinished";
-const STAGED: &str = "staged";
+pub(super) const STAGED: &str = "staged";
 const BACKUPS: &str = "backups";
 
 /// The file that lists the slots on other file systems, one per line, so that they can be found again.

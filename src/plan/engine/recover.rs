@@ -5,7 +5,7 @@
 
 use crate::{
     plan::{
-        files::{FileError, Root, there},
+        files::{FileError, Kind, Root, there},
         limits::Limits,
     },
     task::{Course, Reach, RelPath, Sanction},
@@ -14,7 +14,7 @@ use crate::{
 use super::{
     content::adopted,
     entry::Entry,
-    folder::{Folder, finished, unfinished},
+    folder::{Folder, STAGED, finished, unfinished},
     journal::{Account, Beginning, Event, Journal, Origin, State, account, beginning},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
@@ -126,6 +126,15 @@ fn settle(
             Ok(End::NothingChanged)
         }
         State::Applying(mut entries) => {
+            match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
+                Some(Kind::Dir) => {}
+                // The backups contain the originals, too.
+                None => folder.make_slots()?,
+                Some(_) => {
+                    let what = "is not a directory: move it to another place";
+                    return Ok(End::Stuck(vec![format!("{}/{STAGED} {what}", folder.path)]));
+                }
+            }
             if origin == Origin::Unproven {
                 let adopted = entries.iter().map(|entry| adopted(folder.root, entry));
                 entries = adopted.collect::<Result<_, _>>()?;

@@ -314,6 +314,32 @@ fn a_note_in_whose_place_there_is_something_else_keeps_nothing_open() {
     }
 }
 
+#[test]
+fn something_else_in_the_place_of_the_staged_files_is_moved_away_by_a_person_and_the_backups_are_enough()
+ {
+    let lab = half();
+    let staged = lab.reports().remove(0).join("staged");
+    fs::rename(&staged, lab.root.join("away")).unwrap();
+    fs::write(&staged, "else\n").unwrap();
+    let stuck = settled(&lab);
+    assert_eq!(stuck.open, 1);
+    assert!(
+        stuck.told[0].contains("staged is not a directory: move it to another place"),
+        "{stuck:?}"
+    );
+    fs::rename(&staged, lab.root.join("else")).unwrap();
+    let told = settled(&lab);
+    assert_eq!(
+        (
+            told.open,
+            lab.read("a.txt").as_str(),
+            lab.read("b.txt").as_str()
+        ),
+        (0, "one\n", "two\n"),
+        "{told:?}"
+    );
+}
+
 /// A plan that was finished, whose note and old file are left.
 fn finished_but_not_tidied() -> Lab {
     let found = (1..200).find_map(|at| {
