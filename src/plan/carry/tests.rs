@@ -8,6 +8,7 @@ mod linked;
 mod mounted;
 mod names;
 mod recovered;
+mod staged;
 mod together;
 
 use std::{
