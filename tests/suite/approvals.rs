@@ -1,6 +1,6 @@
 //! Approvals: who is asked, for exactly what, and how often it is used (specification 003, the part 5).
 
-use std::{fs, process::Command, thread, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command, thread, time::Duration};
 
 use rusqlite::Connection;
 use rustix::process::Signal;
@@ -921,6 +921,81 @@ fn a_signal_ends_the_program_that_is_told_of_a_request() {
     });
     let envelope = text(&*output.stdout);
     assert!(envelope.contains("was stopped by SIGTERM"), "{envelope}");
+}
+
+/// A file with an execute bit may move, and no new one may take the bit at the path that it leaves (C-16).
+#[test]
+fn one_executable_file_does_not_become_two() {
+    let act = |kind: &str, target: &str, operation: Value| json!({"action_id": format!("{kind} {target}"), "action_type": kind, "target": target, "operation": operation});
+    let renamed = |from: &str, to: &str| {
+        act(
+            "FILE_RENAME",
+            from,
+            json!({"type": "rename", "new_path": to}),
+        )
+    };
+    let edited = |at: &str| {
+        let edit = json!({"type": "text_replace", "pattern": "old", "replacement": "new"});
+        act("FILE_MODIFY", at, edit)
+    };
+    let created = |mode: Option<&str>| {
+        let mut created = json!({"type": "create", "content": "old\n"});
+        if let Some(mode) = mode {
+            created["mode"] = json!(mode);
+        }
+        act("FILE_CREATE", "run", created)
+    };
+    for (actions, waits) in [
+        (
+            json!([renamed("run", "bin/x"), edited("bin/x"), created(None)]),
+            true,
+        ),
+        (
+            json!([
+                renamed("run", "a"),
+                renamed("a", "bin/x"),
+                created(Some("0755"))
+            ]),
+            true,
+        ),
+        (
+            json!([
+                renamed("run", "bin/x"),
+                edited("bin/x"),
+                created(Some("0644"))
+            ]),
+            false,
+        ),
+        (
+            json!([
+                renamed("run", "bin/x"),
+                edited("bin/x"),
+                renamed("other", "run")
+            ]),
+            false,
+        ),
+    ] {
+        let root = Root::with_catalog("catalog = 1\n");
+        for name in ["run", "other"] {
+            let path = root.path.join(name);
+            fs::write(&path, "old\n").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let answer = root.run(&plan_of(&actions));
+        assert_eq!(
+            answer.exit,
+            if waits { 3 } else { 0 },
+            "{actions}: {}",
+            answer.envelope
+        );
+        if waits {
+            let listed = shown(&root, &asks(&answer));
+            assert!(
+                listed.contains("bin/x: created, 0 bytes before, 4 bytes after, protected\n"),
+                "{listed}"
+            );
+        }
+    }
 }
 
 #[test]

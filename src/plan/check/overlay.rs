@@ -245,7 +245,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Whether the plan may leave an execute bit where it does. A file that has one may be changed, and moved from where
-    /// the catalog protects such files.
+    /// the catalog protects such files, unless a new file takes the bit at the path that it leaves.
     fn admit_executable(&self, change: &Change<'_>) -> Result<(), Failure> {
         let executable = |mode: u32| mode & 0o111 != 0;
         let (path, came_from, mode) = match &change.after {
@@ -261,8 +261,10 @@ impl<'a> Overlay<'a> {
         let before = origin.and_then(|origin| origin.before.as_ref());
         let had = before.map(|before| before.seen.facts.mode);
         let limits = &self.plan.limits;
+        let new = origin.and_then(|origin| origin.now.as_ref());
+        let new = new.filter(|new| new.origin.is_none() && new.mode.is_none_or(executable));
         let kept = had.is_some_and(executable)
-            && (path == came_from || limits.protected.counts(came_from));
+            && (path == came_from || new.is_none() && limits.protected.counts(came_from));
         if kept || !mode.or(had).is_some_and(executable) {
             return Ok(());
         }
