@@ -24,7 +24,7 @@ use crate::{
     assets::Store,
     catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
     executor::Desk,
-    host::Host,
+    host::{Host, resolved},
     task::{ASSETS, Course, Failure, Fault, OperationId},
 };
 
@@ -148,7 +148,7 @@ impl Project {
             own.extend(place.files());
         }
         // A catalog of the usual name may be changed with an approval.
-        let leads_to = self.catalog.canonicalize_utf8().ok();
+        let leads_to = Utf8PathBuf::try_from(resolved(self.catalog.as_std_path())).ok();
         let names = [Some(self.catalog.clone()), leads_to].into_iter().flatten();
         own.extend(names.filter(|path| path.file_name() != Some("catalog.toml")));
         own

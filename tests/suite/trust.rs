@@ -290,6 +290,11 @@ fn the_file_that_a_linked_catalog_leads_to_is_no_target_of_a_plan() {
     let answer = root.run(&plan(&change));
     assert_eq!(answer.fault(), "protected_file", "{}", answer.envelope);
     assert_eq!(answer.exit, 2);
+    // Nor is the place where it leads to nothing yet.
+    fs::remove_file(root.path.join("conf/real.toml")).unwrap();
+    let answer = root.run(&plan(&create("conf/real.toml")));
+    assert_eq!(answer.fault(), "protected_file", "{}", answer.envelope);
+    assert_eq!(answer.exit, 2);
 }
 
 #[test]
