@@ -37,7 +37,7 @@ pub(crate) struct Body {
     pub(crate) entry_digest: Option<String>,
     /// The grant that the answer opens.
     pub(crate) grant: Option<Granted>,
-    /// The root in which a claimed plan is performed.
+    /// The root in which a claimed plan is performed, or in which a grant was opened.
     pub(crate) home: Option<String>,
     /// The host that told the decision of its user.
     pub(crate) host: Option<String>,

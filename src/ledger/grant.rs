@@ -24,6 +24,8 @@ pub(crate) struct GrantState {
     pub(crate) row: Row,
     pub(crate) granted: Granted,
     pub(crate) session_id: String,
+    /// The name of the root in which it was opened.
+    home: Option<String>,
     /// The operations of its calls, in their order. A call that was dispatched twice is there twice.
     pub(crate) calls: Vec<String>,
     /// The link that closed it.
@@ -64,10 +66,15 @@ impl GrantState {
             Some(seq) => tx.link(seq)?,
             None => None,
         };
-        let Some((granted, link)) = link.and_then(|link| Some((link.body()?.grant?, link))) else {
+        let opened = link.and_then(|link| {
+            let body = link.body()?;
+            Some((body.grant?, body.home, link))
+        });
+        let Some((granted, home, link)) = opened else {
             return Ok(None);
         };
         let named = tx.links_naming(&link.session_id, link.seq, &link.operation_id)?;
+            home,
         let calls = named
             .into_iter()
             .filter(|call| is_under(call, &link.operation_id));
@@ -98,7 +105,7 @@ fn is_under(link: &Link, operation_id: &str) -> bool {
 struct Facts<'a> {
     grant: &'a GrantState,
     entry: &'a str,
-    seal: &'a str,
+    under: &'a Under<'a>,
     session_id: &'a str,
     /// By the clock of the ledger's host.
     now: Timestamp,
@@ -108,7 +115,7 @@ struct Facts<'a> {
 type Condition = (Fault, fn(&Facts<'_>) -> bool, fn(&Facts<'_>) -> String);
 
 /// The first one that does not hold is reported.
-const CONDITIONS: [Condition; 5] = [
+const CONDITIONS: [Condition; 6] = [
     (
         Fault::GrantNotFound,
         |of| of.grant.session_id == of.session_id,
@@ -132,7 +139,12 @@ const CONDITIONS: [Condition; 5] = [
     ),
     (
         Fault::GrantMismatch,
-        |of| of.grant.granted.entries.get(of.entry).map(String::as_str) == Some(of.seal),
+        |of| of.grant.home.as_ref() == Some(&of.under.home),
+        |_| "it was opened in another root".to_owned(),
+    ),
+    (
+        Fault::GrantMismatch,
+        |of| of.grant.granted.entries.get(of.entry) == Some(&of.under.seal),
         |of| {
             let ids: Vec<&str> = of
                 .grant
@@ -188,7 +200,7 @@ pub(super) fn covers(
     let facts = Facts {
         grant: &grant,
         entry: &action_type(&ask.asked),
-        seal: &under.seal,
+        under,
         session_id: ask.who.session_id,
         now,
     };

@@ -20,8 +20,11 @@ pub(crate) enum Note {
     Ends {
         id: String,
     },
-    /// The answer opens a grant, which a person has approved.
-    Opens(Granted),
+    /// The answer opens a grant, which a person has approved, in the root of that name.
+    Opens {
+        granted: Granted,
+        home: String,
+    },
 }
 
 impl Note {
@@ -38,8 +41,9 @@ impl Note {
                 approval: Some(id.clone()),
                 ..body
             },
-            Self::Opens(granted) => Body {
+            Self::Opens { granted, home } => Body {
                 grant: Some(granted.clone()),
+                home: Some(home.clone()),
                 ..body
             },
         }

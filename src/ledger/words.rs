@@ -53,6 +53,8 @@ pub(crate) struct Under<'a> {
     pub(crate) operation_id: &'a str,
     /// The seal of the entry as the catalog has it now.
     pub(crate) seal: String,
+    /// The name of the root in which the call is made.
+    pub(crate) home: String,
 }
 
 /// Who asks, and in which delivery.

@@ -65,7 +65,7 @@ pub(super) fn of<'a>(
         }
         Work::Grant(grant) => grants::ask(grant, base),
     };
-    let under = grants::under(received, rules, &ask);
+    let under = grants::under(received, rules, &ask, context);
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .limits

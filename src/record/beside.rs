@@ -396,7 +396,10 @@ impl Recording<'_, '_> {
         }
         review::open(outcome, ask.review, context);
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
-        end.approval = outcome.opened.clone().map(Note::Opens);
+        end.approval = outcome.opened.clone().map(|granted| Note::Opens {
+            granted,
+            home: grants::root(context),
+        });
         if let Some(asks) = &asks {
             end.approval = Some(asks.note.clone());
             ask.request = asks.request.clone().unwrap_or(ask.request);

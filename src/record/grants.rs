@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::{
     catalog::seal,
     envelope::Received,
-    executor::GrantWork,
-    ledger::{Ask, Asked, AskedStep, Effects, Signatures, Under},
+    executor::{Context, GrantWork},
+    ledger::{Ask, Asked, AskedStep, Effects, Signatures, Under, home},
     task::{ApprovalRule, Grant, IMPROVISED, Need, Policy, Task, canonical, hexadecimal},
 };
 
@@ -62,13 +62,20 @@ pub(super) fn under<'a>(
     received: &'a Received,
     rules: &[ApprovalRule],
     ask: &Ask<'_>,
+    context: &Context<'_>,
 ) -> Option<Under<'a>> {
     let operation_id = operation(received)?;
     let rule = rules.first().cloned().unwrap_or_default();
     Some(Under {
         operation_id,
         seal: seal(&ask.entry_digest, &rule),
+        home: root(context),
     })
+}
+
+/// The name of the root. A root without a name counts by its path.
+pub(super) fn root(context: &Context<'_>) -> String {
+    home(context.state_dir, context.root).unwrap_or_else(|| context.root.to_string())
 }
 
 /// The policy of a request for a grant, with the reasons why it waits.

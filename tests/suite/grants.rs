@@ -288,6 +288,21 @@ fn an_entry_that_changed_since_is_not_covered() {
     }
 }
 
+/// Two roots can have the same text of a catalog, and record in one ledger.
+#[test]
+fn a_grant_covers_no_call_in_another_root() {
+    let shared = |ledger: &str| format!("{CATALOG}[ledger]\nuri = \"sqlite:{ledger}\"\n");
+    let first = root();
+    let catalog = shared(first.path.join("shared.db").as_str());
+    fs::write(first.path.join("catalog.toml"), &catalog).unwrap();
+    let operation = grant(&first, &["note"], 5);
+    let second = Root::with_catalog(&catalog);
+    let answer = second.run(&call(&operation, "note", "one"));
+    refused(&answer, "grant_mismatch", "it was opened in another root");
+    assert_eq!(happened(&second), 0);
+    succeeds(&first.run(&call(&operation, "note", "one")));
+}
+
 #[test]
 fn runs_that_race_for_the_last_call_never_exceed_the_limit() {
     let root = root();

@@ -15,11 +15,14 @@ const SEAL: &str = "0011223344556677";
 fn open(place: &Place, max_calls: u32, until: &str) {
     let mut proposal = ask("op_grant");
     proposal.asked.steps[0].entry = IMPROVISED.to_owned();
-    let opens = Note::Opens(Granted {
-        entries: BTreeMap::from([("note".to_owned(), SEAL.to_owned())]),
-        max_calls,
-        until: until.to_owned(),
-    });
+    let opens = Note::Opens {
+        granted: Granted {
+            entries: BTreeMap::from([("note".to_owned(), SEAL.to_owned())]),
+            max_calls,
+            until: until.to_owned(),
+        },
+        home: "here".to_owned(),
+    };
     let ended = Ended {
         approval: Some(opens),
         ..ended()
@@ -35,6 +38,7 @@ fn call(operation: &'static str, under: &'static str) -> Ask<'static> {
     call.under = Some(Under {
         operation_id: under,
         seal: SEAL.to_owned(),
+        home: "here".to_owned(),
     });
     call
 }
@@ -67,6 +71,9 @@ fn a_call_is_dispatched_only_if_its_grant_covers_it() {
     let mut changed = call("op_4", "op_grant");
     changed.under.as_mut().unwrap().seal = "8899aabbccddeeff".to_owned();
     assert_eq!(dispatched(&place, &changed), Some(Fault::GrantMismatch));
+    let mut elsewhere = call("op_5", "op_grant");
+    elsewhere.under.as_mut().unwrap().home = "there".to_owned();
+    assert_eq!(dispatched(&place, &elsewhere), Some(Fault::GrantMismatch));
     let mut elsewhere = call("op_5", "op_grant");
     elsewhere.who.session_id = "s2";
     assert_eq!(dispatched(&place, &elsewhere), Some(Fault::GrantNotFound));
