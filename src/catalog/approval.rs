@@ -9,6 +9,7 @@ use crate::task::{
 
 use super::{
     document::{CatalogError, Named, Tables},
+    entry::Access,
     raw::{RawApproval, RawDefaults, RawWay},
 };
 
@@ -35,11 +36,12 @@ pub(super) fn of_defaults(
     named.approval(ApprovalRule::default(), defaults.approval.as_ref())
 }
 
-/// The beginning of a hash of everything of an entry that a grant depends on: what a call does, and who must approve.
-pub(crate) fn seal(entry_digest: &str, rule: &ApprovalRule) -> String {
-    let terms = Policy::of([rule].into_iter(), Risk::default(), &[]).terms();
+/// The beginning of a hash of everything of an entry that a grant depends on: all its keys, its server, and who must
+/// approve.
+pub(crate) fn seal(access: &Access) -> String {
+    let terms = Policy::of([&access.approval].into_iter(), Risk::default(), &[]).terms();
     let hash = Sha256::new()
-        .chain_update(entry_digest)
+        .chain_update(&access.whole)
         .chain_update(terms)
         .finalize();
     hexadecimal(

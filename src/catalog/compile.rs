@@ -81,13 +81,8 @@ impl Capability {
     /// The entry as a grant contains it, and its seal. A grant contains no workflow.
     pub(crate) fn granted(&self) -> Option<(Gated<'_>, String)> {
         match self {
-            Self::Tool(entry) => {
-                let seal = approval::seal(&entry.identity.digest(), &entry.access.approval);
-                Some((entry.gated(), seal))
-            }
-            Self::FilePlan(entry) => {
-                Some((entry.gated(), approval::seal("", &entry.access.approval)))
-            }
+            Self::Tool(entry) => Some((entry.gated(), approval::seal(&entry.access))),
+            Self::FilePlan(entry) => Some((entry.gated(), approval::seal(&entry.access))),
             Self::Workflow(_) => None,
         }
     }
@@ -124,7 +119,7 @@ impl FilePlan {
 }
 
 impl Named<'_> {
-    /// `available_in`, `intrinsic_amplifiers` and `approval` of the entry.
+    /// `available_in`, `intrinsic_amplifiers` and `approval` of the entry, and its hash.
     pub(super) fn access(&self, raw: &RawCapability) -> Result<Access, CatalogError> {
         let said = raw.available_in.as_ref();
         if let Some(contexts) = said.filter(|contexts| contexts.get_ref().is_empty()) {
@@ -140,6 +135,7 @@ impl Named<'_> {
                 approval::of_defaults(self.tables, &defaults)?,
                 raw.approval.as_ref(),
             )?,
+            whole: identity::whole(*self, raw)?,
         })
     }
 }

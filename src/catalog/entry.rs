@@ -56,6 +56,8 @@ pub(crate) struct Access {
     pub(crate) available_in: Contexts,
     pub(crate) amplifiers: Amplifiers,
     pub(crate) approval: ApprovalRule,
+    /// A hash of all keys of the entry and of its server.
+    pub(crate) whole: String,
 }
 
 /// What makes two requests of this entry the same, and what happens to the second one.

@@ -46,10 +46,9 @@ pub(super) fn compile(
     raw: &RawCapability,
     effects: Effects,
 ) -> Result<Identity, CatalogError> {
-    let server = raw.mcp.as_ref().map(|mcp| mcp.server.get_ref().as_str());
     Ok(Identity {
         version: raw.version,
-        entry: entry(named, server)?,
+        entry: entry(named, server(raw))?,
         volatile: raw.volatile.clone(),
         on_duplicate: match &raw.on_duplicate {
             Some(said) => duplicates(named, said, effects)?,
@@ -127,15 +126,33 @@ impl Identity {
     }
 }
 
+fn server(raw: &RawCapability) -> Option<&str> {
+    Some(raw.mcp.as_ref()?.server.get_ref())
+}
+
 /// The entry and its server as the catalog writes them, without the keys of `WITHOUT_EFFECT`.
 pub(super) fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
+    written(named, server, WITHOUT_EFFECT)
+}
+
+/// SHA-256 over all keys of the entry and of its server.
+pub(super) fn whole(named: Named<'_>, raw: &RawCapability) -> Result<String, CatalogError> {
+    let text = written(named, server(raw), &[])?;
+    Ok(hexadecimal(&Sha256::digest(text)))
+}
+
+fn written(
+    named: Named<'_>,
+    server: Option<&str>,
+    without: &[&str],
+) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
         let found = named.tables.entry::<Map<String, Value>>(group, name)?;
         Ok(found.map_or(Value::Null, |(_, table)| Value::Object(table)))
     };
     let mut entry = table(named.group, named.name)?;
     if let Some(keys) = entry.as_object_mut() {
-        keys.retain(|key, _| !WITHOUT_EFFECT.contains(&key.as_str()));
+        keys.retain(|key, _| !without.contains(&key.as_str()));
     }
     let server = server.map_or(Ok(Value::Null), |name| table("server", name))?;
     let text = canonical(&Value::Array(vec![entry, server]));

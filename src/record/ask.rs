@@ -12,8 +12,8 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, ApprovalRule, CUT, Ground, Input, OnDuplicate, PlanName, RefId,
-        Repeatable, Reuse, Task, abridge, abridged, hexadecimal, numbered,
+        self, Admission, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse,
+        Task, abridge, abridged, hexadecimal, numbered,
     },
 };
 
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) fn of<'a>(
     work: &mut Work,
     who: Who<'a>,
-    (reuse, admission, rules): (Reuse, Option<&Admission>, &[ApprovalRule]),
+    (reuse, admission): (Reuse, Option<&Admission>),
     received: &'a Received,
     hidden: &Hidden,
     context: &Context<'_>,
@@ -65,7 +65,7 @@ pub(super) fn of<'a>(
         }
         Work::Grant(grant) => grants::ask(grant, base),
     };
-    let under = grants::under(received, rules, &ask, context);
+    let under = grants::under(received, work, context);
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .limits

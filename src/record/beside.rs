@@ -174,7 +174,7 @@ impl<'h> RunLedger<'h> {
         let open = run.open.take();
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
-        let allowed = (run.reuse, run.admission.as_ref(), &*run.approvals.rules);
+        let allowed = (run.reuse, run.admission.as_ref());
         let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::{
     catalog::seal,
     envelope::Received,
-    executor::{Context, GrantWork},
+    executor::{Context, FileOrder, GrantWork, Work},
     ledger::{Ask, Asked, AskedStep, Effects, Signatures, Under, home},
-    task::{ApprovalRule, Grant, IMPROVISED, Need, Policy, Task, canonical, hexadecimal},
+    task::{Grant, IMPROVISED, Need, Policy, Task, canonical, hexadecimal},
 };
 
 use sha2::{Digest, Sha256};
@@ -60,15 +60,20 @@ pub(super) fn operation(received: &Received) -> Option<&str> {
 /// The call of the only capability of a task, as its grant has to cover it.
 pub(super) fn under<'a>(
     received: &'a Received,
-    rules: &[ApprovalRule],
-    ask: &Ask<'_>,
+    work: &Work,
     context: &Context<'_>,
 ) -> Option<Under<'a>> {
-    let operation_id = operation(received)?;
-    let rule = rules.first().cloned().unwrap_or_default();
+    let access = match work {
+        Work::Tools(ready) => ready.job.steps.first().map(|step| &step.entry.access),
+        Work::Files(files) => match &files.order {
+            FileOrder::Plan { entry, .. } => Some(&entry.access),
+            FileOrder::Rollback(_) | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+        },
+        Work::Grant(_) => None,
+    };
     Some(Under {
-        operation_id,
-        seal: seal(&ask.entry_digest, &rule),
+        operation_id: operation(received)?,
+        seal: access.map(seal).unwrap_or_default(),
         home: root(context),
     })
 }

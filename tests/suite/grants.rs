@@ -273,6 +273,18 @@ fn an_entry_that_changed_since_is_not_covered() {
     for (from, to) in [
         ("\"counted\"]", "\"elsewhere\"]"),
         ("when = \"always\"", "when = \"always\", quorum = 2"),
+        (
+            "open_world = true }",
+            "open_world = true, idempotent = true }",
+        ),
+        (
+            "[capability.publish]",
+            "[capability.publish]\nrequires_post_review = true",
+        ),
+        (
+            "[capability.publish]",
+            "[capability.publish]\ntimeout = \"5s\"",
+        ),
     ] {
         let root = root();
         let operation = grant(&root, &["publish"], 5);
@@ -286,6 +298,30 @@ fn an_entry_that_changed_since_is_not_covered() {
         );
         assert!(!root.path.join("elsewhere").exists() && happened(&root) == 0);
     }
+}
+
+/// The approval of a grant of file plans is also for their limits.
+#[test]
+fn the_limits_of_file_plans_are_part_of_their_entry() {
+    let entry = "catalog = 1\n[capability.apply_file_plan]\napproval = { when = \"always\" }\n";
+    let entry = format!("{entry}[capability.apply_file_plan.file_plan]\n");
+    let root = Root::with_catalog(&entry);
+    let operation = grant(&root, &["apply_file_plan"], 5);
+    let plan = |name: &str| {
+        let create = json!({"action_id": "a", "action_type": "FILE_CREATE", "target": name,
+                            "operation": {"type": "create", "content": "x\n"}});
+        json!({
+            "metadata": {"session_id": "s", "request_id": "r"}, "protocol_validation": true,
+            "task_id": name, "capability_ids": ["apply_file_plan"], "under": operation,
+            "task_plan": {"plan_id": name, "action_plan": [create]},
+        })
+    };
+    succeeds(&root.run(&plan("one")));
+    let catalog = format!("{entry}protected.executes = {{ except = [\"**\"] }}\n");
+    fs::write(root.path.join("catalog.toml"), catalog).unwrap();
+    let why = "apply_file_plan has changed in the catalog since";
+    refused(&root.run(&plan("two")), "grant_mismatch", why);
+    assert!(!root.path.join("two").exists());
 }
 
 /// Two roots can have the same text of a catalog, and record in one ledger.

@@ -53,6 +53,7 @@ fn carried(plan: Option<Value>, place: CarriedIn) -> Carried {
 fn what_is_not_said_is_as_specification_001_has_it_r_001_174_to_177() {
     let mut said = entry(&catalog("")).unwrap();
     said.place = None;
+    said.access.whole.clear();
     let programs = said.bounds.protection.executes.as_mut();
     let programs = std::mem::take(&mut programs.unwrap().programs);
     assert_eq!(
