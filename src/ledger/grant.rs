@@ -12,7 +12,7 @@ use super::{
     decide::about,
     naming::{Alone, CommandError, Name, find},
     past::{FEW, Past},
-    record::{Event, Head, Link, Row, Seq},
+    record::{Effects, Event, Head, Link, Row, Seq},
     store::{StoreError, Tx, Which},
     words::{Ask, Under},
 };
@@ -38,17 +38,12 @@ impl GrantState {
     fn by(tx: &mut Tx<'_>, operation_id: &str) -> Result<Option<Self>, StoreError> {
         let mut rows = tx.rows(&Which::operation(operation_id), FEW)?;
         rows.retain(|row| row.operation_id == operation_id);
-        let Some(mut row) = Past::default().first_believed(tx, rows)? else {
-            return Ok(None);
-        };
-        if let Some(origin) = &row.reused_from {
+        let mut row = believed(tx, rows)?;
+        if let Some(origin) = row.as_ref().and_then(|row| row.reused_from.as_ref()) {
             let rows = tx.rows(&Which::id(origin), 1)?;
-            match Past::default().first_believed(tx, rows)? {
-                Some(origin) => row = origin,
-                None => return Ok(None),
-            }
+            row = believed(tx, rows)?;
         }
-        Self::of(tx, row)
+        row.map_or(Ok(None), |row| Self::of(tx, row))
     }
 
     /// The grant that this row opened; none unless its link seals it.
@@ -56,7 +51,7 @@ impl GrantState {
         if row.action_type.as_deref() != Some(IMPROVISED) {
             return Ok(None);
         }
-        let believed = Past::default().first_believed(tx, vec![row.clone()])?;
+        let believed = believed(tx, vec![row.clone()])?;
         believed.map_or(Ok(None), |row| Self::of(tx, row))
     }
 
@@ -74,18 +69,29 @@ impl GrantState {
             return Ok(None);
         };
         let named = tx.links_naming(&link.session_id, link.seq, &link.operation_id)?;
-            home,
         let calls = named
             .into_iter()
             .filter(|call| is_under(call, &link.operation_id));
         Ok(Some(Self {
             granted,
+            home,
             calls: calls.map(|call| call.operation_id).collect(),
             session_id: link.session_id,
             closed: row.revoked_by,
             row,
         }))
     }
+}
+
+/// The first of these rows that its link seals. All links about its request say whether its answer was revoked.
+fn believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
+    for row in rows {
+        let past = Past::of(tx, &row.session_id, &row.request_hash, (Effects::Once, &[]))?;
+        if let Some(row) = past.first_believed(tx, vec![row])? {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
 }
 
 /// The operation under whose grant the task of this row was sent.

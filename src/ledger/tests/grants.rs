@@ -107,12 +107,18 @@ fn a_revoked_answer_is_a_closed_grant_and_a_changed_row_is_none() {
     take_back(&place, "op_grant");
     let refused = dispatched(&place, &call("op_1", "op_grant"));
     assert_eq!(refused, Some(Fault::GrantClosed));
+    // The column is a copy of the link.
+    let forge = |place: &Place, set: &str| {
+        let ledger = rusqlite::Connection::open(place.file.dir().join("ledger.db")).unwrap();
+        let forged = format!("UPDATE agent_actions SET {set} WHERE operation_id = 'op_grant'");
+        assert_eq!(ledger.execute(&forged, []).unwrap(), 1);
+    };
+    forge(&place, "revoked_by = NULL");
+    let refused = dispatched(&place, &call("op_2", "op_grant"));
+    assert_eq!(refused, Some(Fault::GrantClosed));
     let place = Place::new();
     open(&place, 2, LATER);
-    let ledger = rusqlite::Connection::open(place.file.dir().join("ledger.db")).unwrap();
-    let forged = "UPDATE agent_actions SET duration_ms = 9 WHERE operation_id = 'op_grant'";
-    assert_eq!(ledger.execute(forged, []).unwrap(), 1);
-    drop(ledger);
+    forge(&place, "duration_ms = 9");
     let refused = dispatched(&place, &call("op_1", "op_grant"));
     assert_eq!(refused, Some(Fault::GrantNotFound));
 }
