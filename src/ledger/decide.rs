@@ -3,14 +3,14 @@
 
 use jiff::Timestamp;
 
-use crate::task::ReviewState;
+use crate::task::{IMPROVISED, ReviewState};
 
 use super::{
     Ledger,
     answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, CommandError, Name, find, only},
+    naming::{CANDIDATES, CommandError, Name, only, origin, sealed},
     past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -106,7 +106,11 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Revoked, CommandError> {
         self.decide(note, |tx, person| {
-            let row = sealed(tx, name)?;
+            let mut row = sealed(tx, name)?;
+            // What repeats the opening of a grant is about the same grant.
+            if row.action_type.as_deref() == Some(IMPROVISED) {
+                row = origin(tx, row)?;
+            }
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(CommandError::RevokedBefore { row: row.id, by });
             }
@@ -155,13 +159,8 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Reviewed, CommandError> {
         self.decide(note, |tx, person| {
-            let mut row = sealed(tx, name)?;
-            if let Some(made) = &row.reused_from {
-                row = match tx.row(&Which::id(made))? {
-                    Some(made) => believed(tx, made)?,
-                    None => return Err(CommandError::Unsealed { row: made.clone() }),
-                };
-            }
+            let row = sealed(tx, name)?;
+            let row = origin(tx, row)?;
             let reason = review.state().name();
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
             let reviewed = Reviewed {
@@ -288,21 +287,6 @@ impl<'a> Person<'a> {
             actor: self.actor,
         }
     }
-}
-
-/// The answer of that name. Its columns led to it, so its link must seal it.
-fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
-    let row = find(tx, name)?;
-    believed(tx, row)
-}
-
-fn believed(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
-    let id = row.id.clone();
-    if row.seq.is_none() {
-        return Err(CommandError::History(id));
-    }
-    let believed = Past::default().first_believed(tx, vec![row])?;
-    believed.ok_or(CommandError::Unsealed { row: id })
 }
 
 fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
+    past::Past,
     record::{Row, Seq},
     store::{StoreError, Tx, Which},
 };
@@ -149,6 +150,32 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
 
 /// The number of a step. A text with a leading zero is the beginning of an id.
 fn number(text: &str) -> Option<u64> {
+/// The answer of that name. Its columns led to it, so its link must seal it.
+pub(super) fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
+    let row = find(tx, name)?;
+    believed(tx, row)
+}
+
+fn believed(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
+    let id = row.id.clone();
+    if row.seq.is_none() {
+        return Err(CommandError::History(id));
+    }
+    let believed = Past::default().first_believed(tx, vec![row])?;
+    believed.ok_or(CommandError::Unsealed { row: id })
+}
+
+/// The answer where it was made, if the row repeats it.
+pub(super) fn origin(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
+    let Some(made) = row.reused_from else {
+        return Ok(row);
+    };
+    match tx.row(&Which::id(&made))? {
+        Some(made) => believed(tx, made),
+        None => Err(CommandError::Unsealed { row: made }),
+    }
+}
+
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }

@@ -340,6 +340,23 @@ fn a_grant_covers_no_call_in_another_root() {
 }
 
 #[test]
+fn who_revokes_a_repetition_of_the_answer_closes_the_grant() {
+    let root = root();
+    let proposal = proposal(&["note"], 5, "10m");
+    let operation = opened(&root, &proposal);
+    let again = root.run(&proposal);
+    let repeated = again.at("/output/content/oneact/operation_id").as_str();
+    let repeated = repeated.unwrap();
+    assert_ne!(repeated, operation);
+    assert_eq!(oneact(&root, &["revoke", repeated]).0, 0);
+    for under in [repeated, &operation] {
+        let answer = root.run(&call(under, "note", "one"));
+        refused(&answer, "grant_closed", "closed it");
+    }
+    asks(&root.run(&proposal));
+}
+
+#[test]
 fn runs_that_race_for_the_last_call_never_exceed_the_limit() {
     let root = root();
     let operation = grant(&root, &["note", "look"], 3);
