@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{bounds, spec::Caller};
+use super::{bounds, raw::Raw, spec::Caller};
 use crate::task::{RESERVED, has_reserved_key};
 
 /// The versions of MCP that oneact supports, the oldest first.
@@ -122,7 +122,8 @@ pub(super) struct RpcError {
 pub(super) enum Extent {
     #[default]
     Whole,
-    Beginning,
+    /// The beginning of a long one; or, of two members with one name, the last.
+    Part,
 }
 
 /// Whether the server was sent a notification.
@@ -250,7 +251,13 @@ fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer
                     error.get()
                 ))
             },
-            Answer::Error,
+            |read: RpcError| {
+                let extent = match Raw::from(error.get().to_owned()).distinct() {
+                    Ok(_) => Extent::Whole,
+                    Err(_) => Extent::Part,
+                };
+                Answer::Error(RpcError { extent, ..read })
+            },
         ),
         (None, Some(result)) if result.get() != "null" => Answer::Result(result),
         (None, Some(_)) => Answer::Malformed("its `result` is null".to_owned()),
@@ -274,7 +281,7 @@ fn beginning<R>(error: &str) -> Answer<R> {
                 code,
                 message: written.get(..end).unwrap_or_default().to_owned(),
                 data: None,
-                extent: Extent::Beginning,
+                extent: Extent::Part,
             })
         }
         Err(reason) => Answer::Malformed(format!("its `error` is no JSON-RPC error: {reason}")),

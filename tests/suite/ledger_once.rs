@@ -294,6 +294,8 @@ fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
     let data = |data: &str| failed(&format!(r#""content":[],"structuredContent":{{{data}}}"#));
     let text = |text: &str| block(&format!(r#"{{"type":"text","text":"{text}"}}"#));
     let embedded = |of: &str| block(&format!(r#"{{"type":"resource","resource":{{{of}}}}}"#));
+    let of_rpc =
+        |data: &str| format!(r#"{{"error":{{"code":-32000,"message":"no","data":{data}}}}}"#);
     for (fault, answer) in [
         (
             "timeout",
@@ -310,6 +312,11 @@ fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
         (
             "tool_error",
             block(r#"{"type":"text","text":"timed out","text":"no"}"#),
+        ),
+        ("tool_error", of_rpc(r#"{"x":"timed out","x":"no"}"#)),
+        (
+            "tool_error",
+            of_rpc(r#"{"a":[{"x":"timed out","\u0078":"no"}]}"#),
         ),
         ("tool_error", block(r#"{"type":"Text","text":"timed out"}"#)),
         ("tool_error", embedded(r#""text":"timed out""#)),
