@@ -72,6 +72,8 @@ impl Pieces<'_> {
 
 /// The pieces of the text; `None` if only a parser can find them: no line of a text without `"""` and `'''` begins with
 /// `[capability.ID` or `[server`, except a header, but a key of a header can also be quoted or have spaces around it.
+/// A line with a lone carriage return, a second header, or other characters before its first bracket that can belong to
+/// no value, string or comment, is no TOML: its header must not get lost in another entry.
 pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
     if has_triple_quotes(text.as_bytes()) {
         return None;
@@ -80,16 +82,25 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
         rest: Vec::new(),
         entries: Vec::new(),
     };
-    let (mut id, mut begins) = ("", 0);
-    for (at, _) in text.match_indices('[') {
-        let (before, line) = text.split_at(at);
-        let before = before.trim_end_matches([' ', '\t']);
-        if before.is_empty() || before.ends_with('\n') {
-            let next = owner(line)?;
+    let (mut id, mut begins, mut end) = ("", 0, 0);
+    for line in text.split_inclusive('\n') {
+        let at = end;
+        end += line.len();
+        let Some(bracket) = line.find('[') else {
+            continue;
+        };
+        if line.trim_end().contains('\r') {
+            return None;
+        }
+        let (before, header) = line.split_at(bracket);
+        if before.trim_matches([' ', '\t']).is_empty() {
+            let next = owner(header)?;
             if next != id || id.is_empty() {
-                cut.push(id, text, begins..before.len());
-                (id, begins) = (next, before.len());
+                cut.push(id, text, begins..at);
+                (id, begins) = (next, at);
             }
+        } else if !before.contains(['=', ',', '"', '\'', '#']) {
+            return None;
         }
     }
     cut.push(id, text, begins..text.len());
@@ -128,6 +139,9 @@ impl<'a> Cut<'a> {
 fn owner(header: &str) -> Option<&str> {
     let name = header.strip_prefix('[').unwrap_or(header);
     let name = name.strip_prefix('[').unwrap_or(name);
+    if name.split(['"', '\'', '#']).next()?.contains('[') {
+        return None;
+    }
     if let Some(rest) = name.strip_prefix("capability.") {
         return key(rest);
     }

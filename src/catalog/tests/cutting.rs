@@ -126,6 +126,15 @@ fn only_plain_headers_are_cut() {
         ("x = [\n  [1]]", false),
         ("x = [\n  [true]]", false),
         ("x = \"\"\"\n[capability.m]\"\"\"", false),
+        ("x = [[\"a\"], [\"b\"]]", true),
+        ("\u{FEFF}[capability.m]", false),
+        ("\u{A0}[capability.\"m\"]", false),
+        ("\u{C}[capability.m]", false),
+        ("x [capability.m]", false),
+        ("x = 1\r[capability.m]", false),
+        ("x = [1]\r[capability.m]", false),
+        ("[capability.m]\r[capability.z]", false),
+        ("[capability.m] [capability.z]", false),
         ("x = '''\n[capability.m]'''", false),
     ] {
         assert_eq!(cut(&between(lines)).is_some(), plain, "{lines}");
