@@ -17,6 +17,12 @@ pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<PlanOrder, Failure> {
+    if object.get("under").is_some_and(|under| !under.is_null()) {
+        return Err(shape(
+            "a plan under a grant names its entry: add `\"capability_ids\": [\"apply_file_plan\"]` beside `under` and \
+             `task_plan`",
+        ));
+    }
     let plan = match object.get("task_plan") {
         Some(_) if object.contains_key("action_plan") => {
             return Err(multiple("a plan under `task_plan` and one beside it"));

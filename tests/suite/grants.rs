@@ -324,6 +324,31 @@ fn the_limits_of_file_plans_are_part_of_their_entry() {
     assert!(!root.path.join("two").exists());
 }
 
+/// Without `capability_ids`, the plan would be applied under no grant.
+#[test]
+fn a_plan_that_names_a_grant_names_its_entry() {
+    let root = Root::with_catalog("catalog = 1\n");
+    let create = json!({"action_id": "a", "action_type": "FILE_CREATE", "target": "b",
+                        "operation": {"type": "create", "content": "x\n"}});
+    let beside = json!({
+        "metadata": {"session_id": "s", "request_id": "r"}, "protocol_validation": true, "under": "op_1",
+        "task_plan": {"plan_id": "p", "action_plan": [create]},
+    });
+    let mut within = beside["task_plan"].clone();
+    within["under"] = json!("op_1");
+    within["protocol_validation"] = json!(true);
+    for plan in [beside, within] {
+        let answer = root.run(&plan);
+        assert_eq!((answer.exit, answer.fault()), (2, &json!("invalid_shape")));
+        let message = answer.at("/error/error_message").as_str().unwrap();
+        assert!(
+            message.contains("\"capability_ids\": [\"apply_file_plan\"]"),
+            "{message}"
+        );
+        assert!(!root.path.join("b").exists());
+    }
+}
+
 /// Two roots can have the same text of a catalog, and record in one ledger.
 #[test]
 fn a_grant_covers_no_call_in_another_root() {
