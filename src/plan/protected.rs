@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use globset::{GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::task::{Executes, PathPattern, ProtectionRules, RelPath, displaces, folded};
 
@@ -68,7 +68,7 @@ pub(crate) struct Protected {
     globs: GlobSet,
     /// As written. The first that matches decides.
     patterns: Vec<(String, Class)>,
-    /// Two globs for each pattern; `None` if the class `executes` does not count.
+    /// Two globs for each pattern, as it is spelled; `None` if the class `executes` does not count.
     except: Option<GlobSet>,
     kept: Kept,
 }
@@ -113,9 +113,12 @@ impl Protected {
         all.extend(of(&rules.agent_system.paths, AgentSystem));
         all.extend(of(added, Class::Executes));
         all.extend(of(&protected, Class::Configured));
-        let except = executes.map(|Executes { except, .. }| set(except.iter()));
+        let except = executes.map(|Executes { except, .. }| -> Result<_, String> {
+            let spelled: Result<Vec<_>, _> = except.iter().map(PathPattern::spelled).collect();
+            set(spelled?.iter().flatten())
+        });
         Ok(Self {
-            globs: set(all.iter().map(|(pattern, _)| pattern))?,
+            globs: set(all.iter().flat_map(|(pattern, _)| pattern.globs()))?,
             patterns: all
                 .into_iter()
                 .map(|(pattern, class)| (pattern.text().to_owned(), class))
@@ -167,19 +170,20 @@ impl Protected {
         class != Some(Class::Executes) || self.counts(path)
     }
 
-    /// Whether the class `executes` can contain this file, by the catalog. It contains what gets an execute bit.
+    /// Whether the class `executes` can contain this file, by the catalog. It contains what gets an execute bit. An
+    /// exception holds only as it is spelled, because a reading too many would free a file too many.
     pub(crate) fn counts(&self, path: &RelPath) -> bool {
         let except = self.except.as_ref();
-        except.is_some_and(|except| !except.is_match(folded(path.as_str())))
+        except.is_some_and(|except| !except.is_match(path.as_str()))
     }
 }
 
-fn set<'p>(patterns: impl Iterator<Item = &'p PathPattern>) -> Result<GlobSet, String> {
-    let mut globs = GlobSetBuilder::new();
-    for glob in patterns.flat_map(PathPattern::globs) {
-        globs.add(glob.clone());
+fn set<'g>(globs: impl Iterator<Item = &'g Glob>) -> Result<GlobSet, String> {
+    let mut all = GlobSetBuilder::new();
+    for glob in globs {
+        all.add(glob.clone());
     }
-    globs.build().map_err(|error| error.to_string())
+    all.build().map_err(|error| error.to_string())
 }
 
 /// The path as it is read, and in the other way in which a file system may read it, if there is one. A

@@ -17,14 +17,8 @@ pub struct PathPattern {
 impl PathPattern {
     /// The error says what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |problem: &str| format!("`{}` is no pattern: {problem}", text.escape_debug());
-        let stem = stem(text).map_err(wrong)?;
-        let glob = |text: &str| {
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            glob.map_err(|error| wrong(&error.kind().to_string()))
-        };
         Ok(Self {
-            globs: [glob(&format!("{stem}/**"))?, glob(&stem)?],
+            globs: globs(text, folded)?,
             text: text.to_owned(),
         })
     }
@@ -38,9 +32,24 @@ impl PathPattern {
     pub const fn globs(&self) -> &[Glob; 2] {
         &self.globs
     }
+
+    /// The same of paths as they are spelled.
+    pub fn spelled(&self) -> Result<[Glob; 2], String> {
+        globs(&self.text, str::to_owned)
+    }
 }
 
-fn stem(pattern: &str) -> Result<String, &'static str> {
+fn globs(text: &str, read: fn(&str) -> String) -> Result<[Glob; 2], String> {
+    let wrong = |problem: &str| format!("`{}` is no pattern: {problem}", text.escape_debug());
+    let stem = stem(text, read).map_err(wrong)?;
+    let glob = |text: &str| {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        glob.map_err(|error| wrong(&error.kind().to_string()))
+    };
+    Ok([glob(&format!("{stem}/**"))?, glob(&stem)?])
+}
+
+fn stem(pattern: &str, read: fn(&str) -> String) -> Result<String, &'static str> {
     if pattern.starts_with('!') {
         return Err("exceptions (`!…`) are not known; a file is protected or it is not");
     }
@@ -50,8 +59,8 @@ fn stem(pattern: &str) -> Result<String, &'static str> {
     if pattern.contains(char::is_control) {
         return Err("it contains a control character");
     }
-    let folded = folded(pattern.trim_start_matches("./"));
-    let bare = folded.trim_end_matches("/**").trim_end_matches('/');
+    let read = read(pattern.trim_start_matches("./"));
+    let bare = read.trim_end_matches("/**").trim_end_matches('/');
     if bare.trim_matches('/').is_empty() {
         return Err("it names nothing");
     }
