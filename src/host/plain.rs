@@ -54,7 +54,15 @@ pub fn open_plain_at(
 
 /// Reads a regular file of at most `most` bytes. A longer file is an error.
 pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
-    let file = open_plain(path, File::options().read(true))?;
+    read(&open_plain(path, File::options().read(true))?, most)
+}
+
+/// The same of a file that the operator named.
+pub fn read_named(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+    read(&open_named(path)?, most)
+}
+
+fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
@@ -132,6 +140,8 @@ mod tests {
         assert!(made.success());
         assert_eq!(read_plain(at("file"), 3).unwrap(), b"abc");
         assert!(read_plain(at("file"), 2).is_err());
+        assert_eq!(read_named(at("link"), 3).unwrap(), b"abc");
+        assert!(read_named(at("link"), 2).is_err());
         for odd in ["link", "dangling", "zero", "pipe", "."] {
             assert!(read_plain(at(odd), 9).is_err(), "{odd}");
             assert_eq!(open_named(at(odd)).is_ok(), odd == "link", "{odd}");

@@ -277,6 +277,9 @@ fn a_named_file_that_is_a_pipe_is_refused_and_not_waited_for() {
         &["verify", "--anchor", "pipe"],
         &["verify", "--catalog", "pipe"],
         &["run", "pipe"],
+        &["catalog", "import", "pipe"],
+        &["catalog", "import", "/dev/zero"],
+        &["catalog", "check", "--against", "pipe"],
     ] {
         let (exit, _, stderr) = in_time(&root, args);
         assert_eq!(exit, 2, "{args:?}: {stderr}");

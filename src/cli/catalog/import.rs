@@ -1,12 +1,12 @@
 //! `oneact catalog import`: a catalog with the entries of an application document.
 
-use std::{fs, process::ExitCode};
+use std::{io, process::ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
 use super::{Stop, printed, stop};
-use crate::{catalog::Application, servers};
+use crate::{catalog::Application, host, servers};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
@@ -20,8 +20,12 @@ pub(super) fn run(args: &ImportArgs) -> Result<ExitCode, Stop> {
     Ok(printed(text, 0))
 }
 
+/// The most bytes of a document, as of a catalog.
+const LARGEST: u64 = 8 << 20;
+
 pub(super) fn read(path: &Utf8Path) -> Result<Application, Stop> {
-    let text = fs::read_to_string(path)
+    let text = host::read_named(path, LARGEST)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
         .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
     Application::read(path, &text).map_err(stop(2))
 }
