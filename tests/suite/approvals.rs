@@ -826,6 +826,30 @@ fn the_request_of_a_plan_lists_its_files_and_no_file_hides_another() {
     }
 }
 
+#[test]
+fn long_paths_leave_the_request_of_a_plan_short() {
+    let root = Root::with_catalog("catalog = 1\n");
+    fs::write(root.path.join(".env"), "A=1\n").unwrap();
+    let long = vec!["n".repeat(200); 18].join("/");
+    let create = |at: usize| {
+        json!({"action_id": format!("a{at}"), "action_type": "FILE_CREATE", "target": format!("{long}/{at}"),
+               "operation": {"type": "create", "content": "y\n"}})
+    };
+    let mut actions: Vec<Value> = (0..99).map(create).collect();
+    actions.push(of_env("A=1", "A=evil"));
+    let listed = shown(&root, &asks(&root.run(&plan_of(&json!(actions)))));
+    let (_, diffs) = listed.split_once("\n\n").unwrap();
+    assert!(diffs.starts_with(".env: changed, 4 bytes before, 7 bytes after, protected\n"));
+    assert!(diffs.find("+A=evil\n").unwrap() < 40_000);
+    let (_, counted) = diffs.split_once("… and ").unwrap();
+    assert!(
+        counted[2..].starts_with(" more files, none of them protected\n"),
+        "{}",
+        &counted[..80]
+    );
+    assert!(diffs.len() < 350_000, "{}", diffs.len());
+}
+
 /// The catalog exempts paths, not the way by which a file gets there (C-16).
 #[test]
 fn an_exempted_path_makes_no_other_file_executable() {
@@ -852,30 +876,6 @@ fn an_exempted_path_makes_no_other_file_executable() {
     std::os::unix::fs::symlink("src", linked.path.join("scripts")).unwrap();
     asks(&linked.run(&plan_of(&json!([create]))));
     assert!(!linked.path.join("src/x.sh").exists());
-}
-
-/// A plan that is killed while it changes a protected file is settled, because its journal says that it was approved.
-#[test]
-fn an_approved_plan_that_is_killed_is_settled() {
-    for call in (4..40).step_by(3) {
-        let root = Root::with_catalog("catalog = 1\n");
-        let file = root.path.join("pyproject.toml");
-        fs::write(&file, "version = \"1.0\"\n").unwrap();
-        let id = asks(&root.run(&plan("pyproject.toml")));
-        approve(&root, &id);
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", format!("kill@{call}"));
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &plan("pyproject.toml"));
-        child.wait_with_output().unwrap();
-        let (exit, said, problem) = oneact(&root, &["recover"]);
-        assert_eq!(exit, 0, "kill@{call}: {said}{problem}");
-        let now = fs::read_to_string(&file).unwrap();
-        assert!(
-            ["version = \"1.0\"\n", "version = \"1.1\"\n"].contains(&now.as_str()),
-            "{now}"
-        );
-    }
 }
 
 /// Nobody could use the approval of a session that only compares results.
@@ -995,6 +995,30 @@ fn one_executable_file_does_not_become_two() {
                 "{listed}"
             );
         }
+    }
+}
+
+/// A plan that is killed while it changes a protected file is settled, because its journal says that it was approved.
+#[test]
+fn an_approved_plan_that_is_killed_is_settled() {
+    for call in (4..40).step_by(3) {
+        let root = Root::with_catalog("catalog = 1\n");
+        let file = root.path.join("pyproject.toml");
+        fs::write(&file, "version = \"1.0\"\n").unwrap();
+        let id = asks(&root.run(&plan("pyproject.toml")));
+        approve(&root, &id);
+        let mut command = root.command();
+        command.env("ONEACT_FAULTS", format!("kill@{call}"));
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &plan("pyproject.toml"));
+        child.wait_with_output().unwrap();
+        let (exit, said, problem) = oneact(&root, &["recover"]);
+        assert_eq!(exit, 0, "kill@{call}: {said}{problem}");
+        let now = fs::read_to_string(&file).unwrap();
+        assert!(
+            ["version = \"1.0\"\n", "version = \"1.1\"\n"].contains(&now.as_str()),
+            "{now}"
+        );
     }
 }
 

@@ -309,21 +309,41 @@ impl Sink for Foresight<'_> {
 /// The most bytes of the diffs that a request for an approval keeps.
 const MOST_REQUESTED: usize = 256 << 10;
 
-/// The list of all files and their diffs, the protected files first. No file leaves less room to another than its
-/// share.
+/// The most bytes of the list of files, unless the protected ones alone need more.
+const MOST_LISTED: usize = 32 << 10;
+
+/// The most bytes of the name of a file whose diff was cut.
+const MOST_NAMED: usize = 256;
+
+/// The list of the files and their diffs, the protected files first. No file leaves less room to another than its
+/// share. Of other files than the protected ones, those without room in the list are counted.
 fn requested(mut files: Vec<Shown>) -> String {
     files.sort_by_key(|file| (!file.protected, file.diff.len()));
-    let mut shown: String = files.iter().map(|file| file.summary.as_str()).collect();
+    let mut shown = String::new();
+    let mut has_room = |file: &&Shown| {
+        let fits = file.protected || shown.len() + file.summary.len() <= MOST_LISTED;
+        shown.push_str(if fits { &file.summary } else { "" });
+        fits
+    };
+    let listed = files.iter().take_while(&mut has_room).count();
+    // Writing to a String cannot fail.
+    let _ = match files.split_off(listed).len() {
+        0 => Ok(()),
+        more => writeln!(
+            shown,
+            "… and {}, none of them protected",
+            telling::counted(more, "more file")
+        ),
+    };
     let mut room = MOST_REQUESTED;
     for (at, file) in files.iter().enumerate() {
         let share = room / (files.len() - at);
         let (kept, cut) = file.diff.split_at(file.diff.floor_char_boundary(share));
         shown.push_str(kept);
         if !cut.is_empty() {
-            let more = cut.len();
-            let name = file.summary.as_str();
-            // Writing to a String cannot fail.
-            let _ = write!(shown, "\n… {more} more bytes of the diff of {name}");
+            let (more, end) = (cut.len(), file.summary.floor_char_boundary(MOST_NAMED));
+            let name = file.summary.get(..end).unwrap_or_default().trim_end();
+            let _ = writeln!(shown, "\n… {more} more bytes of the diff of {name}");
         }
         room -= kept.len();
     }
