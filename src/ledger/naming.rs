@@ -57,7 +57,9 @@ pub(crate) enum CommandError {
         step: u64,
         last: Option<u64>,
     },
-    #[error("{0} is the number of a step; name its session with --session")]
+    #[error(
+        "{0} is the number of a step in each session; name its session, or give the id of the operation"
+    )]
     StepAlone(String),
     #[error("`{text}` is the beginning of several ids: {}; give more characters", .candidates.join(", "))]
     Several {
@@ -148,8 +150,6 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
     only(text, name.session, rows, called)
 }
 
-/// The number of a step. A text with a leading zero is the beginning of an id.
-fn number(text: &str) -> Option<u64> {
 /// The answer of that name. Its columns led to it, so its link must seal it.
 pub(super) fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let row = find(tx, name)?;
@@ -176,6 +176,8 @@ pub(super) fn origin(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
     }
 }
 
+/// The number of a step. A text with a leading zero is the beginning of an id.
+fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }

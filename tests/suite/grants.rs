@@ -379,6 +379,12 @@ fn who_revokes_a_repetition_of_the_answer_closes_the_grant() {
         refused(&answer, "grant_closed", "closed it");
     }
     asks(&root.run(&proposal));
+    let (exit, _, told) = oneact(&root, &["close", "0"]);
+    assert!(
+        exit == 2 && told.contains("the id of the operation"),
+        "{told}"
+    );
+    assert!(!told.contains("--session"), "{told}");
 }
 
 #[test]
