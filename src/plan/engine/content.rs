@@ -116,7 +116,13 @@ pub(super) fn separate(root: &Root, entry: &Entry) -> Result<(), FileError> {
     if !dir.look(name)?.is_some_and(|kept| is_elsewhere(&kept)) {
         return Ok(());
     }
-    let copy = format!("{name}.own");
+    let mut copy = format!("{name}.own");
+    while dir
+        .look(&copy)?
+        .is_some_and(|found| found.kind == Kind::Dir)
+    {
+        copy.push_str(".own");
+    }
     dir.remove(&copy)?;
     dir.copy(name, &dir, &copy)?;
     dir.rename(&copy, &dir, name, RenameFlags::empty())

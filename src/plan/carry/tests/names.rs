@@ -54,6 +54,19 @@ fn a_file_that_others_wrote_to_before_the_plan_reached_it_keeps_no_second_name()
 }
 
 #[test]
+fn a_directory_where_a_backup_is_copied_keeps_no_plan_open() {
+    let lab = half();
+    fs::rename(lab.root.join("b.txt"), lab.root.join("moved")).unwrap();
+    let backup = lab.reports().remove(0).join("backups/b.txt.bak");
+    fs::create_dir_all(format!("{backup}.own/theirs")).unwrap();
+    let told = settled(&lab);
+    assert_eq!(told.open, 0, "{told:?}");
+    let moved = fs::metadata(lab.root.join("moved")).unwrap();
+    assert_eq!(moved.nlink(), 1, "{told:?}");
+    assert_eq!(fs::read_to_string(backup).unwrap(), "two\n");
+}
+
+#[test]
 fn what_others_put_in_the_place_of_a_directory_of_backups_keeps_no_plan_open() {
     let put: [&dyn Fn(&Utf8Path); 2] = [&|at| fs::write(at, "theirs").unwrap(), &|at| {
         std::os::unix::fs::symlink("/etc", at).unwrap();
