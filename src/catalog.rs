@@ -44,7 +44,7 @@ pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
-pub(crate) use late::{foreseen, supply};
+pub(crate) use late::{foreseen, referring, supply};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
@@ -55,4 +55,4 @@ pub(crate) use resolve::{
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
 pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers};
-pub(crate) use standard::{enough_for, named as named_in_catalog};
+pub(crate) use standard::{enough_for, must_not_be};

@@ -36,7 +36,9 @@ pub use outcome::{
 pub use path_pattern::{PathPattern, folded};
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
-pub use proposal::{Clarification, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion, Wish};
+pub use proposal::{
+    Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
+};
 pub use rel_path::RelPath;
 pub use request::{
     Asker, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input, InputRef,

@@ -74,7 +74,7 @@ impl From<CatalogError> for Failure {
 }
 
 /// `catalog.toml:131`, for a person to open.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(super) path: Utf8PathBuf,
     pub(crate) line: usize,

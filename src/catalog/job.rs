@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Assessment, Format, Input, RefId};
+use crate::task::{Assessment, Format, IMPROVISED, Input, RefId};
 
 use super::{bind::Form, entry::Entry, file_plan::PlanJob, server::Server};
 
@@ -23,7 +23,7 @@ pub(crate) struct ToolJob {
     /// Where assets are kept: `[storage] uri`.
     pub(crate) storage: String,
     pub(crate) reasoning: Vec<String>,
-    /// The workflows that the task names, and which steps are theirs.
+    /// The workflows that the task names, and which steps are theirs; or the improvised action that it is.
     pub(crate) workflows: Vec<Called>,
 }
 
@@ -37,6 +37,11 @@ impl ToolJob {
     pub(crate) fn declared(&self, at: usize) -> Assessment {
         let workflow = self.workflows.iter().find(|each| each.steps.contains(&at));
         workflow.map_or_else(Assessment::default, |workflow| workflow.declared.clone())
+    }
+
+    /// Whether the steps are those of an improvised action, which waits as a whole.
+    pub(crate) fn is_improvised(&self) -> bool {
+        self.workflows.iter().any(|called| called.id == IMPROVISED)
     }
 }
 
@@ -55,7 +60,7 @@ pub(crate) struct Called {
     pub(crate) steps: Range<usize>,
     /// The risk that its own table declares.
     pub(crate) declared: Assessment,
-    /// The parameters whose values become secrets of a step.
+    /// JSON Pointers to the parameters, or parts of them, whose values become secrets of a step.
     pub(crate) secret: Vec<String>,
 }
 

@@ -47,6 +47,15 @@ pub(crate) fn foreseen(step: &Step, mut parameters: Map<String, Value>) -> Map<S
     parameters
 }
 
+/// The parameters that identify the request of a step, with all references in the places of what they stand for.
+pub(crate) fn referring(step: &Step) -> Map<String, Value> {
+    let mut asked = step.asked.clone();
+    for late in &step.late {
+        put(&mut asked, &late.to, Some(late.text.as_str().into()));
+    }
+    asked
+}
+
 /// The stored asset of a step: its URI for the request, and the form that the tool takes.
 fn asset(uri: Option<&str>, form: Form, root: &Utf8Path) -> Result<(Value, Value), String> {
     let uri = uri.ok_or("the step made no asset")?;

@@ -21,17 +21,31 @@ use super::{
     outputs,
     schema::Values,
     server, standard,
-    workflow::Planned,
+    workflow::{self, Planned},
 };
 
 /// The ids of capabilities that only the reasoning agent has (R-000-111).
 pub(super) const SYNTHESIS: &str = "CAP-SYN-";
 
-/// The capabilities that the task names, in its order (000 §Step 2.2).
+/// The capabilities that the task names, in its order (000 §Step 2.2). An improvised action is one, with its steps.
 pub(crate) fn look_up_all(
     task: &CapabilityTask,
     tables: &Tables<'_>,
 ) -> Result<Vec<Capability>, Failure> {
+    if let NamedAs::Declared(declared) = &task.named_as {
+        standard::must_not_be(tables, declared.name.as_deref())?;
+        let entry = |id: &str| match look_up(tables, id)? {
+            Capability::Tool(entry) => Ok(*entry),
+            Capability::FilePlan(_) | Capability::Workflow(_) => {
+                let message = format!(
+                    "`steps` names {id}, which is a workflow or applies file plans; a step calls a tool"
+                );
+                Err(Failure::new(Fault::KindRule, message))
+            }
+        };
+        let steps = workflow::declared(declared, &entry)?;
+        return Ok(vec![Capability::Workflow(Box::new(steps))]);
+    }
     let named = |id: &String| {
         if task.named_as == NamedAs::StandardAction && !id.starts_with(SYNTHESIS) {
             standard::must_be(tables, id)?;

@@ -51,8 +51,19 @@ pub(super) fn must_be(tables: &Tables<'_>, name: &str) -> Result<(), Failure> {
     Err(Failure::new(Fault::UnknownCapability, message))
 }
 
+/// Fails if the name that an agent gives to an improvised action leads to an entry.
+pub(crate) fn must_not_be(tables: &Tables<'_>, name: Option<&str>) -> Result<(), Failure> {
+    let Some(id) = name.map_or(Ok(None), |name| named(tables, name))? else {
+        return Ok(());
+    };
+    let message = format!(
+        "the proposal of kind `improvised` names {id}, which is in the catalog; use kind `standard`: \"name\": \"{id}\""
+    );
+    Err(Failure::new(Fault::KindRule, message))
+}
+
 /// The entry that has this id, or the standard action that has this alias.
-pub(crate) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<String>, CatalogError> {
+fn named(tables: &Tables<'_>, name: &str) -> Result<Option<String>, CatalogError> {
     if tables.entries()?.contains(&name) {
         return Ok(Some(name.to_owned()));
     }

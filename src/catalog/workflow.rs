@@ -1,25 +1,28 @@
-//! `[workflow.ID]`: a fixed list of capabilities that run as the steps of one task, and what each of them gets.
+//! `[workflow.ID]`: a fixed list of capabilities that run as the steps of one task, and what each of them gets. The steps
+//! that an improvised action declares are performed in the same way.
 
-use serde_json::{Map, Value};
+mod steps;
+
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use toml::Spanned;
 
 use crate::task::{
-    Amplifiers, Backup, CapabilityTask, Contexts, Effects, Failure, Fault, Hazards, RefId, assess,
-    hexadecimal,
+    Amplifiers, Backup, CapabilityTask, Contexts, Declared, DeclaredStep, Effects, Failure, Fault,
+    Hazards, IMPROVISED, RefId, assess, hexadecimal,
 };
 
 use super::{
     bind::{Bound, Form, Source},
     code::Code,
-    document::{CatalogError, Named, Place, nearest},
-    entry::{Entry, ResultKind},
+    document::{CatalogError, Named, Place},
+    entry::Entry,
     fill::{pointer, put},
     identity,
     job::{Called, Late, What},
     raw::{RawStep, RawWorkflow},
     schema::{Schema, Values},
 };
+use steps::Earlier;
 
 /// The most steps of a workflow.
 const MOST: usize = 16;
@@ -77,8 +80,75 @@ pub(super) struct Planned {
     pub(super) first: usize,
 }
 
+/// The steps of an improvised action (R-003-06): they are performed like those of a workflow, but no entry of the
+/// catalog is made of them (R-003-07). `entry` finds the capability of a step.
+pub(super) fn declared(
+    declared: &Declared,
+    entry: &dyn Fn(&str) -> Result<Entry, Failure>,
+) -> Result<Workflow, Failure> {
+    let schema = Schema {
+        value: json!({}),
+        place: Place::default(),
+    };
+    let mut steps: Vec<WorkflowStep> = Vec::new();
+    for DeclaredStep {
+        id,
+        entry: run,
+        parameters,
+    } in &declared.steps
+    {
+        let raw = RawStep {
+            id: id.clone(),
+            run: run.clone(),
+            with: parameters.clone(),
+            depends_on: Vec::new(),
+        };
+        let earlier = Earlier {
+            schema: &schema,
+            steps: &steps,
+        };
+        let compiled = earlier.and(raw, entry(run)?);
+        let compiled = compiled.and_then(WorkflowStep::of_task);
+        steps.push(compiled.map_err(|why| {
+            let message = format!("step `{id}` of the improvised action {why}");
+            Failure::new(Fault::ParamsInvalid, message)
+        })?);
+    }
+    Ok(Workflow {
+        id: IMPROVISED.to_owned(),
+        version: None,
+        available_in: None,
+        effects: None,
+        amplifiers: Amplifiers::default(),
+        schema,
+        steps,
+        digest: String::new(),
+    })
+}
+
 /// The capability that a step runs, or what is in its place.
 pub(super) type Runs<'r> = &'r dyn Fn(&str) -> Result<Result<Entry, String>, CatalogError>;
+
+impl WorkflowStep {
+    /// Fails if the step sets a parameter that oneact fills, which only a catalog may do. In the place of an input, a task
+    /// may name the asset of an earlier step.
+    fn of_task(self) -> Result<Self, String> {
+        let set = |bound: &&Bound| {
+            let name = &bound.parameter;
+            let asset = self.given.iter().any(|given| {
+                matches!(given.whence, Whence::Asset(..)) && given.to == pointer(name)
+            });
+            self.with.contains_key(name) && !(asset && bound.source.is_asset())
+        };
+        match self.entry.bind.iter().find(set) {
+            None => Ok(self),
+            Some(bound) => Err(format!(
+                "sets `{}` of {}, which oneact fills from the refs of the task",
+                bound.parameter, self.entry.id
+            )),
+        }
+    }
+}
 
 /// Compiles a workflow. `runs` finds the capability of a step.
 pub(super) fn compile(
@@ -99,7 +169,7 @@ pub(super) fn compile(
     let place: Place = named.place(named.at);
     let schema = raw.parameter_schema_for_action.map_or_else(
         || Schema {
-            value: serde_json::json!({"type": "object", "additionalProperties": false}),
+            value: json!({"type": "object", "additionalProperties": false}),
             place: place.clone(),
         },
         |schema| Schema {
@@ -109,12 +179,19 @@ pub(super) fn compile(
     );
     let mut steps: Vec<WorkflowStep> = Vec::new();
     for raw in raw.step {
-        let step = Compiler {
-            named,
+        let (at, raw) = (raw.span().start, raw.into_inner());
+        let id = raw.id.clone();
+        let wrong = |problem: String| {
+            let problem = format!("step `{id}` {problem}");
+            named.wrong_at(at, &problem).coded(Code::CAT070)
+        };
+        let run = &raw.run;
+        let entry = runs(run)?.map_err(|why| wrong(format!("runs `{run}`, {why}")))?;
+        let earlier = Earlier {
             schema: &schema,
             steps: &steps,
         };
-        let compiled = step.step(raw, runs)?;
+        let compiled = earlier.and(raw, entry).map_err(wrong)?;
         steps.push(compiled);
     }
     Ok(Workflow {
@@ -127,168 +204,6 @@ pub(super) fn compile(
         schema,
         steps,
     })
-}
-
-struct Compiler<'a> {
-    named: Named<'a>,
-    schema: &'a Schema,
-    /// The earlier steps.
-    steps: &'a [WorkflowStep],
-}
-
-impl Compiler<'_> {
-    fn step(&self, raw: Spanned<RawStep>, runs: Runs<'_>) -> Result<WorkflowStep, CatalogError> {
-        let at = raw.span().start;
-        let RawStep {
-            id,
-            run,
-            mut with,
-            depends_on,
-        } = raw.into_inner();
-        let wrong = |problem: String| {
-            let problem = format!("step `{id}` {problem}");
-            self.named.wrong_at(at, &problem).coded(Code::CAT070)
-        };
-        let of_parameter = self.schema.property(&id).is_some();
-        if of_parameter || self.place_of(&id).is_some() || !is_name(&id) {
-            return Err(wrong(
-                "needs an id of its own, of letters, digits, `_` and `-`, which is no parameter of the workflow"
-                    .to_owned(),
-            ));
-        }
-        if let Some(other) = depends_on.iter().find(|id| self.place_of(id).is_none()) {
-            return Err(wrong(format!(
-                "depends on `{other}`, which is no earlier step; steps run in their order"
-            )));
-        }
-        let entry = runs(&run)?.map_err(|why| wrong(format!("runs `{run}`, {why}")))?;
-        let mut given = Vec::new();
-        for (name, value) in &mut with {
-            self.references(value, &pointer(name), &mut given)
-                .map_err(&wrong)?;
-        }
-        if let Some(schema) = &entry.schema {
-            let known: Vec<&str> = schema.properties().map(String::as_str).collect();
-            if let Some(name) = with.keys().find(|name| !known.contains(&name.as_str())) {
-                let near = nearest(name, known.iter().copied());
-                let near =
-                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                return Err(wrong(format!(
-                    "sets `{name}`, which is no parameter of {run}{near}"
-                )));
-            }
-        }
-        Ok(WorkflowStep {
-            id: id.clone(),
-            entry,
-            with,
-            given,
-        })
-    }
-
-    fn place_of(&self, id: &str) -> Option<usize> {
-        self.steps.iter().position(|step| step.id == id)
-    }
-
-    /// Replaces each text that is a reference by null.
-    fn references(
-        &self,
-        value: &mut Value,
-        to: &str,
-        given: &mut Vec<Given>,
-    ) -> Result<(), String> {
-        match value {
-            Value::String(text) => {
-                let inner = text
-                    .strip_prefix('{')
-                    .and_then(|text| text.strip_suffix('}'));
-                let Some(inner) = inner else {
-                    return Ok(());
-                };
-                let whence = self
-                    .whence(inner)
-                    .map_err(|why| format!("has {text:?}, {why}"))?;
-                let whole = to.matches('/').count() == 1;
-                if matches!(whence, Whence::Ref(..) | Whence::Asset(..)) && !whole {
-                    return Err(format!(
-                        "has {text:?} inside a value; an asset must be a parameter of its own"
-                    ));
-                }
-                given.push(Given {
-                    to: to.to_owned(),
-                    whence,
-                    text: std::mem::take(text),
-                });
-                *value = Value::Null;
-            }
-            Value::Array(items) => {
-                for (at, item) in items.iter_mut().enumerate() {
-                    self.references(item, &format!("{to}/{at}"), given)?;
-                }
-            }
-            Value::Object(members) => {
-                for (name, member) in members {
-                    self.references(member, &format!("{to}{}", pointer(name)), given)?;
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-        Ok(())
-    }
-
-    fn whence(&self, text: &str) -> Result<Whence, String> {
-        let parts: Vec<&str> = text.split('.').collect();
-        let form = |text: &str| match text {
-            "uri" => Some(Form::Uri),
-            "path" => Some(Form::Path),
-            _ => None,
-        };
-        match parts.as_slice() {
-            [name] if self.schema.property(name).is_some() => {
-                Ok(Whence::Parameter((*name).to_owned()))
-            }
-            [name, last] if self.schema.property(name).is_some() => match form(last) {
-                Some(form) => Ok(Whence::Ref((*name).to_owned(), form)),
-                None => Err(format!(
-                    "but a parameter that names a ref has only `{{{name}.uri}}` and `{{{name}.path}}`"
-                )),
-            },
-            [id, "output", rest @ ..] => {
-                let at = self.place_of(id).ok_or_else(|| self.unknown(id))?;
-                let result = self.steps.get(at).map(|step| &step.entry.result);
-                let makes = result.is_some_and(|result| result.asset.is_some());
-                let data = result.is_some_and(|result| result.kind != ResultKind::Asset);
-                match rest {
-                    [last] if makes && form(last).is_some() => {
-                        Ok(Whence::Asset(at, form(last).unwrap_or(Form::Uri)))
-                    }
-                    _ if !data => Err(format!(
-                        "but step `{id}` makes only an asset: `{{{id}.output.uri}}` or `{{{id}.output.path}}`"
-                    )),
-                    rest => Ok(Whence::Data(
-                        at,
-                        rest.iter().map(|part| pointer(part)).collect(),
-                    )),
-                }
-            }
-            [first, ..] => Err(self.unknown(first)),
-            [] => Err(self.unknown(text)),
-        }
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let parameters = self.schema.properties().map(String::as_str);
-        let steps = self.steps.iter().map(|step| step.id.as_str());
-        let known: Vec<&str> = parameters.chain(steps).collect();
-        let near = nearest(name, known.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("but `{name}` is neither a parameter of the workflow nor an earlier step{near}")
-    }
-}
-
-fn is_name(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !id.is_empty() && id.bytes().all(plain)
 }
 
 impl Workflow {
@@ -424,7 +339,7 @@ impl Workflow {
         }
     }
 
-    /// The parameters whose values become secrets of a step.
+    /// JSON Pointers to the parameters, or parts of them, whose values become secrets of a step.
     fn secret_parameters(&self) -> Vec<String> {
         let given = self.steps.iter().flat_map(|step| {
             let secret = &step.entry.secret;
@@ -439,10 +354,16 @@ impl Workflow {
             step.given.iter().filter(is_secret)
         });
         let names = given.filter_map(|given| match &given.whence {
-            Whence::Parameter(name) => Some(name.clone()),
+            Whence::Parameter(name) => Some(pointer(name)),
             _ => None,
         });
-        names.collect()
+        let declared = self.steps.iter().enumerate();
+        let declared = declared.filter(|_| self.id == IMPROVISED);
+        let own = declared.flat_map(|(at, step)| {
+            let secret = step.entry.secret.iter();
+            secret.map(move |within| format!("/steps/{at}/parameters{within}"))
+        });
+        names.chain(own).collect()
     }
 
     /// The parameters that name a ref of the task.

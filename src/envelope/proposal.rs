@@ -42,7 +42,7 @@ pub(super) fn read(
     let card = card(proposal)?;
     Ok(match kind {
         Kind::Standard => Task::Capabilities(Box::new(standard(proposal, stated, notes)?)),
-        Kind::Improvised => Task::Improvised(improvised::read(proposal, stated)?),
+        Kind::Improvised => improvised::read(proposal, stated, notes)?,
         Kind::Suggestion => {
             let texts = [&card.title, &card.summary].into_iter().flatten();
             if texts.into_iter().any(|text| text.trim_end().ends_with('?')) {
@@ -73,17 +73,28 @@ fn standard(
 ) -> Result<CapabilityTask, Failure> {
     let name = required_text(proposal, "name")?;
     let parameters = Value::Object(parameters(proposal)?);
-    let mut task = proposal.clone();
-    if matches!(task.get("task_id"), None | Some(Value::Null)) {
-        task.insert("task_id".to_owned(), name.as_str().into());
-    }
-    task.insert("capability_ids".to_owned(), vec![name].into());
-    task.insert("parameters".to_owned(), parameters);
     Ok(CapabilityTask {
         named_as: NamedAs::StandardAction,
         stated,
-        ..dispatch::read(&task, notes)?
+        ..of_one(proposal, &name, &name, parameters, notes)?
     })
+}
+
+/// The task of one capability that has the other fields of the proposal.
+fn of_one(
+    proposal: &Map<String, Value>,
+    task_id: &str,
+    capability: &str,
+    parameters: Value,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
+    let mut task = proposal.clone();
+    if matches!(task.get("task_id"), None | Some(Value::Null)) {
+        task.insert("task_id".to_owned(), task_id.into());
+    }
+    task.insert("capability_ids".to_owned(), vec![capability].into());
+    task.insert("parameters".to_owned(), parameters);
+    dispatch::read(&task, notes)
 }
 
 /// The parameters, which are JSON text or an object.

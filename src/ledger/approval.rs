@@ -1,6 +1,7 @@
 //! Approvals. There is no table of them: the links of the chain are their record. A run that must wait records its
 //! answer under a link `approval_requested`; people decide with `approved` and `denied`; the link `dispatched` of the
-//! run that uses the approval names it, and so does the link of a run that finds it unusable.
+//! run that uses the approval names it, and so does the link of a run that finds it unusable. The link of an improvised
+//! action that waits for one of its steps gives the approval back.
 
 mod checks;
 mod vote;
@@ -207,6 +208,11 @@ impl Case {
                 Some(Event::Denied) => Answer::Denied,
                 Some(Event::Dispatched) => {
                     case.used.get_or_insert(later.seq);
+                    continue;
+                }
+                // The run that used it was stopped by a step that waits.
+                Some(Event::Pending) => {
+                    case.used = None;
                     continue;
                 }
                 _ => {

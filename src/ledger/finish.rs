@@ -236,7 +236,9 @@ impl Letter {
             }
             match self.approval {
                 Some(Note::Requests { .. }) => Event::ApprovalRequested,
-                Some(Note::Ends { .. } | Note::Opens { .. }) | None => event(row.state),
+                Some(Note::Ends { .. } | Note::Keeps { .. } | Note::Opens { .. }) | None => {
+                    event(row.state)
+                }
             }
         } else {
             row.state = Some(RowState::Late);

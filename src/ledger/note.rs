@@ -20,6 +20,10 @@ pub(crate) enum Note {
     Ends {
         id: String,
     },
+    /// A step of the improvised action waits: the approval is used again when the action goes on.
+    Keeps {
+        id: String,
+    },
     /// The answer opens a grant, which a person has approved, in the root of that name.
     Opens {
         granted: Granted,
@@ -37,7 +41,7 @@ impl Note {
                 task: row.task_id.clone(),
                 ..body
             },
-            Self::Ends { id } => Body {
+            Self::Ends { id } | Self::Keeps { id } => Body {
                 approval: Some(id.clone()),
                 ..body
             },

@@ -21,8 +21,8 @@ use crate::{
     inputs,
     record::RunLedger,
     task::{
-        ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, OperationId,
-        Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
+        ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, NamedAs,
+        OperationId, Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
     },
 };
 
@@ -147,7 +147,15 @@ fn capabilities<'h>(
             .admit(named.iter().flat_map(Capability::gated))?;
         ledger.admission = Some(admission.with(Assessment::stated(task.stated)));
         let gated = named.iter().flat_map(Capability::gated);
-        ledger.approvals.rules = gated.map(|gated| gated.approval.clone()).collect();
+        let rules = gated.map(|gated| match &task.named_as {
+            // An improvised action always waits (R-003-08).
+            NamedAs::Declared(_) => ApprovalRule {
+                when: When::Always,
+                ..gated.approval.clone()
+            },
+            NamedAs::Capability | NamedAs::StandardAction => gated.approval.clone(),
+        });
+        ledger.approvals.rules = rules.collect();
         ledger.approvals.wait = settings.wait;
         let last = ledger.last_failure(received, contact(settings))?;
         let job = resolve(task, named, &tables, places, last)?;

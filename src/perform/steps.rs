@@ -7,7 +7,7 @@ use crate::{
     envelope::Received,
     executor::{Context, Executed, Ready, Seen, Steps, Work, not_begun},
     record::{RunLedger, TaskRun},
-    task::{Assessment, Outcome, Phase, State, Task},
+    task::{CapabilityTask, Outcome, Phase, State, Task},
 };
 
 use super::recorded;
@@ -54,12 +54,8 @@ pub(super) fn perform(
             (Ok(work), None) => (steps.perform(work, &context), None),
             (Ok(work), Some((ledger, run))) => {
                 let position = u64::try_from(at + 1).unwrap_or(u64::MAX);
-                let admitted = ledger.step(
-                    &work,
-                    run,
-                    (parent, position),
-                    declared.max(stated(received)),
-                );
+                let place = (parent, position);
+                let admitted = ledger.step(&work, run, place, (task(received), declared));
                 let executed = match admitted {
                     Err(failure) => {
                         let outcome =
@@ -91,11 +87,10 @@ fn tool(work: &Ready) -> &str {
     work.job.steps.first().map_or("", |step| &step.entry.tool)
 }
 
-/// The risk that the task states.
-fn stated(received: &Received) -> Assessment {
+fn task(received: &Received) -> Option<&CapabilityTask> {
     match &received.task {
-        Ok(Task::Capabilities(task)) => Assessment::stated(task.stated),
-        _ => Assessment::default(),
+        Ok(Task::Capabilities(task)) => Some(task),
+        _ => None,
     }
 }
 

@@ -18,8 +18,8 @@ use crate::{
     host::{self, Moment, Program},
     ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer, home},
     task::{
-        Admission, ApprovalRule, Elicitation, Failure, Fault, Need, Outcome, Phase, Policy,
-        Preview, Risk, Sanction, State, Waiting, WaitingApproval, abridge,
+        Admission, ApprovalRule, Elicitation, Failure, Fault, IMPROVISED, Need, Outcome, Phase,
+        Policy, Preview, Risk, Sanction, State, Waiting, WaitingApproval, abridge,
     },
 };
 
@@ -46,13 +46,34 @@ pub(super) enum Pass {
     Held(Box<Outcome>, Option<Box<Asks>>),
 }
 
-/// A request for an approval, or the end of one, to be recorded with the answer.
+/// A request for an approval, or what becomes of one, to be recorded with the answer.
 pub(super) struct Asks {
     pub(super) note: Note,
     /// The request as the row keeps it, if the answer asks.
     pub(super) request: Option<String>,
     /// What is sent to the program that is told of requests.
     told: Option<Value>,
+}
+
+impl Asks {
+    /// If a step of an improvised action waits, the approval of the action is used again when the action goes on.
+    pub(super) fn kept(
+        outcome: &Outcome,
+        ledger: &mut Ledger<'_>,
+        (ask, running): (&Ask<'_>, &Running),
+    ) -> Option<Box<Self>> {
+        let mut steps = ask.asked.steps.iter();
+        if outcome.state != State::Pending || !steps.any(|step| step.entry == IMPROVISED) {
+            return None;
+        }
+        // Without the note, a person has to approve again.
+        let case = ledger.case(ask, running).ok()??;
+        Some(Box::new(Self {
+            note: Note::Keeps { id: case.id },
+            request: None,
+            told: None,
+        }))
+    }
 }
 
 impl Approvals {
@@ -77,14 +98,21 @@ impl Approvals {
         (admission, hidden): (Option<&Admission>, &Hidden),
         context: &Context<'_>,
     ) -> Result<Pass, LedgerError> {
-        if matches!(&*work, Work::Tools(ready) if ready.job.is_several()) {
+        if matches!(&*work, Work::Tools(ready) if ready.job.is_several() && !ready.job.is_improvised())
+        {
             // Each step waits for its own approval.
             return Ok(went(ledger.dispatch(ask, running, None)?));
         }
         let policy = self.policy(admission);
         let mut policy = match (&ask.under, &*work) {
             (Some(_), _) => grants::covered(policy),
-            (None, Work::Grant(grant)) => grants::asked(policy, grant),
+            (None, Work::Grant(grant)) => {
+                let apart = grant.apart.iter().map(|(id, risk)| (id.as_str(), *risk));
+                grants::asked(policy, apart)
+            }
+            (None, Work::Tools(ready)) if ready.job.is_improvised() => {
+                grants::asked(policy, grants::apart(&ready.job))
+            }
             (None, Work::Tools(_) | Work::Files(_)) => policy,
         };
         policy.root = root(context);

@@ -136,6 +136,12 @@ fn tools<'a>(
     (ask, args(&named, hidden))
 }
 
+/// Each step of a job, as the request of its own would be.
+pub(super) fn each(job: &ToolJob, hidden: &Hidden) -> Vec<AskedStep> {
+    let steps = job.steps.iter().map(Named::Capability);
+    steps.map(|step| step.asked(hidden)).collect()
+}
+
 /// The salt of the request. A step that is equal to an earlier one of its task is another request.
 fn salt(said: Option<&str>, who: &Who<'_>) -> Option<String> {
     match who.part.map_or(0, |part| part.equals) {
@@ -218,13 +224,13 @@ fn of_workflow(
     parameters: &Map<String, Value>,
     hidden: &Hidden,
 ) -> Map<String, Value> {
-    let mut shown = parameters.clone();
-    for name in &workflow.secret {
-        if let Some(secret) = shown.get_mut(name) {
+    let mut shown = Value::Object(parameters.clone());
+    for pointer in &workflow.secret {
+        if let Some(secret) = shown.pointer_mut(pointer) {
             *secret = CUT.into();
         }
     }
-    object(hidden.value(shown.into()))
+    object(hidden.value(shown))
 }
 
 /// What performing it twice would mean. Of several steps, each has a claim of its own, so the task may be performed

@@ -354,7 +354,7 @@ impl Recording<'_, '_> {
 
     /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is
     /// printed.
-    pub(crate) fn finish(self, mut executed: Executed) -> Executed {
+    pub(crate) fn finish(mut self, mut executed: Executed) -> Executed {
         let of = self.of;
         let asks = of.approvals.of_plan(
             &executed.outcome,
@@ -363,7 +363,12 @@ impl Recording<'_, '_> {
             self.context,
         );
         let Some(Pass::Held(held, asks)) = asks else {
-            return self.end(executed, None);
+            let kept = Asks::kept(
+                &executed.outcome,
+                &mut self.ledger,
+                (&self.ask, &self.running),
+            );
+            return self.end(executed, kept);
         };
         executed.outcome = Outcome {
             notes: executed.outcome.notes,

@@ -4,11 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     assets::print,
-    catalog::Step,
+    catalog::{Step, referring},
     executor::{Context, Hidden, Ready},
-    ledger::{Ask, Asked, Ledger, LedgerError, Signatures},
-    task::{Input, Links, Sight, Uri, numbered},
+    ledger::{Ask, Asked, AskedStep, Ledger, LedgerError, Signatures},
+    task::{Input, Links, Sight, Uri},
 };
+
+use super::ask::each;
 
 /// The hash of the calls as they would be made, and their parameters for people.
 pub(super) fn intended(
@@ -18,17 +20,26 @@ pub(super) fn intended(
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> Result<(String, Value), LedgerError> {
-    let (effective, args) = effective(ask, ready, hidden);
     let steps = ready.job.steps.iter();
-    let inputs: Vec<Value> = steps.map(|step| contents(step, context)).collect();
+    let mut inputs: Vec<Value> = steps.map(|step| contents(step, context)).collect();
+    let mut effective = ask.asked.clone();
+    if ready.job.is_improvised() {
+        effective.steps.splice(0..0, each(&ready.job, hidden));
+        inputs.push(Value::Null);
+    }
+    let args = complete(&mut effective, ready, hidden);
+    let args = match args.as_slice() {
+        [(_, shown)] if !ready.job.is_improvised() => shown.clone(),
+        several => together(&whole(ask), several),
+    };
     Ok((ledger.intent(ask, effective, &inputs)?, args))
 }
 
-/// The calls as they would be made, for the hash; and their parameters for people.
-fn effective(ask: &Ask<'_>, ready: &Ready, hidden: &Hidden) -> (Asked, Value) {
-    let mut effective = ask.asked.clone();
-    let mut args = Vec::new();
-    for (asked, step) in effective.steps.iter_mut().zip(&ready.job.steps) {
+/// Completes the steps of the request as they would be sent. Returns the id and the parameters of each for people.
+fn complete(effective: &mut Asked, ready: &Ready, hidden: &Hidden) -> Vec<(String, Value)> {
+    let steps = effective.steps.iter_mut().zip(&ready.job.steps);
+    let complete = |(asked, step): (&mut AskedStep, &Step)| {
+        asked.parameters = referring(step);
         asked.parameters.extend(step.adjusted.clone());
         // A person approves what is sent, so nothing of it is left out.
         asked.volatile.clear();
@@ -38,18 +49,26 @@ fn effective(ask: &Ask<'_>, ready: &Ready, hidden: &Hidden) -> (Asked, Value) {
         }
         let shown = hidden.shown(&step.entry, &asked.parameters);
         asked.shown = (shown != asked.parameters).then(|| shown.clone());
-        args.push((step.entry.id.clone(), Value::Object(shown)));
-    }
-    if let [(_, shown)] = args.as_mut_slice() {
-        return (effective, shown.take());
-    }
-    let names = numbered(args.iter().map(|(id, _)| id.as_str()));
-    let shown = args.iter().map(|(_, shown)| shown.clone());
-    let named = names.into_iter().zip(shown).collect();
-    (effective, Value::Object(named))
+        (step.entry.id.clone(), Value::Object(shown))
+    };
+    steps.map(complete).collect()
 }
 
-/// The parameters of a plan, without secrets.
+/// The parameters of an improvised action for people: those of each step are at its number and its entry.
+fn together(whole: &Value, steps: &[(String, Value)]) -> Value {
+    let mut entries: Vec<&String> = steps.iter().map(|(id, _)| id).collect();
+    entries.sort();
+    entries.dedup();
+    let mut all = json!({"plan_summary": whole.get("plan_summary"), "entries": entries});
+    let each = (1..).zip(steps);
+    let each = each.map(|(number, (id, shown))| (format!("{number} {id}"), shown.clone()));
+    if let Some(all) = all.as_object_mut() {
+        all.extend(each);
+    }
+    all
+}
+
+/// The parameters of a request that is one, without secrets.
 pub(super) fn whole(ask: &Ask<'_>) -> Value {
     let shown = ask
         .asked

@@ -1,14 +1,18 @@
-//! Grants during a run: what a proposal asks for, and what a call under a grant is (R-003-06, R-003-08).
+//! Improvised actions during a run: what the proposal of a grant asks for, what a call under a grant is, and what an
+//! approval covers (R-003-06, R-003-08).
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::seal,
+    catalog::{ToolJob, seal},
     envelope::Received,
     executor::{Context, FileOrder, GrantWork, Work},
     ledger::{Ask, Asked, AskedStep, Effects, Signatures, Under, home},
-    task::{Grant, IMPROVISED, Need, Policy, Task, canonical, hexadecimal},
+    task::{
+        ApprovalRule, Grant, IMPROVISED, Need, Policy, Risk, Task, When, assess, canonical,
+        hexadecimal,
+    },
 };
 
 use sha2::{Digest, Sha256};
@@ -83,14 +87,33 @@ pub(super) fn root(context: &Context<'_>) -> String {
     home(context.state_dir, context.root).unwrap_or_else(|| context.root.to_string())
 }
 
-/// The policy of a request for a grant, with the reasons why it waits.
-pub(super) fn asked(mut policy: Policy, grant: &GrantWork) -> Policy {
+/// The policy of an improvised action, with the reasons why it waits.
+pub(super) fn asked<'a>(
+    mut policy: Policy,
+    apart: impl Iterator<Item = (&'a str, Risk)>,
+) -> Policy {
     policy.because.push(ALWAYS.to_owned());
-    let apart = grant.apart.iter();
     policy.because.extend(apart.map(|(id, risk)| {
         format!("it does not cover {id}, whose risk is {risk}: each such call waits for an approval of its own")
     }));
     policy
+}
+
+/// The steps that the approval of an improvised action does not cover.
+pub(super) fn apart(job: &ToolJob) -> impl Iterator<Item = (&str, Risk)> {
+    let each = job.steps.iter().map(|step| {
+        let risk = assess(&step.entry.gated().hazards).risk;
+        (step.entry.id.as_str(), risk)
+    });
+    each.filter(|(_, risk)| *risk >= Grant::NOT_COVERED)
+}
+
+/// The rule of a step of an approved improvised action. The action was approved under the rules of all its steps.
+pub(super) fn of_step(rule: ApprovalRule) -> ApprovalRule {
+    ApprovalRule {
+        when: When::From(Grant::NOT_COVERED),
+        ..rule
+    }
 }
 
 /// The policy of a call under a grant. The approval of the grant was given under the rules of the entry, so it is

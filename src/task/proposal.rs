@@ -1,5 +1,5 @@
-//! What an agent proposes (003, "The four kinds"). A standard action becomes a task of capabilities, and an improvised
-//! action a grant for such tasks. The others are answered, and never performed.
+//! What an agent proposes (003, "The four kinds"). A standard action becomes a task of capabilities. An improvised action
+//! becomes the task of its declared steps, or a grant for such tasks. The others are answered, and never performed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
+use serde_json::{Map, Number, Value};
 
 use super::Risk;
 
@@ -65,6 +65,7 @@ pub struct Clarification {
     pub texts: Vec<String>,
 }
 
+/// An improvised action whose calls the agent decides on as it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Improvised {
     /// The agent's name for it, which no entry of the catalog may have.
@@ -74,16 +75,29 @@ pub struct Improvised {
     pub stated: Risk,
     /// Part of the request: another salt makes it another request.
     pub salt: Option<String>,
-    pub wish: Wish,
+    pub grant: Grant,
 }
 
-/// What an improvised action asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
-    /// To perform steps that it declares.
-    Steps,
-    /// To perform calls that the agent decides on as it goes.
-    Grant(Grant),
+/// The steps of an improvised action that declares them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    /// The agent's name for the action, which no entry of the catalog may have.
+    pub name: Option<String>,
+    /// In the order in which they are performed.
+    pub steps: Vec<DeclaredStep>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclaredStep {
+    /// The name by which later steps refer to its result.
+    pub id: String,
+    pub entry: String,
+    pub parameters: Map<String, Value>,
+}
+
+impl Declared {
+    /// The most steps, so that a person can read all of them.
+    pub const MOST: usize = 16;
 }
 
 /// The limits within which an agent wants to make calls.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Clarification, Failure, Fault, Improvised, RefId, Risk, Suggestion};
+use super::{Clarification, Declared, Failure, Fault, Improvised, RefId, Risk, Suggestion};
 
 pub const MAX_STEPS: usize = 64;
 
@@ -20,6 +20,7 @@ pub enum Task {
     Status(PlanName),
     /// An order to that running plan to stop and undo its changes.
     Cancel(PlanName),
+    /// A grant (003). An improvised action that declares its steps is a task of capabilities.
     Improvised(Improvised),
     // The proposals that are never performed:
     Suggestion(Suggestion),
@@ -55,12 +56,14 @@ pub struct CapabilityTask {
 }
 
 /// Which entries of the catalog a task may name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum NamedAs {
     /// Each of them.
     Capability,
     /// Only those with `is_action = true` (R-003-01): the task is a proposal.
     StandardAction,
+    /// Those of the steps that an improvised action declares. Its only capability is no entry of the catalog.
+    Declared(Declared),
 }
 
 /// Who asks, in which session, and to which message the answer belongs (R-000-133, R-000-134).

@@ -27,6 +27,7 @@ mod evidence;
 mod grants;
 #[cfg(test)]
 mod growth;
+mod improvised;
 #[cfg(test)]
 mod in_process;
 #[cfg(test)]

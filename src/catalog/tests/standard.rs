@@ -1,8 +1,10 @@
 //! Which names a proposal may have (R-003-01, R-003-04), and what a text is enough for (R-003-21).
 
-use super::super::{enough_for, named_in_catalog};
+use serde_json::json;
+
+use super::super::{enough_for, must_not_be};
 use super::*;
-use crate::task::Fault;
+use crate::task::{Declared, DeclaredStep, Fault};
 
 const CATALOG: &str = r#"catalog = 1
 [server.s]
@@ -31,9 +33,7 @@ fn resolved(catalog: &str, name: &str, named_as: NamedAs) -> Result<(), (Fault, 
     let catalog = Catalog::from_text(catalog);
     let task = CapabilityTask {
         named_as,
-        parameters: vec![object(
-            &serde_json::json!({"task_text": "a", "to": "b", "text": "c"}),
-        )],
+        parameters: vec![object(&json!({"task_text": "a", "to": "b", "text": "c"}))],
         inputs: Vec::new(),
         ..task(&[name])
     };
@@ -114,10 +114,17 @@ fn a_name_is_never_corrected_and_the_error_says_what_was_meant() {
 fn the_name_of_an_improvised_action_is_none_of_the_catalog() {
     let catalog = Catalog::from_text(CATALOG);
     let tables = catalog.tables().unwrap();
-    let named = |name| named_in_catalog(&tables, name).unwrap();
-    assert_eq!(named("task_delete").as_deref(), Some("task_delete"));
-    assert_eq!(named("create task").as_deref(), Some("task_create"));
-    assert_eq!(named("tidy_up"), None);
+    let refused = |name| must_not_be(&tables, Some(name)).unwrap_err();
+    for (name, id) in [
+        ("task_delete", "task_delete"),
+        ("create task", "task_create"),
+    ] {
+        let refused = refused(name);
+        assert_eq!(refused.fault, Fault::KindRule);
+        assert!(refused.message.contains(&format!("names {id},")), "{name}");
+    }
+    assert_eq!(must_not_be(&tables, Some("tidy_up")), Ok(()));
+    assert_eq!(must_not_be(&tables, None), Ok(()));
 }
 
 #[test]
@@ -142,4 +149,52 @@ fn a_text_is_enough_for_an_action_that_needs_one_parameter_r_003_21() {
     ] {
         assert_eq!(enough(text), None, "{text}");
     }
+}
+
+/// What `bind` fills is the operator's: a declared step can only put the asset of an earlier step in the place of an
+/// input (R-000-62, R-000-140, R-003-06).
+#[test]
+fn a_declared_step_sets_no_parameter_that_oneact_fills() {
+    const CATALOG: &str = r#"catalog = 1
+[server.s]
+command = ["s"]
+[capability.look]
+mcp = { server = "s", tool = "look" }
+[capability.convert]
+mcp = { server = "s", tool = "convert" }
+bind = { from = "input.uri", to = "output.path", session = "session.id" }
+result = { kind = "asset", asset_type = "audio", format = "wav" }
+"#;
+    let catalog = Catalog::from_text(CATALOG);
+    let tables = catalog.tables().unwrap();
+    let declares = |parameters: &Value| {
+        let step = |id: &str, entry: &str, parameters: &Value| DeclaredStep {
+            id: id.to_owned(),
+            entry: entry.to_owned(),
+            parameters: object(parameters),
+        };
+        let steps = vec![
+            step("made", "convert", &json!({})),
+            step("seen", "look", &json!({})),
+            step("last", "convert", parameters),
+        ];
+        let task = CapabilityTask {
+            named_as: NamedAs::Declared(Declared { name: None, steps }),
+            ..task(&["improvised"])
+        };
+        look_up_all(&task, &tables).map(|_| ())
+    };
+    for (name, value) in [
+        ("from", "file:///etc/passwd"),
+        ("from", "{seen.output.uri}"),
+        ("to", "/etc/x.wav"),
+        ("to", "{made.output.path}"),
+        ("session", "other"),
+    ] {
+        let refused = declares(&json!({name: value})).expect_err(value);
+        assert_eq!(refused.fault, Fault::ParamsInvalid);
+        let why = format!("sets `{name}` of convert, which oneact fills");
+        assert!(refused.message.contains(&why), "{}", refused.message);
+    }
+    declares(&json!({"from": "{made.output.uri}"})).unwrap();
 }

@@ -81,7 +81,9 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
         notes.push("may have happened".to_owned());
     }
     if row.revoked_by.is_some() {
-        let closed = row.action_type.as_deref() == Some(IMPROVISED);
+        let request = row.request.as_deref().unwrap_or_default();
+        let closed =
+            row.action_type.as_deref() == Some(IMPROVISED) && request.contains("\"max_calls\":");
         notes.push(if closed { "closed" } else { "revoked" }.to_owned());
     } else if let Some(review) = step.review.as_ref().filter(|_| step.from.is_none()) {
         notes.push(self::review(review, date));

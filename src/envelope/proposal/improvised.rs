@@ -2,34 +2,94 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::task::{Failure, Fault, Grant, Improvised, Risk, Wish, cut_links, duration};
+use crate::task::{
+    CapabilityTask, Declared, DeclaredStep, Failure, Fault, Grant, IMPROVISED, Improvised, NamedAs,
+    Risk, Task, cut_links, duration,
+};
 
-use super::super::fields::{optional, optional_text, required_text, shape};
+use super::{
+    super::fields::{optional, optional_text, required_text, shape},
+    of_one,
+};
 
-pub(super) fn read(proposal: &Map<String, Value>, stated: Risk) -> Result<Improvised, Failure> {
-    let objects = |value: &Value| value.as_array()?.iter().all(Value::is_object).then_some(());
+pub(super) fn read(
+    proposal: &Map<String, Value>,
+    stated: Risk,
+    notes: &mut Vec<String>,
+) -> Result<Task, Failure> {
+    let objects = |value: &'_ Value| {
+        let objects = value
+            .as_array()?
+            .iter()
+            .map(|each| each.as_object().cloned());
+        objects.collect::<Option<Vec<_>>>()
+    };
     let steps = optional(proposal, "steps", "an array of objects", objects)?;
     let limits = optional(proposal, "grant", "an object", Value::as_object)?;
-    let wish = match (steps, limits) {
-        (_, None) => Wish::Steps,
-        (None, Some(limits)) => Wish::Grant(grant(limits)?),
-        (Some(()), Some(_)) => {
-            let message = "the proposal has `steps` and a `grant`; leave one of the two out";
-            return Err(Failure::new(Fault::KindRule, message));
-        }
-    };
+    let name = optional_text(proposal, "name")?;
     let mut summary = required_text(proposal, "plan_summary")?;
     cut_links(&mut summary);
-    Ok(Improvised {
-        name: optional_text(proposal, "name")?,
-        summary,
-        stated,
-        salt: optional_text(proposal, "salt")?,
-        wish,
-    })
+    match (steps, limits) {
+        (Some(_), Some(_)) => {
+            let message = "the proposal has `steps` and a `grant`; leave one of the two out";
+            Err(Failure::new(Fault::KindRule, message))
+        }
+        (None, limits) => Ok(Task::Improvised(Improvised {
+            name,
+            summary,
+            stated,
+            salt: optional_text(proposal, "salt")?,
+            grant: grant(limits.unwrap_or(&Map::new()))?,
+        })),
+        (Some(steps), None) => {
+            let steps = declared(&steps)?;
+            let told = steps.iter().map(
+                |step| json!({"id": step.id, "name": step.entry, "parameters": step.parameters}),
+            );
+            let parameters = json!({"plan_summary": summary, "steps": told.collect::<Value>()});
+            let called = name.as_deref().unwrap_or(IMPROVISED);
+            let task = of_one(proposal, called, IMPROVISED, parameters, notes)?;
+            Ok(Task::Capabilities(Box::new(CapabilityTask {
+                named_as: NamedAs::Declared(Declared { name, steps }),
+                stated,
+                ..task
+            })))
+        }
+    }
 }
+
+/// The declared steps. A step without an `id` is called by its position: `step_1`.
+fn declared(steps: &[Map<String, Value>]) -> Result<Vec<DeclaredStep>, Failure> {
+    if steps.len() > Declared::MOST {
+        let message = format!(
+            "`steps` has {} steps, but can have at most {}",
+            steps.len(),
+            Declared::MOST
+        );
+        return Err(Failure::new(Fault::LimitExceeded, message));
+    }
+    let step = |(at, step): (usize, &Map<String, Value>)| {
+        let within = |failure: Failure| shape(format!("`steps[{at}]`: {}", failure.message));
+        if let Some(key) = step.keys().find(|key| !OF_STEP.contains(&key.as_str())) {
+            return Err(shape(format!(
+                "`steps[{at}]` has the unknown key `{key}`; its keys are `id`, `name` and `parameters`"
+            )));
+        }
+        let parameters = optional(step, "parameters", "an object", Value::as_object);
+        Ok(DeclaredStep {
+            id: optional_text(step, "id")
+                .map_err(within)?
+                .unwrap_or_else(|| format!("step_{}", at + 1)),
+            entry: required_text(step, "name").map_err(within)?,
+            parameters: parameters.map_err(within)?.cloned().unwrap_or_default(),
+        })
+    };
+    steps.iter().enumerate().map(step).collect()
+}
+
+const OF_STEP: [&str; 3] = ["id", "name", "parameters"];
 
 const KEYS: [&str; 3] = ["entries", "max_calls", "for"];
 
@@ -92,20 +152,82 @@ mod tests {
 
     use super::*;
 
-    fn told(change: impl FnOnce(&mut Value)) -> Result<Improvised, Failure> {
+    fn told(change: impl FnOnce(&mut Value)) -> Result<Task, Failure> {
         let mut proposal = json!({
             "plan_summary": "Tidy up", "grant": {"entries": ["b", "a", "b"], "max_calls": 5, "for": "60m"},
         });
         change(&mut proposal);
-        read(proposal.as_object().unwrap(), Risk::Low)
+        read(proposal.as_object().unwrap(), Risk::Low, &mut Vec::new())
+    }
+
+    fn improvised(task: Task) -> Improvised {
+        match task {
+            Task::Improvised(improvised) => improvised,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn of_steps(steps: &Value) -> Result<Task, Failure> {
+        told(|proposal| {
+            proposal["grant"] = json!(null);
+            proposal["steps"] = steps.clone();
+        })
+    }
+
+    #[test]
+    fn declared_steps_are_a_task_of_one_capability_that_is_no_entry_r_003_06() {
+        let steps = json!([{"name": "a", "parameters": {"x": 1}}, {"name": "a", "id": "last"}]);
+        let Ok(Task::Capabilities(task)) = of_steps(&steps) else {
+            panic!("{steps}");
+        };
+        assert_eq!(
+            (task.capability_ids.as_slice(), task.task_id.as_str()),
+            (["improvised".to_owned()].as_slice(), "improvised")
+        );
+        assert_eq!(task.parameters[0]["steps"][0]["id"], "step_1");
+        let NamedAs::Declared(declared) = &task.named_as else {
+            panic!("{task:?}");
+        };
+        assert_eq!(declared.steps[1].id, "last");
+        assert_eq!(declared.steps[0].parameters["x"], 1);
+    }
+
+    #[test]
+    fn declared_steps_of_another_shape_are_refused() {
+        let many: Vec<Value> = (0..17).map(|_| json!({"name": "a"})).collect();
+        for (steps, fault, why) in [
+            (
+                json!([{"name": ""}]),
+                Fault::InvalidShape,
+                "`steps[0]`: `name`",
+            ),
+            (
+                json!([{"id": "x"}]),
+                Fault::InvalidShape,
+                "`name` is missing",
+            ),
+            (
+                json!([{"name": "a"}, {"name": "b", "parameters": []}]),
+                Fault::InvalidShape,
+                "`steps[1]`: `parameters`",
+            ),
+            (json!([{"name": "a", "id": 1}]), Fault::InvalidShape, "`id`"),
+            (
+                json!([{"name": "a", "depends_on": []}]),
+                Fault::InvalidShape,
+                "unknown key `depends_on`",
+            ),
+            (json!(many), Fault::LimitExceeded, "at most 16"),
+        ] {
+            let refused = of_steps(&steps).unwrap_err();
+            assert_eq!(refused.fault, fault, "{steps}: {}", refused.message);
+            assert!(refused.message.contains(why), "{}", refused.message);
+        }
     }
 
     #[test]
     fn a_grant_names_entries_a_number_of_calls_and_a_time_r_003_06() {
-        let read = told(|_| ()).unwrap();
-        let Wish::Grant(grant) = read.wish else {
-            panic!("{read:?}");
-        };
+        let grant = improvised(told(|_| ()).unwrap()).grant;
         assert_eq!(grant.entries.into_iter().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!((grant.max_calls, grant.lasts), (5, Duration::from_hours(1)));
     }
@@ -144,7 +266,7 @@ mod tests {
     #[test]
     fn the_summary_that_a_person_reads_shows_no_signature_of_a_link() {
         let link = "See https://h/a?X-Amz-Signature=5ecret";
-        let read = told(|proposal| proposal["plan_summary"] = json!(link)).unwrap();
+        let read = improvised(told(|proposal| proposal["plan_summary"] = json!(link)).unwrap());
         assert!(!read.summary.contains("5ecret"), "{}", read.summary);
     }
 }

@@ -1,14 +1,12 @@
-//! Prepares an improvised action: the grant that it asks for (R-003-06 … R-003-08).
+//! Prepares an improvised action that asks for a grant (R-003-06 … R-003-08).
 
 use crate::{
-    catalog::{Capability, Catalog, CatalogTables, look_up, named_in_catalog},
+    catalog::{Capability, Catalog, look_up, must_not_be},
     envelope::Received,
     executor::{GrantWork, Rejection, Work},
     host::Host,
     record::RunLedger,
-    task::{
-        ApprovalRule, Assessment, Failure, Fault, Grant, Improvised, Phase, When, Wish, assess,
-    },
+    task::{ApprovalRule, Assessment, Failure, Fault, Grant, Improvised, Phase, When, assess},
 };
 
 use super::{Settings, ledger, only_of_plans};
@@ -24,7 +22,8 @@ pub(super) fn prepare<'h>(
     let granted = || {
         let catalog = Catalog::load(&settings.project.catalog)?;
         let tables = catalog.tables()?;
-        let grant = grant(proposal, &tables)?;
+        must_not_be(&tables, proposal.name.as_deref())?;
+        let grant = &proposal.grant;
         let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let entries = grant.entries.iter().map(|id| look_up(&tables, id));
         let entries: Vec<Capability> = entries.collect::<Result<_, _>>()?;
@@ -64,24 +63,4 @@ fn workflow(id: &str) -> Failure {
         "`grant.entries` names {id}, which is a workflow; name the capabilities that it runs"
     );
     Failure::new(Fault::KindRule, message)
-}
-
-/// The grant that an improvised action asks for, unless the action is refused.
-fn grant<'p>(proposal: &'p Improvised, tables: &CatalogTables<'_>) -> Result<&'p Grant, Failure> {
-    let named = proposal.name.as_ref();
-    let named = named.map_or(Ok(None), |name| named_in_catalog(tables, name))?;
-    if let Some(id) = named {
-        let message = format!(
-            "the proposal of kind `improvised` names {id}, which is in the catalog; use kind `standard`: \"name\": \"{id}\""
-        );
-        return Err(Failure::new(Fault::KindRule, message));
-    }
-    match &proposal.wish {
-        Wish::Grant(grant) => Ok(grant),
-        Wish::Steps => Err(Failure::new(
-            Fault::OperationNotBuiltIn,
-            "an improvised action with declared `steps` is not built into this version of oneact; nothing was performed. \
-             Propose a `grant` for the entries, or send each step as a proposal of kind `standard`",
-        )),
-    }
 }

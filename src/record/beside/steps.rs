@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
-use super::RunLedger;
+use super::{RunLedger, grants};
 use crate::{
     executor::Ready,
     ledger::TaskRun,
-    task::{Assessment, Failure},
+    task::{Assessment, CapabilityTask, Failure, NamedAs},
 };
 
 /// A step of a task, as the ledger records it.
@@ -47,19 +47,29 @@ impl<'h> RunLedger<'h> {
         }
     }
 
-    /// Turns to a step of the task: the gate admits it again, with the risk that the task and its workflow state.
+    /// Turns to a step of the task: the gate admits it again, with the risk that the task and its workflow state. A step of
+    /// an improvised action is covered by the approval of the whole, below high risk.
     pub(crate) fn step(
         &mut self,
         work: &Ready,
         run: &TaskRun,
         (parent, position): (&str, u64),
-        stated: Assessment,
+        (task, declared): (Option<&CapabilityTask>, Assessment),
     ) -> Result<(), Failure> {
         let entries = || work.job.steps.iter().map(|step| step.entry.gated());
-        let admission = self.caller.admit(entries())?;
-        self.admission = Some(admission.with(stated));
+        let admission = self.caller.admit(entries())?.with(declared);
         let rules = entries().map(|gated| gated.approval.clone());
-        self.approvals.rules = rules.collect();
+        (self.admission, self.approvals.rules) = match task {
+            // What the agent states is about the whole, which a person has approved.
+            Some(task) if matches!(task.named_as, NamedAs::Declared(_)) => {
+                (Some(admission), rules.map(grants::of_step).collect())
+            }
+            _ => {
+                let stated = task.map(|task| task.stated).unwrap_or_default();
+                let admission = admission.with(Assessment::stated(stated));
+                (Some(admission), rules.collect())
+            }
+        };
         let mut calls = self.step.take().map(|step| step.calls).unwrap_or_default();
         let steps = work.job.steps.iter();
         let own = steps.map(|step| (step.entry.id.clone(), step.asked.clone()));
