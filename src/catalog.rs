@@ -24,6 +24,7 @@ mod lines;
 mod lint;
 mod listing;
 mod outputs;
+mod promote;
 mod raw;
 mod render;
 mod resolve;
@@ -48,6 +49,7 @@ pub(crate) use late::{foreseen, referring, supply};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
+pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
 pub(crate) use render::{ToolForm, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,

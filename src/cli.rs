@@ -198,7 +198,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Approvals(args) => approve::list(&args, interrupts),
         Verb::Approve(args) => approve::approve(&args, interrupts),
         Verb::Deny(args) => approve::deny(&args, interrupts),
-        Verb::Catalog(args) => catalog::run(&args),
+        Verb::Catalog(args) => catalog::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => supervise::run(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),

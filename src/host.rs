@@ -37,7 +37,7 @@ pub use before_main::stdout_is_unusable;
 pub use children::{children, had_children, look_for_children};
 pub use interrupts::{Interrupt, Interrupts};
 pub use plain::{
-    is_out_of_files, is_plain_or_free, open_named, open_plain, open_plain_at, read_named,
+    is_out_of_files, is_plain_or_free, open_named, open_plain, open_plain_at, place, read_named,
     read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};

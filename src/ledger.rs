@@ -43,6 +43,7 @@ pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
 pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
+pub(crate) use grant::Improvisation;
 pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
 pub(crate) use note::Note;
 pub(crate) use place::{Place, home};

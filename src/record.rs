@@ -13,6 +13,7 @@ mod grants;
 mod kept;
 mod left_behind;
 mod old_answer;
+mod promote;
 mod refusal;
 mod replay;
 mod review;
@@ -37,6 +38,7 @@ pub(crate) use approvers::{allowed_signers, approvers};
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
+pub(crate) use promote::trace;
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
 use crate::ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file};
@@ -58,6 +60,10 @@ pub(crate) enum OpenError {
     Place(Failure),
     #[error(transparent)]
     Read(#[from] CommandError),
+    #[error(
+        "the request of {0} or of one of its calls was pruned, so it is not known what was called"
+    )]
+    Forgotten(String),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]

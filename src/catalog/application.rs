@@ -3,10 +3,15 @@
 
 mod page;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
+
+use crate::task::visible;
 
 use super::{
     check::Wrong,
@@ -326,7 +331,7 @@ fn line(cells: &[&str]) -> String {
 }
 
 /// A value in the notation of TOML, on one line.
-fn toml(value: &Value) -> String {
+pub(super) fn toml(value: &Value) -> String {
     match value {
         Value::Object(table) if table.is_empty() => "{}".to_owned(),
         Value::Object(table) => {
@@ -340,12 +345,24 @@ fn toml(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(toml).collect();
             format!("[{}]", items.join(", "))
         }
-        // JSON's escapes are also TOML's, except that TOML wants one for DEL.
-        value => value.to_string().replace('\u{7f}', "\\u007f"),
+        // JSON's escapes are also TOML's. A character that an editor would not show is escaped, too: TOML wants that for DEL.
+        value => value
+            .to_string()
+            .chars()
+            .map(|c| {
+                let mut buffer = [0; 4];
+                let text: &str = c.encode_utf8(&mut buffer);
+                match visible(text) {
+                    Cow::Borrowed(_) => text.to_owned(),
+                    Cow::Owned(_) if c <= '\u{ffff}' => format!("\\u{:04x}", u32::from(c)),
+                    Cow::Owned(_) => format!("\\U{:08x}", u32::from(c)),
+                }
+            })
+            .collect(),
     }
 }
 
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(is_bare) {
         name.to_owned()

@@ -27,6 +27,7 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "aliases",
     "tags",
     "examples",
+    "provenance",
     "effects",
     "on_duplicate",
     "timeout",

@@ -176,6 +176,19 @@ pub(super) struct RawWorkflow {
     pub(super) parameter_schema_for_action: Option<Spanned<Value>>,
     #[serde(default)]
     pub(super) step: Vec<Spanned<RawStep>>,
+    /// Where a workflow came from that `oneact catalog promote` made.
+    pub(super) provenance: Option<RawProvenance>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProvenance {
+    /// The operation of the improvised action.
+    pub(super) operation: String,
+    /// The number and the hash of the link of its answer.
+    pub(super) link: u64,
+    pub(super) entry_hash: String,
+    pub(super) promoted_at: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,6 +6,7 @@ mod asked;
 mod cutting;
 mod offering;
 mod plans;
+mod promoting;
 mod refusals;
 mod remedies;
 mod resolving;

@@ -5,7 +5,7 @@ mod hosted;
 mod request;
 
 use std::{
-    io::{self, IsTerminal, Write as _},
+    io::{self, IsTerminal},
     process::ExitCode,
 };
 
@@ -23,7 +23,7 @@ use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, json::line},
     settings::PlaceArgs,
-    stop,
+    stop, terminal,
 };
 
 pub(super) use hosted::Hosted;
@@ -263,7 +263,6 @@ fn signature(path: &Utf8PathBuf) -> Result<String, Stop> {
 
 /// Asks at the terminal.
 fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
-    let mut stderr = io::stderr();
     let mut text = shown(request, desk, Values::Short);
     if let Some(diff) = &request.diff {
         text.push_str(&readable(diff));
@@ -296,11 +295,5 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
         }
         Answer::Denied => "Deny? [y/N] ",
     };
-    // If the request cannot be shown, nobody can agree to it.
-    if write!(stderr, "{text}{question}").is_err() {
-        return false;
-    }
-    let mut said = String::new();
-    let read = io::stdin().read_line(&mut said);
-    read.is_ok() && matches!(said.trim(), "y" | "Y" | "yes")
+    terminal::agreed(&(text + question))
 }

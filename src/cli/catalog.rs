@@ -1,8 +1,9 @@
-//! `oneact catalog`: lists, shows, finds, renders and checks the entries of the catalog. It starts nothing.
+//! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. It starts nothing.
 
 mod check;
 mod entries;
 mod import;
+mod promote;
 
 use std::process::ExitCode;
 
@@ -14,12 +15,14 @@ use crate::{
         Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, list, prompt, search,
         tools,
     },
+    host::Interrupts,
     task::{CallContext, visible},
 };
 
 use check::CheckArgs;
 use entries::{json_of, one, table};
 use import::ImportArgs;
+use promote::PromoteArgs;
 
 use super::{Stop, printed, settings::PlaceArgs, stop};
 
@@ -44,6 +47,9 @@ enum CatalogVerb {
     Check(CheckArgs),
     /// Print a catalog with the entries of an application document
     Import(ImportArgs),
+    /// Add a workflow that repeats the calls of an improvised action
+    #[command(after_help = promote::CODES)]
+    Promote(PromoteArgs),
 }
 
 #[derive(Debug, Args)]
@@ -124,7 +130,7 @@ fn context(text: &str) -> Result<CallContext, String> {
     })
 }
 
-pub(super) fn run(args: &CatalogArgs) -> Result<ExitCode, Stop> {
+pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     match &args.verb {
         CatalogVerb::List(args) => {
             let listed = load(&args.form.places)?;
@@ -152,6 +158,7 @@ pub(super) fn run(args: &CatalogArgs) -> Result<ExitCode, Stop> {
         CatalogVerb::Render(args) => render(args),
         CatalogVerb::Check(args) => check::run(args),
         CatalogVerb::Import(args) => import::run(args),
+        CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }
 }
 

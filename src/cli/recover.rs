@@ -15,7 +15,7 @@ use crate::{
     task::visible,
 };
 
-use super::{Stop, printed, rollback::below, settings::PlaceArgs};
+use super::{Stop, printed, rollback::below, settings::PlaceArgs, terminal};
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
@@ -84,11 +84,9 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         );
         return Consent::Refused;
     }
-    let mut answer = String::new();
-    let read = write!(stderr, "Make these changes? [y/N] ")
-        .and_then(|()| io::stdin().read_line(&mut answer));
-    match (read, answer.trim()) {
-        (Ok(_), "y" | "Y" | "yes") => Consent::Given,
-        _ => Consent::Refused,
+    if terminal::agreed("Make these changes? [y/N] ") {
+        Consent::Given
+    } else {
+        Consent::Refused
     }
 }

@@ -26,6 +26,14 @@ pub(super) fn in_colour(text: &str, colour: u8) -> String {
     format!("\x1b[{colour}m{text}\x1b[0m")
 }
 
+/// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it.
+pub(super) fn agreed(question: &str) -> bool {
+    let mut said = String::new();
+    io::stderr().write_all(question.as_bytes()).is_ok()
+        && io::stdin().read_line(&mut said).is_ok()
+        && matches!(said.trim(), "y" | "Y" | "yes")
+}
+
 /// The progress that tools report: a bar, which appears with the first report, or lines.
 pub(super) struct Bar {
     shows: Shows,

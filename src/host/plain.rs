@@ -2,8 +2,8 @@
 //! waits for a pipe or a device. Symbolic links are followed only to a file that the operator named.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _},
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Read as _, Write as _},
     os::{fd::AsFd, unix::fs::OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -12,6 +12,7 @@ use rustix::{
     fs::{FileType, Mode, OFlags, Stat, fstat, openat},
     io::Errno,
 };
+use tempfile::NamedTempFile;
 
 /// Opens a regular file with these options.
 pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
@@ -70,6 +71,24 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+/// Puts a file in its place completely or not at all, and waits until it is on the disk. It replaces a file that is there.
+pub fn place(
+    path: impl AsRef<Path>,
+    bytes: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    let path = path.as_ref();
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(dir)?.sync_all()
 }
 
 /// Checks that a path is free or names a regular file, for programs that open the path themselves.

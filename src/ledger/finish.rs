@@ -4,7 +4,6 @@ use std::{error::Error, fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use crate::host;
 
@@ -267,11 +266,8 @@ fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
         return Err(io::Error::other("the outbox is a symbolic link"));
     }
     let text = serde_json::to_vec(letter)?;
-    let mut file = NamedTempFile::new_in(outbox)?;
-    io::Write::write_all(&mut file, &text)?;
-    file.as_file().sync_all()?;
-    file.persist(outbox.join(format!("{}.json", letter.row.operation_id)))?;
-    fs::File::open(outbox)?.sync_all()
+    let path = outbox.join(format!("{}.json", letter.row.operation_id));
+    host::place(path, &text, None)
 }
 
 fn event(state: Option<RowState>) -> Event {

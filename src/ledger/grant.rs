@@ -12,7 +12,7 @@ use super::{
     decide::about,
     naming::{Alone, CommandError, Name, find},
     past::{FEW, Past},
-    record::{Effects, Event, Head, Link, Row, Seq},
+    record::{Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq},
     store::{StoreError, Tx, Which},
     words::{Ask, Under},
 };
@@ -36,14 +36,10 @@ impl GrantState {
     /// The grant that the operation opened; none unless a link seals it. The answer may have been returned by a later
     /// operation, too.
     fn by(tx: &mut Tx<'_>, operation_id: &str) -> Result<Option<Self>, StoreError> {
-        let mut rows = tx.rows(&Which::operation(operation_id), FEW)?;
-        rows.retain(|row| row.operation_id == operation_id);
-        let mut row = believed(tx, rows)?;
-        if let Some(origin) = row.as_ref().and_then(|row| row.reused_from.as_ref()) {
-            let rows = tx.rows(&Which::id(origin), 1)?;
-            row = believed(tx, rows)?;
+        match answer(tx, operation_id)? {
+            Some(row) => Self::of(tx, row),
+            None => Ok(None),
         }
-        row.map_or(Ok(None), |row| Self::of(tx, row))
     }
 
     /// The grant that this row opened; none unless its link seals it.
@@ -92,6 +88,62 @@ fn believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> 
         }
     }
     Ok(None)
+}
+
+/// The answer of an operation, where it was made; none unless a link seals it.
+fn answer(tx: &mut Tx<'_>, operation_id: &str) -> Result<Option<Row>, StoreError> {
+    let mut rows = tx.rows(&Which::operation(operation_id), FEW)?;
+    rows.retain(|row| row.operation_id == operation_id);
+    let row = believed(tx, rows)?;
+    let Some(origin) = row.as_ref().and_then(|row| row.reused_from.clone()) else {
+        return Ok(row);
+    };
+    let rows = tx.rows(&Which::id(&origin), 1)?;
+    believed(tx, rows)
+}
+
+/// An improvised action that has succeeded.
+#[derive(Debug)]
+pub(crate) struct Improvisation {
+    pub(crate) row: Row,
+    /// The link of its answer.
+    pub(crate) link: Link,
+    /// Of a grant: the answers of the calls that succeeded, in the order in which the calls began.
+    pub(crate) calls: Option<Vec<Row>>,
+}
+
+/// The improvised action of an operation. `operation` may be the beginning of the id.
+pub(super) fn improvised(tx: &mut Tx<'_>, operation: &str) -> Result<Improvisation, CommandError> {
+    let name = Name {
+        text: operation,
+        session: None,
+        alone: Alone::Refused,
+    };
+    let operation = find(tx, name)?.operation_id;
+    let row = answer(tx, &operation)?.filter(|row| {
+        row.action_type.as_deref() == Some(IMPROVISED) && row.outcome == RowOutcome::Success
+    });
+    let link = row.as_ref().and_then(|row| row.seq);
+    let link = link.map_or(Ok(None), |seq| tx.link(seq))?;
+    let (Some(row), Some(link)) = (row, link) else {
+        return Err(CommandError::NotImprovised { operation });
+    };
+    let calls = match (GrantState::of(tx, row.clone())?, row.revoked_by) {
+        (None, Some(by)) => {
+            return Err(CommandError::RevokedBefore { row: operation, by });
+        }
+        (None, None) => None,
+        (Some(grant), _) => {
+            let mut calls: Vec<Row> = Vec::new();
+            for operation in grant.calls {
+                let done = answer(tx, &operation)?
+                    .filter(|row| row.state == Some(RowState::Done) && row.revoked_by.is_none());
+                calls.extend(done.filter(|row| calls.iter().all(|other| other.id != row.id)));
+            }
+            Some(calls)
+        }
+    };
+    Ok(Improvisation { row, link, calls })
 }
 
 /// The operation under whose grant the task of this row was sent.

@@ -76,6 +76,10 @@ pub(crate) enum CommandError {
     RevokedBefore { row: String, by: Seq },
     #[error("operation {operation} opened no grant; `oneact history` lists what it did")]
     NoGrant { operation: String },
+    #[error(
+        "operation {operation} is no improvised action that succeeded; `oneact show {operation}` tells how it ended"
+    )]
+    NotImprovised { operation: String },
     #[error("the grant {operation} was already closed by link {by}")]
     ClosedBefore { operation: String, by: Seq },
     #[error("operation {operation} is running: no decision is possible before it ends")]

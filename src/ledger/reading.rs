@@ -14,7 +14,7 @@ use super::{
     begin::lock_of,
     canonical::sha256,
     decision::Decision,
-    grant::{self, GrantState},
+    grant::{self, GrantState, Improvisation},
     naming::{Alone, CommandError, Name, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
@@ -234,6 +234,11 @@ impl Reading {
     /// Who opened a session, and for what; none for a session from before oneact.
     pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, CommandError> {
         Ok(read(&mut *self.store, |tx| tx.session(session_id))?)
+    }
+
+    /// The improvised action of an operation that has succeeded, with its calls.
+    pub(crate) fn improvised(&mut self, operation: &str) -> Result<Improvisation, CommandError> {
+        read(&mut *self.store, |tx| grant::improvised(tx, operation))
     }
 
     pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, CommandError> {

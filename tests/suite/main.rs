@@ -65,6 +65,7 @@ mod planted;
 mod process;
 #[cfg(test)]
 mod program;
+mod promoted;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
