@@ -125,7 +125,7 @@ impl<'a> Promotion<'a> {
         if calls.is_empty() {
             return Err(format!("no call of {operation} succeeded").into());
         }
-        let (id, mut steps) = (key(id), String::new());
+        let (id, mut steps) = (key(id), Vec::new());
         for call in calls {
             let with = match compile(tables, &call.entry)? {
                 Some(Capability::Tool(entry)) => self.with(call, *entry),
@@ -134,8 +134,9 @@ impl<'a> Promotion<'a> {
             let with = with.map_err(|why| format!("{} ({}) {why}", call.id, call.entry))?;
             let [step, run] = [&call.id, &call.entry].map(|text| toml(&text.as_str().into()));
             let with = toml(&with.into());
-            steps +=
-                &format!("\n[[workflow.{id}.step]]\nid = {step}\nrun = {run}\nwith = {with}\n");
+            steps.push(format!(
+                "\n[[workflow.{id}.step]]\nid = {step}\nrun = {run}\nwith = {with}\n"
+            ));
         }
         let names: Vec<&String> = self.parameters.iter().map(|(name, _)| name).collect();
         let own = |name: &&String| {
@@ -153,7 +154,8 @@ impl<'a> Promotion<'a> {
             [&what, operation, entry_hash, at].map(|text| toml(&text.into()));
         Ok(format!(
             "\n[workflow.{id}]\ndescription = {what}\nis_action = false\nparameter_schema_for_action = {schema}\n\n\
-             [workflow.{id}.provenance]\noperation = {operation}\nlink = {link}\nentry_hash = {hash}\npromoted_at = {at}\n{steps}"
+             [workflow.{id}.provenance]\noperation = {operation}\nlink = {link}\nentry_hash = {hash}\npromoted_at = {at}\n{}",
+            steps.concat()
         ))
     }
 

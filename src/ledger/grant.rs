@@ -14,6 +14,7 @@ use super::{
     past::{FEW, Past},
     record::{Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq},
     store::{StoreError, Tx, Which},
+    validity::has_own_request,
     words::{Ask, Under},
 };
 
@@ -121,7 +122,9 @@ pub(super) fn improvised(tx: &mut Tx<'_>, operation: &str) -> Result<Improvisati
     };
     let operation = find(tx, name)?.operation_id;
     let row = answer(tx, &operation)?.filter(|row| {
-        row.action_type.as_deref() == Some(IMPROVISED) && row.outcome == RowOutcome::Success
+        row.action_type.as_deref() == Some(IMPROVISED)
+            && row.outcome == RowOutcome::Success
+            && has_own_request(row)
     });
     let link = row.as_ref().and_then(|row| row.seq);
     let link = link.map_or(Ok(None), |seq| tx.link(seq))?;
@@ -136,8 +139,11 @@ pub(super) fn improvised(tx: &mut Tx<'_>, operation: &str) -> Result<Improvisati
         (Some(grant), _) => {
             let mut calls: Vec<Row> = Vec::new();
             for operation in grant.calls {
-                let done = answer(tx, &operation)?
-                    .filter(|row| row.state == Some(RowState::Done) && row.revoked_by.is_none());
+                let done = answer(tx, &operation)?.filter(|row| {
+                    row.state == Some(RowState::Done)
+                        && row.revoked_by.is_none()
+                        && has_own_request(row)
+                });
                 calls.extend(done.filter(|row| calls.iter().all(|other| other.id != row.id)));
             }
             Some(calls)

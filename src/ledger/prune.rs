@@ -8,13 +8,12 @@ use crate::task::OperationId;
 
 use super::{
     Ledger,
-    canonical::sha256,
     chain::{self, Body, Stamp},
     past::opened,
     record::{Event, Row, Seq},
     review,
     store::{Durability, StoreError, Tx, Which, read, write},
-    validity::sealed,
+    validity::{has_own_request, sealed},
 };
 
 /// Younger answers are kept, because they may be reused: no `ttl` is longer.
@@ -155,9 +154,4 @@ fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreErr
         });
     }
     Ok(all)
-}
-
-fn has_own_request(row: &Row) -> bool {
-    let request = row.request.as_deref().map(sha256);
-    request.is_none_or(|request| request == row.request_sha256)
 }

@@ -12,7 +12,6 @@ use crate::task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms};
 use super::{
     Place,
     begin::lock_of,
-    canonical::sha256,
     decision::Decision,
     grant::{self, GrantState, Improvisation},
     naming::{Alone, CommandError, Name, find, last_session},
@@ -20,7 +19,7 @@ use super::{
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     review,
     store::{Store, StoreError, Tx, Which, Wish, read},
-    validity::sealed,
+    validity::{has_own_request, sealed},
 };
 
 pub(crate) struct Reading {
@@ -292,10 +291,8 @@ impl Whole {
             None => None,
         };
         let grant = GrantState::of_row(tx, row)?;
-        let request = row.request.as_ref().map(sha256);
-        let as_sent = request.is_none_or(|request| request == row.request_sha256);
         Ok(Self {
-            sealed: as_sent && own.is_some_and(|link| sealed(row, &link)),
+            sealed: has_own_request(row) && own.is_some_and(|link| sealed(row, &link)),
             decision: Decision::of(tx, &step.row)?,
             links: links.about(&step.row),
             again,

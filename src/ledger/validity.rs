@@ -125,6 +125,12 @@ pub(super) fn sealed(row: &Row, link: &Link) -> bool {
         && answer.is_none_or(|answer| answer == row.response_sha256)
 }
 
+/// Whether the request of a row, unless pruned, is the one that was recorded.
+pub(super) fn has_own_request(row: &Row) -> bool {
+    let request = row.request.as_deref().map(sha256);
+    request.is_none_or(|request| request == row.request_sha256)
+}
+
 fn young(usable: &Usable, ttl: Duration, world: &dyn World) -> bool {
     let Usable::Since(since) = usable else {
         return true;

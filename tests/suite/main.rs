@@ -27,6 +27,7 @@ mod evidence;
 mod grants;
 #[cfg(test)]
 mod growth;
+#[cfg(test)]
 mod improvised;
 #[cfg(test)]
 mod in_process;
@@ -65,6 +66,7 @@ mod planted;
 mod process;
 #[cfg(test)]
 mod program;
+#[cfg(test)]
 mod promoted;
 #[cfg(test)]
 mod races;

@@ -49,16 +49,16 @@ fn grant(root: &Root, entries: &[&str]) -> String {
     improvised(root, &[("grant", limits)])
 }
 
-fn call(root: &Root, under: &str, name: &str, entry: &str, parameters: Value) -> Answer {
-    call_with(root, under, (name, entry), parameters, json!([]))
+fn call(root: &Root, under: &str, name: &str, entry: &str, parameters: &Value) -> Answer {
+    call_with(root, under, (name, entry), parameters, &json!([]))
 }
 
 fn call_with(
     root: &Root,
     under: &str,
     (name, entry): (&str, &str),
-    parameters: Value,
-    inputs: Value,
+    parameters: &Value,
+    inputs: &Value,
 ) -> Answer {
     root.run(&task(json!({
         "task_id": name, "capability_ids": [entry], "parameters": parameters, "under": under,
@@ -125,7 +125,7 @@ on_duplicate = {{ mode = \"repeat\" }}
 "
     ));
     let under = grant(&root, &["echo", "add"]);
-    let message = json!({"message": "fox"});
+    let message = &json!({"message": "fox"});
     let first = succeeds(call(&root, &under, "one", "echo", message));
     let text = first.result_data()["text"].clone();
     assert_eq!(text, "Echo: fox");
@@ -135,7 +135,7 @@ on_duplicate = {{ mode = \"repeat\" }}
         &under,
         "two",
         "add",
-        json!({"a": "no number", "b": 1}),
+        &json!({"a": "no number", "b": 1}),
     );
     assert_eq!(failed.exit, 1, "{}", failed.envelope);
     succeeds(call(
@@ -143,14 +143,14 @@ on_duplicate = {{ mode = \"repeat\" }}
         &under,
         "three",
         "add",
-        json!({"a": 16000, "b": 0.5}),
+        &json!({"a": 16000, "b": 0.5}),
     ));
     succeeds(call(
         &root,
         &under,
         "four",
         "echo",
-        json!({"message": text}),
+        &json!({"message": text}),
     ));
     let (exit, _, told) = oneact(&root, &["close", &under]);
     assert_eq!(exit, 0, "{told}");
@@ -199,7 +199,7 @@ bind     = { audio_uri = \"input.path\" }
         |id: &str, uri: &str| json!([{"ref_id": id, "storage_uri": uri, "status": "stored"}]);
     let under = grant(&root, &["convert", "detect"]);
     let inputs = stored("store_1", "s3://bucket/speech.mp4");
-    let made = call_with(&root, &under, ("one", "convert"), json!({}), inputs);
+    let made = call_with(&root, &under, ("one", "convert"), &json!({}), &inputs);
     let made = succeeds(made);
     let uri = made.at("/output/content/task_result/output_refs_produced/0/storage_uri");
     let inputs = stored("derived_1", uri.as_str().unwrap());
@@ -207,8 +207,8 @@ bind     = { audio_uri = \"input.path\" }
         &root,
         &under,
         ("two", "detect"),
-        json!({}),
-        inputs,
+        &json!({}),
+        &inputs,
     ));
     let added = promoted(&root, &under, "hear");
     for line in [
@@ -226,7 +226,7 @@ bind     = { audio_uri = \"input.path\" }
     let calls = again.at("/output/content/task_result/tool_invocations");
     assert_eq!(calls[0]["parameters"]["input_uri"], "s3://bucket/other.mp4");
     let path = calls[1]["parameters"]["audio_uri"].as_str().unwrap();
-    assert!(path.ends_with(".wav") && !path.contains("s3:"), "{path}");
+    assert!(path.starts_with('/') && !path.contains("s3:"), "{path}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn what_is_no_successful_improvised_action_or_has_a_secret_is_refused() {
                 ),
             ],
         );
-        succeeds(call(&root, &under, &format!("of {why}"), "note", what));
+        succeeds(call(&root, &under, &format!("of {why}"), "note", &what));
         refused(&root, &under, "note_it", why);
         assert!(!catalog(&root).contains("hunter2"));
     }
