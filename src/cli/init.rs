@@ -140,7 +140,7 @@ fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     };
     let path = visible(path.as_str());
     format!(
-        r#"Wrote {path} with two capabilities and built-in servers, and its documents in context/ and agent/.
+        r#"Wrote {path} with three capabilities and built-in servers, and its documents in context/ and agent/.
 
 Check the setup, then perform a first task:
 {enter}  oneact doctor

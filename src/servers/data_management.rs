@@ -1,6 +1,6 @@
-//! The built-in server `data-management`: indexes results, stores files, caches context.
+//! The built-in server `data-management`: indexes results, stores files, caches context, keeps tasks.
 //!
-//! The index and the cache are in one SQLite database, `$ONEACT_DATA_DB` or `.oneact/data.db` below the working
+//! The index, the cache and the tasks are in one SQLite database, `$ONEACT_DATA_DB` or `.oneact/data.db` below the working
 //! directory. Any number of processes may use it at the same time.
 
 mod context;
@@ -8,6 +8,7 @@ mod database;
 mod document;
 mod file_storer;
 mod index;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +28,7 @@ struct Place {
     clock: Clock,
 }
 
-/// The tools of the server, in the order of the catalog (CAP-DAT-001 …).
+/// The tools of the server, in the order of the catalog (CAP-DAT-001 …, task_create).
 pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     let database = host::variable(DATABASE).filter(|path| !path.is_empty());
     tools_at(&Place {
@@ -46,5 +47,8 @@ fn tools_at(place: &Place) -> Vec<Tool> {
         file_storer::file_storer(place.clone()),
         context::context_cacher(place.clone()),
         context::context_reader(place.clone()),
+        tasks::task_create(place.clone()),
+        tasks::task_list(place.clone()),
+        tasks::task_complete(place.clone()),
     ]
 }

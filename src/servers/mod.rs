@@ -28,7 +28,7 @@ const BUILTIN: &[Builtin] = &[
     },
     Builtin {
         name: "data-management",
-        about: "indexes results, stores files, caches context",
+        about: "indexes results, stores files, caches context, keeps tasks",
         tools: data_management::tools,
     },
     Builtin {

@@ -42,6 +42,19 @@ fn init_writes_a_catalog_that_works_at_once() {
 }
 
 #[test]
+fn a_todo_of_an_agent_is_a_task_in_a_new_root_r_003_38() {
+    let (root, _) = begun();
+    let answer = root.run(&json!({
+        "kind": "standard", "task_id": "t1", "name": "task_create",
+        "parameters_json": "{\"task_text\": \"call Ada\"}",
+        "metadata": {"session_id": "sess-1"},
+    }));
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let result = &answer.envelope["output"]["content"]["task_result"];
+    assert_eq!(result["result_data"]["todo_id"], "todo_1");
+}
+
+#[test]
 fn the_doctor_finds_nothing_to_say_against_the_starter() {
     let (root, _) = begun();
     let output = verb(&root, &["doctor"]);

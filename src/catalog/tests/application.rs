@@ -39,10 +39,10 @@ fn the_document_of_this_repository_is_that_of_its_catalog_r_000_135() {
 }
 
 #[test]
-fn an_import_gives_the_ids_servers_tools_parameters_and_defaults_of_33_rows() {
+fn an_import_gives_the_ids_servers_tools_parameters_and_defaults_of_34_rows() {
     let text = imported(DOCUMENT);
     assert_eq!(catalog(&text), catalog(SHIPPED));
-    assert_eq!(text.matches("\n[capability.").count(), 33, "{text}");
+    assert_eq!(text.matches("\n[capability.").count(), 34, "{text}");
     assert!(
         text.contains("defaults = { output_format = \"wav\", sample_rate = 16000 }"),
         "{text}"

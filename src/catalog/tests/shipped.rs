@@ -9,6 +9,7 @@ use crate::{
         Catalog, Entry,
         compile::Capability,
         compile::compile,
+        enough_for,
         entry::{FormatRule, ResultKind},
         server,
     },
@@ -53,7 +54,18 @@ visual-analysis CAP-VIS-006 facial_analyzer frame_set_ref diarization_ref
 visual-analysis CAP-VIS-007 deepfake_detector frame_set_ref video_uri
 data-management CAP-DAT-001 result_indexer results_data metadata
 data-management CAP-DAT-002 file_storer file_data target_path
-data-management CAP-DAT-003 context_cacher context_data cache_key ttl";
+data-management CAP-DAT-003 context_cacher context_data cache_key ttl
+data-management task_create task_create task_text";
+
+#[test]
+fn a_todo_is_enough_for_its_standard_action_r_003_38() {
+    let catalog = Catalog::from_text(SHIPPED);
+    let tables = catalog.tables().unwrap();
+    for text in ["wb/TODO call Ada", "TODO: buy milk", "create a new task"] {
+        let action = enough_for(&tables, &[text.to_owned()]).unwrap();
+        assert_eq!(action.as_deref(), Some("task_create"), "{text}");
+    }
+}
 
 fn entries() -> Vec<Entry> {
     let catalog = Catalog::from_text(SHIPPED);
@@ -72,7 +84,7 @@ fn it_is_the_applications_mapping_and_every_entry_compiles_r_000_56() {
         .lines()
         .map(|row| row.split(' ').collect::<Vec<_>>());
     let entries = entries();
-    assert_eq!(entries.len(), 33);
+    assert_eq!(entries.len(), 34);
     for (entry, row) in entries.iter().zip(rows) {
         assert_eq!([entry.server.as_str(), &entry.id, &entry.tool], row[..3]);
         for parameter in &row[3..] {

@@ -20,12 +20,12 @@ use crate::{
 /// How long a call waits for other writers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const VERSION: i64 = 1;
-
 /// The `application_id` of oneact's databases: the letters `1act`.
 const APPLICATION: i64 = 0x3161_6374;
 
-const TABLES: &str = "
+/// The statements that lead from one version of the database to the next.
+const VERSIONS: [&str; 2] = [
+    "
 CREATE TABLE document (
     id       TEXT NOT NULL PRIMARY KEY,
     content  TEXT NOT NULL,
@@ -40,7 +40,17 @@ CREATE TABLE context (
     expires INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX context_expires ON context (expires);
-";
+",
+    "
+CREATE TABLE todo (
+    number    INTEGER PRIMARY KEY,
+    text      TEXT NOT NULL,
+    created   TEXT NOT NULL,
+    completed TEXT
+) STRICT;
+CREATE UNIQUE INDEX todo_open ON todo (text) WHERE completed IS NULL;
+",
+];
 
 /// An open database with the current schema.
 #[derive(Debug)]
@@ -107,27 +117,27 @@ impl Database {
         done.map_err(failed)
     }
 
-    /// Creates the tables of an empty database. A database of another program or of a later version is refused and
-    /// not changed.
+    /// Creates the tables of an empty database, and those that an earlier version lacks. A database of another program
+    /// or of a later version is refused and not changed.
     fn prepare(&mut self) -> Result<(), ToolError> {
         let failed = |operation| sqlite(operation, &self.path);
         self.connection
             .busy_timeout(PATIENCE)
             .map_err(failed("open"))?;
-        let marks = marks(&self.connection).map_err(failed("read"))?;
+        let (application, version, tables) = marks(&self.connection).map_err(failed("read"))?;
         let path = self.path.display();
-        match marks {
-            (APPLICATION, VERSION, _) => {}
-            (0, 0, 0) => {
+        match (application, VERSIONS.get(version..)) {
+            (0, Some(_)) if version == 0 && tables == 0 => {
                 self.connection
                     .pragma_update(None, "journal_mode", "wal")
                     .map_err(failed("set up"))?;
-                self.within("set up", TransactionBehavior::Immediate, create_tables)?;
             }
-            (APPLICATION, found, _) if found > VERSION => {
+            (APPLICATION, Some(_)) if version > 0 => {}
+            (APPLICATION, None) => {
+                let supported = VERSIONS.len();
                 return Err(ToolError::Failed(format!(
-                    "the database {path} has version {found}, but this oneact supports versions up to {VERSION}; update \
-                     oneact, or name another file with {DATABASE}"
+                    "the database {path} has version {version}, but this oneact supports versions up to {supported}; \
+                     update oneact, or name another file with {DATABASE}"
                 )));
             }
             _ => {
@@ -135,6 +145,11 @@ impl Database {
                     "{path} is a database of another program; name another file with {DATABASE}"
                 )));
             }
+        }
+        if version < VERSIONS.len() {
+            self.within("set up", TransactionBehavior::Immediate, |transaction| {
+                create_tables(transaction, version)
+            })?;
         }
         // With the write-ahead log, `full` keeps every committed transaction after a power failure.
         self.connection
@@ -169,15 +184,19 @@ fn create(path: &Path) -> io::Result<()> {
 }
 
 /// The `application_id`, the `user_version` and the number of tables and indexes. Nothing is written.
-fn marks(connection: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
-    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+fn marks(connection: &Connection) -> rusqlite::Result<(i64, usize, i64)> {
+    let application = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables =
         connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    Ok((number("application_id")?, number("user_version")?, tables))
+    Ok((application, version as usize, tables))
 }
 
-fn create_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    transaction.execute_batch(TABLES)?;
+/// Creates the tables that the version lacks.
+fn create_tables(transaction: &Transaction<'_>, version: usize) -> rusqlite::Result<()> {
+    for tables in VERSIONS.iter().skip(version) {
+        transaction.execute_batch(tables)?;
+    }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", VERSION)
+    transaction.pragma_update(None, "user_version", VERSIONS.len().to_string())
 }

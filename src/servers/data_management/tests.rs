@@ -4,6 +4,7 @@ mod context;
 mod database;
 mod index;
 mod storing;
+mod tasks;
 
 use std::{fs, path::Path, sync::atomic::AtomicBool};
 

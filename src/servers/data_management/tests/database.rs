@@ -39,10 +39,22 @@ fn one_of_a_newer_version_is_refused_and_not_written() {
     let before = fs::read(desk.database()).unwrap();
     let problem = cache(&desk).unwrap_err().to_string();
     assert!(
-        problem.contains("version 7") && problem.contains("up to 1"),
+        problem.contains("version 7") && problem.contains("up to 2"),
         "{problem}"
     );
     assert!(fs::read(desk.database()).unwrap() == before);
+}
+
+#[test]
+fn one_of_the_first_version_gets_the_tables_of_the_tasks_and_keeps_its_content() {
+    let desk = Desk::new();
+    cache(&desk).unwrap();
+    rusqlite::Connection::open(desk.database())
+        .and_then(|it| it.execute_batch("DROP TABLE todo; PRAGMA user_version = 1"))
+        .unwrap();
+    desk.call("task_create", &json!({"task_text": "Call Ada"}));
+    let found = desk.call("context_reader", &json!({"cache_key": "k"}));
+    assert_eq!(found["context_data"], 1);
 }
 
 #[test]
