@@ -37,6 +37,8 @@ pub(super) enum Source {
     Session,
     TaskId,
     Action,
+    /// The `context` of an `MCPRequest`. Only `uses_context` of an entry has it.
+    Context,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,27 @@ pub(crate) enum Form {
     Uri,
     /// An absolute path on this machine.
     Path,
+}
+
+impl Bound {
+    /// The parameter that `uses_context = true` fills.
+    pub(super) const CONTEXT: &str = "context";
+
+    pub(super) fn context() -> Self {
+        Self {
+            parameter: Self::CONTEXT.to_owned(),
+            source: Source::Context,
+            text: "the context of the request".to_owned(),
+        }
+    }
+
+    /// The key of the entry that binds it.
+    pub(super) fn key(&self) -> &'static str {
+        match self.source {
+            Source::Context => "uses_context",
+            _ => "bind",
+        }
+    }
 }
 
 impl Source {

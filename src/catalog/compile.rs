@@ -216,11 +216,18 @@ impl Compiler<'_> {
         if timeout_max < timeout {
             return Err(named.wrong("has a `timeout_max` below its `timeout`; raise it"));
         }
-        let bind = raw
+        let mut bind = raw
             .bind
             .iter()
             .map(|(parameter, source)| self.bind(parameter, source))
             .collect::<Result<Vec<_>, _>>()?;
+        if raw.uses_context == Some(true) {
+            if raw.bind.contains_key(Bound::CONTEXT) {
+                let problem = "binds `context`, which `uses_context` fills; remove one of the two";
+                return Err(named.wrong(problem));
+            }
+            bind.push(Bound::context());
+        }
         let tells_output = bind
             .iter()
             .any(|bound| matches!(bound.source, Source::Output(_)));

@@ -29,8 +29,8 @@ pub(super) fn configure(
     let mut bound = entry.bind.iter();
     if let Some(bound) = bound.find(|bound| said.contains_key(&bound.parameter)) {
         let message = format!(
-            "the parameter `{}` of {} cannot be set, because oneact fills it from the refs of the task",
-            bound.parameter, entry.id
+            "the parameter `{}` of {} cannot be set, because oneact fills it from {}",
+            bound.parameter, entry.id, bound.text
         );
         return Err(Failure::new(Fault::ParamsInvalid, message));
     }

@@ -12,7 +12,7 @@ use crate::task::{
 };
 
 use super::{
-    bind::Bound,
+    bind::{Bound, Source},
     code::Code,
     document::{Place, unknown_key},
     schema::Schema,
@@ -95,6 +95,12 @@ impl Entry {
     pub(crate) fn changes_state(&self) -> bool {
         let adds_an_asset = self.result.asset.is_some() && self.effects.is_harmless();
         self.effects.read_only != Some(true) && !adds_an_asset
+    }
+
+    /// Whether the tool gets the `context` of an `MCPRequest`.
+    pub(crate) fn uses_context(&self) -> bool {
+        let mut bound = self.bind.iter();
+        bound.any(|bound| matches!(bound.source, Source::Context))
     }
 
     pub(crate) fn once(&self) -> Once {

@@ -41,9 +41,11 @@ impl Sources<'_> {
             let why = match self.value(source) {
                 Ok(Some(value)) => {
                     tracing::info!("{id} gets {parameter} from {text}.");
-                    parameters.insert(parameter.clone(), Value::String(value));
+                    parameters.insert(parameter.clone(), value);
                     continue;
                 }
+                // The schema finds that it is missing.
+                Ok(None) if matches!(source, Source::Context) => continue,
                 Ok(None) if schema.is_some_and(|schema| !schema.requires(parameter)) => {
                     tracing::info!(
                         "{id} is called without {parameter}, because there is no {text}."
@@ -83,16 +85,18 @@ impl Sources<'_> {
                 }
                 // Put in when that step has succeeded.
                 Source::Input { place: 0, .. } if self.before().is_some() => {
-                    Some("the step before".to_owned())
+                    Some("the step before".into())
                 }
                 // As received: the form (path or URI) is not part of the request.
-                Source::Input { .. } | Source::Ref { .. } | Source::Origin => {
-                    self.input(source).map(|input| input.storage_uri.clone())
+                Source::Input { .. } | Source::Ref { .. } | Source::Origin => self
+                    .input(source)
+                    .map(|input| input.storage_uri.clone().into()),
+                Source::OutputRef | Source::Action | Source::Context => {
+                    self.value(source).ok().flatten()
                 }
-                Source::OutputRef | Source::Action => self.value(source).ok().flatten(),
             };
             if let Some(value) = value {
-                parameters.insert(parameter.clone(), Value::String(value));
+                parameters.insert(parameter.clone(), value);
             }
         }
         parameters
@@ -132,7 +136,14 @@ impl Sources<'_> {
         }
     }
 
-    fn value(&self, source: &Source) -> Result<Option<String>, String> {
+    fn value(&self, source: &Source) -> Result<Option<Value>, String> {
+        match source {
+            Source::Context => Ok(self.task.context.clone()),
+            source => Ok(self.text(source)?.map(Value::String)),
+        }
+    }
+
+    fn text(&self, source: &Source) -> Result<Option<String>, String> {
         let input = self.input(source);
         match (source, self.before()) {
             // The output of the step before is the first input only. Its staged place stands for it until it is stored.
@@ -158,6 +169,7 @@ impl Sources<'_> {
             (Source::Session, _) => Ok(Some(self.places.session.to_owned())),
             (Source::TaskId, _) => Ok(Some(self.task.task_id.clone())),
             (Source::Action, _) => Ok(Some(self.task.action.clone())),
+            (Source::Context, _) => Ok(None),
         }
     }
 

@@ -43,6 +43,11 @@ impl ToolJob {
     pub(crate) fn is_improvised(&self) -> bool {
         self.workflows.iter().any(|called| called.id == IMPROVISED)
     }
+
+    /// Whether the `context` of an `MCPRequest` is a part of the request (R-004-32).
+    pub(crate) fn uses_context(&self) -> bool {
+        self.steps.iter().any(|step| step.entry.uses_context())
+    }
 }
 
 /// A workflow that the task names: one request, with its own parameters.

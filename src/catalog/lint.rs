@@ -346,7 +346,7 @@ fn parameters(subject: &Subject<'_>) -> Vec<String> {
     let bound = entry
         .bind
         .iter()
-        .map(|bound| ("bind", bound.parameter.as_str()));
+        .map(|bound| (bound.key(), bound.parameter.as_str()));
     let named = defaults.chain(bound);
     let named = named.chain(of_retry.map(|name| ("retry", name)));
     let shown = subject.listed.approval.show.iter();

@@ -80,6 +80,7 @@ pub(super) struct RawCapability {
     pub(super) defaults: Map<String, Value>,
     pub(super) mcp: Option<RawMcp>,
     pub(super) fresh_process: Option<bool>,
+    pub(super) uses_context: Option<bool>,
     pub(super) file_plan: Option<RawFilePlan>,
     #[serde(default, deserialize_with = "pin")]
     pub(super) pin: Option<Pin>,

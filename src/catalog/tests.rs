@@ -49,6 +49,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         salt: None,
         clarifies: None,
         under: None,
+        context: None,
         stated: Risk::Low,
     }
 }

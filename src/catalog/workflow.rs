@@ -232,7 +232,7 @@ impl Workflow {
         })?;
         let mut asked = said.clone();
         let mut planned = Vec::with_capacity(self.steps.len());
-        let mut takes_inputs = false;
+        let (mut takes_inputs, mut uses_context) = (false, false);
         for step in self.steps {
             let WorkflowStep {
                 mut entry,
@@ -244,6 +244,7 @@ impl Workflow {
                 .bind
                 .retain(|bound| !with.contains_key(&bound.parameter));
             takes_inputs |= entry.bind.iter().any(|bound| bound.source.is_asset());
+            uses_context |= entry.uses_context();
             let mut late = Vec::new();
             for Given { to, whence, text } in given {
                 let parameter = to
@@ -295,6 +296,8 @@ impl Workflow {
             let inputs = task.inputs.iter().map(|input| input.storage_uri.as_str());
             asked.insert("the inputs".to_owned(), inputs.collect());
         }
+        let context = task.context.clone().filter(|_| uses_context);
+        asked.extend(context.map(|context| ("the context".to_owned(), context)));
         let called = Called {
             id: self.id,
             version: self.version,

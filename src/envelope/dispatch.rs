@@ -70,6 +70,7 @@ pub(super) fn read(
         salt,
         clarifies,
         under,
+        context: None,
         stated: Risk::Low,
     })
 }
@@ -253,11 +254,10 @@ pub(super) fn read_request(
             task.insert((*key).to_owned(), value.clone());
         }
     }
-    if object
-        .get("context")
-        .is_some_and(|context| !context.is_null() && !is_context("context", context))
-    {
-        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
-    }
-    read(&task, notes)
+    let context = object.get("context");
+    let context = context.filter(|said| !said.is_null() && !is_context("context", said));
+    Ok(CapabilityTask {
+        context: context.cloned(),
+        ..read(&task, notes)?
+    })
 }

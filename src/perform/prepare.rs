@@ -191,7 +191,10 @@ fn tools(
     tracing::debug!("catalog consulted");
 
     let look = look(&job, settings);
-    let notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
+    let mut notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
+    if task.context.is_some() && !job.uses_context() {
+        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
+    }
 
     let launch = |server: &Server| {
         let scratch = match (server.lifetime, scratch.kept) {

@@ -56,6 +56,12 @@ pub(super) fn of<'a>(
         patience: PATIENCE,
         timeout: PATIENCE,
     };
+    let given = match (&*work, &received.task) {
+        (Work::Tools(ready), Ok(Task::Capabilities(task))) if ready.job.uses_context() => {
+            task.context.clone()
+        }
+        _ => None,
+    };
     let (ask, args) = match work {
         Work::Tools(ready) => tools(ready, base, received, hidden),
         Work::Files(files) => {
@@ -73,7 +79,7 @@ pub(super) fn of<'a>(
         .map_or(ask.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
     Some(Ask {
-        request: request(&ask.asked, &args, admission, received, hidden),
+        request: request(&ask.asked, (&args, given), admission, received, hidden),
         under,
         patience,
         ..ask
@@ -410,7 +416,7 @@ fn name(plan: &PlanName) -> String {
 /// The `MCPRequest` (004 §Contract): the request and its context.
 fn request(
     asked: &Asked,
-    args: &Value,
+    (args, context): (&Value, Option<Value>),
     admission: Option<&Admission>,
     received: &Received,
     hidden: &Hidden,
@@ -437,6 +443,9 @@ fn request(
         if let (Some(operation), Some(around)) = (operation, around.as_object_mut()) {
             around.insert(key.to_owned(), operation.as_str().into());
         }
+    }
+    if let (Some(context), Some(around)) = (context, around.as_object_mut()) {
+        around.insert("request_context".to_owned(), context);
     }
     let mut around = hidden.value(around);
     abridge(&mut around);

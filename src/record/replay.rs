@@ -158,15 +158,23 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
     let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
     let ids: Vec<&str> = action.split('+').collect();
-    let mut task = json!({
-        "dispatch": {
-            "task_id": row.task_id.as_deref().unwrap_or("replay"),
-            "capability_ids": ids, "attempt": 1, "parameters": said,
-            "input_refs_resolved": inputs,
-            "output_refs_expected": around("outputs").filter(Value::is_array).unwrap_or(json!([])),
-        },
-        "metadata": {"session_id": session_id},
-    });
+    let task_id = row.task_id.as_deref().unwrap_or("replay");
+    let outputs = around("outputs").filter(Value::is_array);
+    let outputs = outputs.unwrap_or_else(|| json!([]));
+    let mut task = match around("request_context") {
+        None => json!({
+            "dispatch": {
+                "task_id": task_id, "capability_ids": ids, "attempt": 1, "parameters": said,
+                "input_refs_resolved": inputs, "output_refs_expected": outputs,
+            },
+            "metadata": {"session_id": session_id},
+        }),
+        // Only an `MCPRequest` has one.
+        Some(context) => json!({
+            "actionId": action, "args": said, "context": context, "taskId": task_id, "attempt": 1,
+            "input_refs_resolved": inputs, "output_refs_expected": outputs, "sessionId": session_id,
+        }),
+    };
     let words = around("action").filter(Value::is_string);
     if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
         dispatch.extend(words.map(|words| ("action".to_owned(), words)));

@@ -51,6 +51,8 @@ pub struct CapabilityTask {
     pub clarifies: Option<String>,
     /// The operation that opened the grant under which the only capability is called.
     pub under: Option<String>,
+    /// The `context` of an `MCPRequest`: data for the tools whose entries ask for it (R-004-06).
+    pub context: Option<Value>,
     /// The risk that a proposal states; low for every other task.
     pub stated: Risk,
 }

@@ -75,6 +75,7 @@ mod real_servers;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]
+mod request_context;
 mod reviewed;
 #[cfg(test)]
 mod serving;

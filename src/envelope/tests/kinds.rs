@@ -284,11 +284,9 @@ fn a_context_in_the_payload_has_no_effect_and_that_is_said_r_003_36_c_32() {
     assert!(told(&inside, "context").0);
     // The context of an MCPRequest is data, unless it is one of the five words.
     for data in [json!({"context": "FSM_INTERNAL"}), json!("a quiet office")] {
-        let (said, notes) = told(&with(request.clone(), "context", data), "context");
-        assert!(
-            !said && notes.contains("`context` of the request was not used"),
-            "{notes}"
-        );
+        let request = with(request.clone(), "context", data.clone());
+        assert!(!told(&request, "context").0);
+        assert_eq!(capabilities(&request).context, Some(data));
     }
 }
 
