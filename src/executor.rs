@@ -338,9 +338,10 @@ impl Executed {
         self
     }
 
-    /// Adds what the gate decided.
+    /// Adds what the gate decided. The hints of a server may have raised the risk since.
     pub(crate) fn admitted(mut self, admission: Option<Admission>) -> Self {
-        self.outcome.admission = admission;
+        let raised = self.outcome.raised.clone().unwrap_or_default();
+        self.outcome.admission = admission.map(|found| found.with(raised));
         self
     }
 

@@ -104,22 +104,6 @@ impl Caller {
     }
 }
 
-impl Admission {
-    /// The same admission, with the risk that the task itself states.
-    pub(crate) fn with(self, stated: Assessment) -> Self {
-        let found = Assessment {
-            risk: self.risk,
-            because: self.because,
-        };
-        let Assessment { risk, because } = found.max(stated);
-        Self {
-            risk,
-            because,
-            ..self
-        }
-    }
-}
-
 fn unusable(problem: String) -> Failure {
     Failure::new(Fault::InvalidUsage, problem)
 }

@@ -52,7 +52,7 @@ pub(crate) use self::{
     raw::Raw,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
-    tools::{Hints, ToolListing, near},
+    tools::{ToolListing, near},
 };
 use self::{
     child::{Started, failed},
@@ -65,7 +65,7 @@ use self::{
 };
 use crate::{
     host::Host,
-    task::{Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable},
+    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable, worse},
 };
 
 #[derive(Debug)]
@@ -88,6 +88,8 @@ pub(crate) struct Course {
     pub(crate) drift: Option<Drift>,
     /// Whether the answer fits the tool's output schema.
     pub(crate) output: OutputCheck,
+    /// The risk by the hints of the server, if it is higher than declared.
+    pub(crate) raised: Option<Assessment>,
 }
 
 /// What happens to a server after a good answer.
@@ -184,6 +186,7 @@ impl Course {
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
+            raised: None,
         }
     }
 }
@@ -321,7 +324,8 @@ async fn attempt(
     Ok(answer)
 }
 
-/// Finds the tool, and checks it against its pin and the arguments against its schema.
+/// Finds the tool, and checks it against its pin, its hints against the declared risk, and the arguments against its
+/// schema.
 async fn checked(
     session: &mut Session,
     course: &mut Course,
@@ -352,6 +356,18 @@ async fn checked(
         tracing::info!("{} is as it was pinned.", call.tool);
     }
     session.standing = Standing::Agreed;
+    let (rule, hints) = (&call.risk, tool.hints());
+    course.raised = rule.hazards.raised(&hints);
+    if let Some(raised) = &course.raised
+        && rule.waits_only_at(raised.risk)
+    {
+        return Err(CallError::Riskier {
+            server: session.spec.name.clone(),
+            tool: call.tool.clone(),
+            risk: raised.risk,
+            worse: worse(&rule.hazards.effects, &hints),
+        });
+    }
     check::prepare(session, call, &tool).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {
         check::arguments(session, call, &tool).await?;

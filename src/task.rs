@@ -21,7 +21,8 @@ pub mod uri;
 mod visible;
 
 pub use approval::{
-    Answer, ApprovalRule, Approver, Elicitation, Need, Policy, SelfApproval, Statement, When,
+    Answer, ApprovalRule, Approver, Elicitation, Need, Policy, RiskRule, SelfApproval, Statement,
+    When,
 };
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
@@ -50,7 +51,7 @@ pub use review::{
     Blocks, RELEASES, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms,
     release, review_timeout,
 };
-pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess};
+pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess, worse};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub use terms::{

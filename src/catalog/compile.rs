@@ -6,7 +6,8 @@ use serde_json::Value;
 use toml::Spanned;
 
 use crate::task::{
-    ApprovalRule, Backup, Contexts, Effects, Format, Hazards, OnDrift, Pin, Pinned, assess,
+    ApprovalRule, Backup, Contexts, Effects, Format, Hazards, OnDrift, Pin, Pinned, RiskRule,
+    assess,
 };
 
 use super::{
@@ -99,6 +100,17 @@ impl Entry {
                 backup: Backup::Unknown,
             },
             approval: &self.access.approval,
+        }
+    }
+
+    /// What the gate knows of the tool.
+    pub(crate) fn risk_rule(&self) -> RiskRule {
+        let Gated {
+            hazards, approval, ..
+        } = self.gated();
+        RiskRule {
+            hazards,
+            when: approval.when,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Assessment, Format, IMPROVISED, Input, RefId};
+use crate::task::{Assessment, Format, IMPROVISED, Input, RefId, RiskRule};
 
 use super::{bind::Form, entry::Entry, file_plan::PlanJob, server::Server};
 
@@ -72,6 +72,8 @@ pub(crate) struct Called {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) entry: Entry,
+    /// What the hints of the server are compared with.
+    pub(crate) risk: RiskRule,
     pub(crate) server: Server,
     /// Complete: defaults applied, refs resolved.
     pub(crate) parameters: Map<String, Value>,

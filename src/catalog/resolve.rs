@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs,
-    Need, ReviewRule, assess, decided,
+    Need, ReviewRule, Risk, When, assess, decided,
 };
 
 use super::{
@@ -139,8 +139,14 @@ pub(crate) fn resolve(
         late.extend(sources.late(&entry));
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
+        let mut risk = entry.risk_rule();
+        if task.under.is_some() {
+            // No grant covers a call of this risk.
+            risk.when = When::From(Risk::High);
+        }
         steps.push(Step {
             entry,
+            risk,
             server,
             parameters,
             asked,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Schema},
-    mcp::{Hints, ServerSpec, ToolListing, near},
-    task::OnDrift,
+    mcp::{ServerSpec, ToolListing, near},
+    task::{Effects, OnDrift, worse},
 };
 
 use super::{About, Doctor, Finding, Kind, Level, Subject, command};
@@ -31,7 +31,7 @@ impl Doctor<'_> {
             return self.note(pair.missing_tool(tools));
         };
         let mut findings = pair.parameters(tool.input_schema.as_ref());
-        findings.extend(pair.effects(tool.annotations.unwrap_or_default()));
+        findings.extend(pair.effects(&tool.hints()));
         findings.extend(pair.programs(tool, spec));
         if findings.is_empty() {
             let (tool, server) = (&entry.tool, &entry.server);
@@ -225,36 +225,33 @@ impl Pair<'_> {
         missing.map(finding).collect()
     }
 
-    /// Finds effects that the entry declares as safer than the server does. A missing hint says nothing.
-    fn effects(&self, hints: Hints) -> Vec<Finding> {
-        let said = self.entry.effects;
-        let mut pairs = vec![
-            ("read_only", said.read_only, hints.read_only, true),
-            ("open_world", said.open_world, hints.open_world, false),
-        ];
-        // MCP defines these two only for tools that are not read-only (ToolAnnotations).
-        if hints.read_only != Some(true) {
-            pairs.push(("destructive", said.destructive, hints.destructive, false));
-            pairs.push(("idempotent", said.idempotent, hints.idempotent, true));
-        }
-        pairs
-            .into_iter()
-            .filter(|(_, said, hint, better)| *said == Some(*better) && *hint == Some(!*better))
-            .map(|(effect, _, _, better)| {
-                Finding::warning(
-                    &self.about,
-                    Kind::EffectsBetter,
-                    format!(
-                        "the entry says `{effect} = {better}`, but the server says {}",
-                        !better
-                    ),
-                    format!(
-                        "ask the author of the server which is correct; the `effects` of {} decide whether a lost call may be repeated",
-                        self.at
-                    ),
-                )
-            })
-            .collect()
+    /// Finds effects that the entry declares as safer than the server does. A missing hint says nothing. It is a problem
+    /// if a run would refuse the call.
+    fn effects(&self, hints: &Effects) -> Vec<Finding> {
+        let rule = self.entry.risk_rule();
+        let raised = rule.hazards.raised(hints);
+        let refused = raised.is_some_and(|raised| rule.waits_only_at(raised.risk));
+        let finding = |(effect, worse): (&str, bool)| Finding {
+            level: if refused {
+                Level::Problem
+            } else {
+                Level::Warning
+            },
+            ..Finding::problem(
+                &self.about,
+                Kind::EffectsBetter,
+                format!(
+                    "the entry says `{effect} = {}`, but the server says {worse}",
+                    !worse
+                ),
+                format!(
+                    "ask the author of the server which is correct; the `effects` of {} decide whether a lost call may be repeated, and whether a call waits for an approval",
+                    self.at
+                ),
+            )
+        };
+        let worse = worse(&self.entry.effects, hints).into_iter();
+        worse.map(finding).collect()
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judge
                 _ => class,
             }
         }
-        CallError::ToolChanged { .. } => Fault::ToolChanged.into(),
+        CallError::ToolChanged { .. } | CallError::Riskier { .. } => Fault::ToolChanged.into(),
         CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
             Fault::ParamsInvalid.into()
         }

@@ -137,6 +137,10 @@ impl Steps {
             whole.effect = whole.effect.max(of_step.effect);
         }
         whole.phase = of_step.phase;
+        whole.raised = match (whole.raised.take(), of_step.raised) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
         whole.waiting = of_step.waiting;
         whole.server = of_step.server.or(whole.server.take());
         whole.reasoning.extend(of_step.reasoning);

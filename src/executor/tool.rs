@@ -69,6 +69,7 @@ pub(super) fn run(
                 elapsed,
                 drift,
                 output,
+                raised,
             },
         closing,
     } = call(step, launch, hidden, context, servers);
@@ -82,6 +83,7 @@ pub(super) fn run(
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         effect,
         server: Some(ending(&step.server.name, &seen)),
+        raised,
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         ..Outcome::nothing_done(State::Done, phase, None)
     };
@@ -214,6 +216,7 @@ fn call(
         },
         pinned: step.entry.pinned.clone(),
         output_schema: step.entry.output_schema,
+        risk: step.risk.clone(),
         if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
     };

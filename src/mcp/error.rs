@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use super::{questions::Questions, report::ExitDescription, stderr::cause, wire::Heard};
 use crate::{
     host::Interrupt,
-    task::{Drift, Protocol},
+    task::{Drift, Protocol, Risk},
 };
 
 /// A place in a value that does not fit a schema.
@@ -114,6 +114,18 @@ pub(crate) enum CallError {
         server: String,
         tool: String,
         drift: Box<Drift>,
+    },
+
+    #[error(
+        "tool `{tool}` of server `{server}` is riskier than the catalog says: {}; a call with a {risk} risk waits for an \
+         approval, so nothing was sent; correct the `effects` of the capability",
+        hinted(worse)
+    )]
+    Riskier {
+        server: String,
+        tool: String,
+        risk: Risk,
+        worse: Vec<(&'static str, bool)>,
     },
 
     #[error(
@@ -253,6 +265,7 @@ impl CallError {
             self,
             Self::UnknownTool { .. }
                 | Self::ToolChanged { .. }
+                | Self::Riskier { .. }
                 | Self::OutputSchemaUnusable { .. }
                 | Self::ArgumentsInvalid { .. }
                 | Self::SchemaUnusable { .. }
@@ -355,6 +368,17 @@ fn lacking(required: &[String], elicitation: Declared) -> String {
             others.join("`, `")
         ),
     }
+}
+
+/// The hints of a server that are worse than what the entry says.
+fn hinted(worse: &[(&str, bool)]) -> String {
+    let each = worse.iter().map(|(key, bad)| {
+        format!(
+            "the server says `{key} = {bad}`, the entry `{key} = {}`",
+            !bad
+        )
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn listed(problems: &[Misfit]) -> String {

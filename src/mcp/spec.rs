@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
 use crate::host::Program;
-use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, Secrets};
+use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets};
 
 /// How to start a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
 #[derive(Clone)]
@@ -88,6 +88,8 @@ pub(crate) struct ToolCall {
     /// The pin of the tool. It is checked against the list of tools.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
+    /// It is compared with the hints of the server.
+    pub(crate) risk: RiskRule,
     pub(crate) if_lost: Repeatable,
     /// None if the call is new.
     pub(crate) resumption: Option<Resumption>,
@@ -108,6 +110,7 @@ impl ToolCall {
         self.check_arguments == ArgumentCheck::AgainstServer
             || self.output_schema == OutputSchema::Check
             || self.pinned.is_some()
+            || self.risk.depends_on_hints()
     }
 }
 

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::{
     host::{Interrupts, Program},
-    task::{OutputSchema, Protocol, Repeatable, Secrets, Timings},
+    task::{Hazards, OutputSchema, Protocol, Repeatable, RiskRule, Secrets, Timings, When},
 };
 
 use super::{
@@ -84,6 +84,10 @@ impl Stage {
                 check_arguments: ArgumentCheck::Done,
                 pinned: None,
                 output_schema: OutputSchema::IfListed,
+                risk: RiskRule {
+                    hazards: Hazards::default(),
+                    when: When::Never,
+                },
                 if_lost: Repeatable::Yes,
                 resumption: None,
             },

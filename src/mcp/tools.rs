@@ -11,7 +11,7 @@ use super::{
     raw::Raw,
     session::Session,
 };
-use crate::task::Pin;
+use crate::task::{Effects, Pin};
 
 /// A server with more pages of tools than this is assumed to repeat them.
 const MAX_PAGES: usize = 100;
@@ -44,7 +44,7 @@ pub(crate) struct ToolListing {
     pub(crate) input_schema: Option<Value>,
     pub(crate) output_schema: Option<Value>,
     #[serde(default)]
-    pub(crate) annotations: Option<Hints>,
+    annotations: Option<Hints>,
     #[serde(default, rename = "_meta")]
     meta: Option<Value>,
 }
@@ -60,6 +60,20 @@ impl ToolListing {
         named.filter_map(Value::as_str)
     }
 
+    /// What the server says about the effects of the tool; `None` for what it does not say, or what has no meaning.
+    pub(crate) fn hints(&self) -> Effects {
+        let said = self.annotations.unwrap_or_default();
+        // MCP defines the two others only for tools that are not read-only (`ToolAnnotations`).
+        let writes = said.read_only != Some(true);
+        let destroys = (said.destructive == Some(true)).then_some(false);
+        Effects {
+            read_only: said.read_only.or(destroys),
+            destructive: said.destructive.filter(|_| writes),
+            idempotent: said.idempotent.filter(|_| writes),
+            open_world: said.open_world,
+        }
+    }
+
     pub(crate) fn pin(&self) -> Pin {
         Pin::of(
             &self.name,
@@ -71,15 +85,15 @@ impl ToolListing {
 
 /// What the server says about the effects of its tool (MCP, `ToolAnnotations`). These are hints, not promises.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(crate) struct Hints {
+struct Hints {
     #[serde(rename = "readOnlyHint")]
-    pub(crate) read_only: Option<bool>,
+    read_only: Option<bool>,
     #[serde(rename = "destructiveHint")]
-    pub(crate) destructive: Option<bool>,
+    destructive: Option<bool>,
     #[serde(rename = "idempotentHint")]
-    pub(crate) idempotent: Option<bool>,
+    idempotent: Option<bool>,
     #[serde(rename = "openWorldHint")]
-    pub(crate) open_world: Option<bool>,
+    open_world: Option<bool>,
 }
 
 /// All tools, in the server's order.

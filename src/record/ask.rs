@@ -12,8 +12,8 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse,
-        Task, abridge, abridged, hexadecimal, numbered,
+        self, Admission, Assessment, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable,
+        Reuse, Task, abridge, abridged, hexadecimal, numbered,
     },
 };
 
@@ -454,6 +454,17 @@ fn request(
         "sessionId": received.identity.session_id, "context": around,
     })
     .to_string()
+}
+
+/// The same request with the risk that the hints of a server have raised.
+pub(super) fn raised(request: String, admission: Admission, risk: Assessment) -> String {
+    let Ok(mut all) = serde_json::from_str::<Value>(&request) else {
+        return request;
+    };
+    if let Some(gate) = all.pointer_mut("/context/gate") {
+        *gate = json!(admission.with(risk));
+    }
+    all.to_string()
 }
 
 /// The confidence that the caller states. It is recorded and decides nothing.

@@ -409,6 +409,9 @@ impl Recording<'_, '_> {
             end.approval = Some(asks.note.clone());
             ask.request = asks.request.clone().unwrap_or(ask.request);
         }
+        if let (Some(risk), Some(admission)) = (&outcome.raised, &of.admission) {
+            ask.request = ask::raised(ask.request, admission.clone(), risk.clone());
+        }
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
         of.die_at("ledger:done");

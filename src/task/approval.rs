@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Risk, canonical};
+use super::{Effects, Hazards, Risk, assess, canonical};
 
 /// When a run of an entry waits for an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,32 @@ impl When {
             Self::Never => false,
             Self::From(least) => risk >= least,
         }
+    }
+}
+
+/// What the gate knows of a tool before it is called.
+#[derive(Debug, Clone)]
+pub struct RiskRule {
+    pub hazards: Hazards,
+    pub when: When,
+}
+
+impl RiskRule {
+    /// Whether a run waits at this risk, although it does not wait at the risk that the entry declares.
+    pub fn waits_only_at(&self, risk: Risk) -> bool {
+        self.when.holds(risk) && !self.when.holds(assess(&self.hazards).risk)
+    }
+
+    /// Whether the hints of the server can decide that a run should have waited.
+    pub fn depends_on_hints(&self) -> bool {
+        let worst = Effects {
+            read_only: Some(false),
+            destructive: Some(true),
+            idempotent: Some(false),
+            open_world: Some(true),
+        };
+        let raised = self.hazards.raised(&worst);
+        raised.is_some_and(|raised| self.waits_only_at(raised.risk))
     }
 }
 
@@ -290,6 +316,30 @@ mod tests {
             "Always",
         ] {
             assert!(text.parse::<When>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_tools_are_listed_for_their_hints_only_if_a_hint_can_decide_that_a_run_waits() {
+        let rule = |when: &str, destructive| RiskRule {
+            hazards: Hazards {
+                effects: Effects {
+                    destructive: Some(destructive),
+                    ..Effects::default()
+                },
+                ..Hazards::default()
+            },
+            when: when.parse().unwrap(),
+        };
+        for (when, destructive, depends) in [
+            ("risk >= critical", false, false),
+            ("risk >= high", false, true),
+            ("risk >= high", true, false),
+            ("always", false, false),
+            ("never", false, false),
+        ] {
+            let found = rule(when, destructive).depends_on_hints();
+            assert_eq!(found, depends, "{when} {destructive}");
         }
     }
 

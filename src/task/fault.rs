@@ -73,7 +73,7 @@ table! {
     ParamsInvalid = "params_invalid", ValidationError, No, 1006;
     /// A proposal that breaks a rule of its kind (003, "The four kinds").
     KindRule = "kind_rule", ValidationError, No, 1009;
-    /// The tool differs from the pin in the catalog.
+    /// The tool differs from the pin in the catalog, or is riskier than the catalog says.
     ToolChanged = "tool_changed", ValidationError, No, 1012;
     /// The catalog cannot be read, or the part of it that this task needs is wrong.
     CatalogInvalid = "catalog_invalid", ProcessingError, No, 1015;

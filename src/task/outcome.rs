@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{CallContext, Failure, Granted, RefId, Review, Risk, Suggestion, Waiting, cut_links};
+use super::{
+    Assessment, CallContext, Failure, Granted, RefId, Review, Risk, Suggestion, Waiting, cut_links,
+};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -48,6 +50,8 @@ pub struct Outcome {
     pub opened: Option<Granted>,
     /// The decision of the gate; `None` if it was not asked.
     pub admission: Option<Admission>,
+    /// The risk by the hints of a server, if it is higher than the catalog says.
+    pub raised: Option<Assessment>,
     /// What the ledger holds about the task; `None` if the ledger was not asked.
     pub record: Option<Record>,
     /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
@@ -75,6 +79,23 @@ pub struct Admission {
     pub risk: Risk,
     /// The rules that lead to this risk.
     pub because: Vec<String>,
+}
+
+impl Admission {
+    /// The same admission with another risk of the task, if that is higher.
+    #[must_use]
+    pub fn with(self, other: Assessment) -> Self {
+        let found = Assessment {
+            risk: self.risk,
+            because: self.because,
+        };
+        let Assessment { risk, because } = found.max(other);
+        Self {
+            risk,
+            because,
+            ..self
+        }
+    }
 }
 
 /// What a tool reports about the model that it asked.

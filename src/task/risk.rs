@@ -266,6 +266,41 @@ fn by<'a>(rules: impl Iterator<Item = &'a Rule> + Clone, hazards: &Hazards) -> A
     }
 }
 
+/// The hints of a server that are worse than what an entry says: each key of `effects`, with the worse value.
+pub fn worse(said: &Effects, hints: &Effects) -> Vec<(&'static str, bool)> {
+    let pairs = [
+        ("read_only", said.read_only, hints.read_only, false),
+        ("destructive", said.destructive, hints.destructive, true),
+        ("idempotent", said.idempotent, hints.idempotent, false),
+        ("open_world", said.open_world, hints.open_world, true),
+    ];
+    let worse = pairs
+        .into_iter()
+        .filter(|(_, said, hint, bad)| *said == Some(!bad) && *hint == Some(*bad));
+    worse.map(|(key, _, _, bad)| (key, bad)).collect()
+}
+
+impl Hazards {
+    /// The risk with the hints of the server about its tool, if they raise it. They never lower it.
+    pub fn raised(&self, hints: &Effects) -> Option<Assessment> {
+        let said = &self.effects;
+        let hinted = Self {
+            effects: Effects {
+                read_only: hints.read_only.or(said.read_only),
+                destructive: hints.destructive.or(said.destructive),
+                idempotent: hints.idempotent.or(said.idempotent),
+                open_world: hints.open_world.or(said.open_world),
+            },
+            ..self.clone()
+        };
+        let mut found = assess(&hinted);
+        for why in &mut found.because {
+            *why = format!("by the hints of its server, {why}");
+        }
+        (found.risk > assess(self).risk).then_some(found)
+    }
+}
+
 impl Assessment {
     /// A risk that the task itself states, e.g. the `risk_level` of an action of its plan.
     pub fn stated(risk: Risk) -> Self {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The tools of specification 000, acted by a stdio MCP server: toolbox.py [--modern]
+"""The tools of specification 000, acted by a stdio MCP server: toolbox.py [--modern] [--hints JSON]
 
 What a tool does is told by the name of what it is given: asked for `…/corrupt.mp4`, it finds its
 input corrupt; asked for `…/empty`, it makes an empty file; a name that means nothing goes well.
-Legacy era (`initialize`) by default; with --modern only 2026-07-28.
+Legacy era (`initialize`) by default; with --modern only 2026-07-28. With --hints, each tool has these annotations.
 Python 3 standard library only.
 """
 
@@ -18,6 +18,7 @@ import time
 import zlib
 
 MODERN = "--modern" in sys.argv
+HINTS = {"annotations": json.loads(sys.argv[sys.argv.index("--hints") + 1])} if "--hints" in sys.argv else {}
 MEDIA = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../fixtures/media")
 
 # How any tool can fail, in the words of real ones.
@@ -240,7 +241,7 @@ def answer(message):
     if method == "tools/call":
         return call(params["name"], params.get("arguments") or {})
     if method == "tools/list":
-        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"}),
+        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"}), **HINTS,
                            **({"outputSchema": OUTPUTS[tool.__name__]} if tool.__name__ in OUTPUTS else {})}
                           for tool in TOOLS]}
     if method == "initialize" and not MODERN:

@@ -240,6 +240,31 @@ fn the_ledger_keeps_what_the_gate_decided() {
 }
 
 #[test]
+fn the_ledger_keeps_what_the_hints_of_a_server_add_to_the_risk() {
+    let root = Root::with_catalog(
+        r#"catalog = 1
+[server.tools]
+command = ["python3", "-SB", "servers/toolbox.py", "--hints", '{"openWorldHint": true}']
+[capability.note]
+effects = { destructive = false, idempotent = true, open_world = false }
+mcp = { server = "tools", tool = "context_cacher" }
+"#,
+    );
+    let answer = root.run(&request("note", "s"));
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let request: String = ledger
+        .query_row("SELECT request FROM agent_actions", [], |row| row.get(0))
+        .unwrap();
+    let request: Value = serde_json::from_str(&request).unwrap();
+    let gate = answer.at("/output/content/oneact/gate");
+    assert_eq!(&request["context"]["gate"], gate);
+    assert_eq!(gate["risk"], "medium");
+    let verified = root.command().arg("verify").status().unwrap();
+    assert!(verified.success());
+}
+
+#[test]
 fn the_catalog_of_this_repository_has_no_errors() {
     let root = Root::with_catalog(include_str!("../../catalog.toml"));
     let checked = oneact(&root, &["catalog", "check", "--json"]);
@@ -248,7 +273,7 @@ fn the_catalog_of_this_repository_has_no_errors() {
         .filter(|finding| finding["level"] == "error")
         .collect();
     assert_eq!(errors, Vec::<&Value>::new());
-    assert_eq!(checked["entries"], 34);
+    assert_eq!(checked["entries"], 35);
 }
 
 #[test]

@@ -101,6 +101,22 @@ fn refused(answer: &Answer, fault: &str, why: &str) {
 }
 
 #[test]
+fn a_call_that_the_hints_of_its_server_make_risky_is_not_covered() {
+    let server = "[\"python3\", \"servers/counter.py\", \"counted\"]";
+    let hinting =
+        r#"["python3", "-SB", "servers/toolbox.py", "--hints", '{"destructiveHint": true}']"#;
+    let catalog = CATALOG.replace(server, hinting);
+    let root = Root::with_catalog(&catalog.replace("\"happen\"", "\"context_cacher\""));
+    let under = grant(&root, &["note"], 2);
+    let answer = root.run(&call(&under, "note", "one"));
+    assert_eq!(answer.fault(), "tool_changed", "{}", answer.envelope);
+    assert_eq!(answer.at("/output/content/oneact/effect"), "none");
+    let mut alone = call(&under, "note", "two");
+    alone["dispatch"].as_object_mut().unwrap().remove("under");
+    succeeds(&root.run(&alone));
+}
+
+#[test]
 fn an_improvised_action_always_waits_and_then_covers_its_calls_until_they_are_used_up() {
     let root = root();
     let proposal = proposal(&["note", "publish"], 2, "10m");

@@ -160,3 +160,46 @@ fn the_vocabulary_is_closed_and_other_spellings_are_told() {
         assert!(why.contains(named), "{text}: {why}");
     }
 }
+
+fn hints(text: &str) -> Effects {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn the_hints_of_a_server_raise_the_risk_and_never_lower_it() {
+    let mild =
+        r#"{"read_only": false, "destructive": false, "idempotent": true, "open_world": false}"#;
+    for (says, server, risk) in [
+        (mild, "{}", None),
+        (mild, r#"{"read_only": true}"#, None),
+        (mild, r#"{"open_world": true}"#, Some(Risk::Medium)),
+        (mild, r#"{"idempotent": false}"#, Some(Risk::Medium)),
+        (mild, r#"{"destructive": true}"#, Some(Risk::High)),
+        (
+            r#"{"read_only": true}"#,
+            r#"{"read_only": false}"#,
+            Some(Risk::High),
+        ),
+        (r#"{"read_only": true}"#, r#"{"open_world": true}"#, None),
+        (
+            r#"{"destructive": true}"#,
+            r#"{"read_only": true, "destructive": false}"#,
+            None,
+        ),
+        ("{}", r#"{"destructive": true}"#, None),
+    ] {
+        let entry = Hazards {
+            effects: hints(says),
+            ..Hazards::default()
+        };
+        let raised = entry.raised(&hints(server));
+        assert_eq!(raised.map(|raised| raised.risk), risk, "{says} {server}");
+    }
+}
+
+#[test]
+fn only_a_hint_that_is_worse_than_what_the_entry_says_is_a_difference() {
+    let entry = hints(r#"{"read_only": true, "open_world": true}"#);
+    let server = hints(r#"{"read_only": false, "destructive": true, "open_world": false}"#);
+    assert_eq!(worse(&entry, &server), [("read_only", false)]);
+}
