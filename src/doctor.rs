@@ -15,7 +15,7 @@ use crate::{
     catalog::{self, Catalog, Checked, check},
     host::{Host, Interrupt},
     record::Project,
-    task::{OperationId, Secrets},
+    task::{OperationId, Pin, Secrets},
 };
 
 use finding::{About, Kind, Subject, count};
@@ -40,6 +40,8 @@ pub(crate) struct Diagnosis {
     pub(crate) capabilities: Vec<Capability>,
     /// The servers that were started, described by `schemas/doctor.schema.json`.
     pub(crate) servers: Vec<Value>,
+    /// The pins of tools that the catalog does not have, by the ids of their capabilities.
+    pub(crate) pins: Vec<(String, Pin)>,
     /// The signal that ended the examination early.
     pub(crate) interrupted: Option<Interrupt>,
 }

@@ -65,6 +65,12 @@ codes! {
     CAT050;
     /// An analysis whose result cannot be checked for completeness.
     CAT051;
+    /// A server that cannot be asked, or whose tool is missing or takes other parameters than the entry sends.
+    CAT060;
+    /// A hint of a server that is worse than the entry says.
+    CAT061;
+    /// A tool whose description is not the one that was pinned.
+    CAT062;
     /// A step that is unknown, nested or not earlier, a bad reference, or too many steps.
     CAT070;
     /// A workflow that is available where one of its steps is not.

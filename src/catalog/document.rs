@@ -128,6 +128,10 @@ pub(crate) struct Tables<'a> {
 }
 
 impl Catalog {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Reads the file. Its syntax is checked by [`Catalog::tables`].
     pub(crate) fn load(path: &Utf8Path) -> Result<Self, CatalogError> {
         let unreadable = |source| CatalogError::Unreadable {

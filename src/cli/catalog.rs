@@ -1,8 +1,10 @@
-//! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. It starts nothing.
+//! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. Only `check --live` starts
+//! servers.
 
 mod check;
 mod entries;
 mod import;
+mod live;
 mod promote;
 
 use std::process::ExitCode;
@@ -156,7 +158,7 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
             Ok(printed(shown(&args.form, &hits, hit_lines, json_hit), code))
         }
         CatalogVerb::Render(args) => render(args),
-        CatalogVerb::Check(args) => check::run(args),
+        CatalogVerb::Check(args) => check::run(args, interrupts),
         CatalogVerb::Import(args) => import::run(args),
         CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }

@@ -114,9 +114,9 @@ fn is_stdout(path: &Utf8Path) -> bool {
 }
 
 /// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
-fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
-    let there = fs::metadata(path).map(|there| there.is_file());
-    if there.is_ok_and(|is_file| !is_file) {
+pub(super) fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+    let there = fs::metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
     let path = led_to(path)?;
@@ -126,6 +126,10 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
         .permissions(mode)
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
+    // A file that is replaced keeps its mode.
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions())?;
+    }
     file.persist(&path)?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-use crate::task::Secrets;
+use crate::{catalog::Code, task::Secrets};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
@@ -96,6 +96,8 @@ pub(super) enum Kind {
     ToolPin,
     /// The tool does not match the entry's pin.
     ToolChanged,
+    /// Only the tool's description does not match the entry's pin.
+    DescriptionChanged,
     /// The tool's input schema is unusable, and the entry has no schema.
     ToolSchemaUnusable,
     ParameterUnknown,
@@ -106,6 +108,16 @@ pub(super) enum Kind {
 }
 
 impl Subject {
+    /// The table of the catalog that describes it, e.g. `capability` and `CAP-AUD-001`.
+    pub(crate) fn table(&self) -> Option<(&'static str, &str)> {
+        let group = match self.kind {
+            About::Server => "server",
+            About::Capability => "capability",
+            About::Catalog | About::Ledger | About::Storage | About::Scratch => return None,
+        };
+        Some((group, self.name.as_deref()?))
+    }
+
     pub(super) fn of(kind: About) -> Self {
         Self { kind, name: None }
     }
@@ -166,6 +178,26 @@ impl Finding {
 
     pub(super) fn with(self, detail: Vec<String>) -> Self {
         Self { detail, ..self }
+    }
+
+    /// The code by which `oneact catalog check --live` reports it, if the catalog and the servers do not fit each other.
+    pub(crate) fn code(&self) -> Option<Code> {
+        match (self.kind, self.subject.kind, self.level) {
+            (_, _, Level::Good) => None,
+            (Kind::EffectsBetter, ..) => Some(Code::CAT061),
+            (Kind::DescriptionChanged, ..) => Some(Code::CAT062),
+            (
+                Kind::ToolMissing
+                | Kind::ToolChanged
+                | Kind::ToolSchemaUnusable
+                | Kind::ParameterUnknown
+                | Kind::ParameterMissing
+                | Kind::ScratchUnusable,
+                ..,
+            )
+            | (_, About::Server, Level::Problem) => Some(Code::CAT060),
+            _ => None,
+        }
     }
 
     pub(super) fn without(self, secrets: &Secrets) -> Self {

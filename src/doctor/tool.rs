@@ -39,6 +39,10 @@ impl Doctor<'_> {
                 format!("`{tool}` of {server} exists and accepts the parameters of the entry");
             findings.push(Finding::good(&pair.about, Kind::ToolGood, what));
         }
+        let pin = tool.pin();
+        if entry.pinned.as_ref().map(|pinned| &pinned.pin) != Some(&pin) {
+            self.diagnosis.pins.push((entry.id.clone(), pin));
+        }
         let asked = self.setup.capabilities.contains(&entry.id);
         if asked || entry.pinned.is_some() {
             findings.push(pair.pin(tool));
@@ -75,6 +79,17 @@ impl Pair<'_> {
             return Finding::good(&self.about, Kind::ToolPin, what);
         };
         let Some(drift) = pinned.pin.drift(pin.clone()) else {
+            if pinned.pin.describes_another(&pin) {
+                return Finding::warning(
+                    &self.about,
+                    Kind::DescriptionChanged,
+                    format!("the description of `{name}` does not match its pin; now {pin}"),
+                    format!(
+                        "read the new description, then write the new pin into {}",
+                        self.at
+                    ),
+                );
+            }
             let what = format!("`{name}` matches its pin: {pin}");
             return Finding::good(&self.about, Kind::ToolPin, what);
         };

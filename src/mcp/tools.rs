@@ -41,6 +41,7 @@ struct Named {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolListing {
     pub(crate) name: String,
+    description: Option<Value>,
     pub(crate) input_schema: Option<Value>,
     pub(crate) output_schema: Option<Value>,
     #[serde(default)]
@@ -79,6 +80,7 @@ impl ToolListing {
             &self.name,
             self.input_schema.as_ref(),
             self.output_schema.as_ref(),
+            self.description.as_ref(),
         )
     }
 }

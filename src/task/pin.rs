@@ -1,8 +1,9 @@
 //! The pin of a tool: a fingerprint of the tool as its server lists it, by which a change is found.
 //!
-//! The form is `sha256:CONTRACT/INPUT/OUTPUT`. CONTRACT is the SHA-256 of the canonical text (RFC 8785) of
+//! The form is `sha256:CONTRACT/INPUT/OUTPUT/DESCRIPTION`. CONTRACT is the SHA-256 of the canonical text (RFC 8785) of
 //! `{inputSchema, name, outputSchema}`, without the members that are missing. INPUT and OUTPUT are the first
-//! 8 digits of the SHA-256 of each schema alone, or `-`; they only show which one changed.
+//! 8 digits of the SHA-256 of each schema alone, or `-`; they only show which one changed. DESCRIPTION is the same for
+//! the description, as JSON. A pin can lack it, and no run depends on it.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{canonical, hexadecimal};
 
-/// A tool's name, input schema and output schema, in one line.
+/// A tool's name, input schema, output schema and description, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin(String);
 
@@ -22,7 +23,12 @@ const PART: usize = 8;
 
 impl Pin {
     /// The pin of a tool as its server lists it.
-    pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
+    pub fn of(
+        name: &str,
+        input: Option<&Value>,
+        output: Option<&Value>,
+        description: Option<&Value>,
+    ) -> Self {
         let mut contract = Map::from_iter([("name".to_owned(), name.into())]);
         for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
             let schema = schema.map(|schema| (member.to_owned(), schema.clone()));
@@ -34,18 +40,19 @@ impl Pin {
         };
         let contract = digest(&contract.into());
         Self(format!(
-            "sha256:{contract}/{}/{}",
+            "sha256:{contract}/{}/{}/{}",
             part(input),
-            part(output)
+            part(output),
+            part(description)
         ))
     }
 
     /// How a pinned tool differs from its pin; `None` if it does not.
     pub fn drift(&self, now: Self) -> Option<Drift> {
-        if *self == now {
+        let same = |part| self.part(part) == now.part(part);
+        if (0..3).all(same) {
             return None;
         }
-        let same = |part| self.0.split('/').nth(part) == now.0.split('/').nth(part);
         let differs = match (same(1), same(2)) {
             (false, true) => Differs::Input,
             (true, false) => Differs::Output,
@@ -57,6 +64,15 @@ impl Pin {
             now: Some(now),
             differs,
         })
+    }
+
+    fn part(&self, part: usize) -> Option<&str> {
+        self.0.split('/').nth(part)
+    }
+
+    /// Whether the tool's description differs from that of the pin, if the pin has one.
+    pub fn describes_another(&self, now: &Self) -> bool {
+        self.part(3).is_some() && self.part(3) != now.part(3)
     }
 
     /// The drift of a tool that is not listed any more.
@@ -93,6 +109,7 @@ impl FromStr for Pin {
         let fits = parts.next().is_some_and(|contract| hex(contract, 64))
             && parts.next().is_some_and(part)
             && parts.next().is_some_and(part)
+            && parts.next().is_none_or(part)
             && parts.next().is_none();
         fits.then(|| Self(text.to_owned())).ok_or(NoPin)
     }
@@ -100,7 +117,7 @@ impl FromStr for Pin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it must be `sha256:` with 64 hexadecimal digits, `/`, 8 digits or `-`, `/`, 8 digits or `-`, as `oneact doctor CAPABILITY` prints it"
+    "it must be `sha256:` with 64 hexadecimal digits, and, each after a `/`, two or three times 8 digits or `-`, as `oneact doctor CAPABILITY` prints it"
 )]
 pub struct NoPin;
 
@@ -162,7 +179,7 @@ mod tests {
     fn pin(name: &str, input: &str, output: Option<&str>) -> Pin {
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let output = output.map(value);
-        Pin::of(name, Some(&value(input)), output.as_ref())
+        Pin::of(name, Some(&value(input)), output.as_ref(), None)
     }
 
     #[test]
@@ -191,17 +208,35 @@ mod tests {
     }
 
     #[test]
+    fn another_description_is_no_drift_and_is_told() {
+        let described = |text: &str| Pin::of("t", None, None, Some(&text.into()));
+        let (old, new) = (described("Says hello."), described("Says no."));
+        let none = Pin::of("t", None, None, None);
+        assert_eq!(old.drift(new.clone()), None);
+        assert!(old.describes_another(&new) && old.describes_another(&none));
+        let text = old.to_string();
+        let short: Pin = text.rsplit_once('/').unwrap().0.parse().unwrap();
+        assert!(!short.describes_another(&new) && !old.describes_another(&old));
+        assert_eq!(short.drift(new), None);
+    }
+
+    #[test]
     fn the_sum_is_one_that_others_can_make() {
         // printf '{"inputSchema":{},"name":"t"}' | sha256sum; printf '{}' | sha256sum
         assert_eq!(
             pin("t", "{}", None).to_string(),
-            "sha256:b36389c54a2da9b725519903a70ca5ef405b96bb0cf7b418b9b92acfa9711d0c/44136fa3/-"
+            "sha256:b36389c54a2da9b725519903a70ca5ef405b96bb0cf7b418b9b92acfa9711d0c/44136fa3/-/-"
         );
     }
 
     #[test]
     fn a_pin_is_read_as_it_is_written_and_nothing_else_is_one() {
-        for pin in [pin("t", "{}", None), pin("t", "{}", Some("true"))] {
+        let described = Pin::of("t", None, None, Some(&"Says hello.".into()));
+        for pin in [
+            pin("t", "{}", None),
+            pin("t", "{}", Some("true")),
+            described,
+        ] {
             assert_eq!(pin.to_string().parse(), Ok(pin));
         }
         let sum = "0".repeat(64);
@@ -210,7 +245,7 @@ mod tests {
             sum.clone(),
             format!("sha256:{sum}"),
             format!("sha256:{sum}/-/0123456g"),
-            format!("sha256:{sum}/-/-/-"),
+            format!("sha256:{sum}/-/-/-/-"),
             format!("sha256:{}/-/-", "A".repeat(64)),
             format!("md5:{sum}/-/-"),
         ] {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The tools of specification 000, acted by a stdio MCP server: toolbox.py [--modern] [--hints JSON]
+"""The tools of specification 000, acted by a stdio MCP server: toolbox.py [--modern] [--hints JSON] [--described TEXT]
 
 What a tool does is told by the name of what it is given: asked for `…/corrupt.mp4`, it finds its
 input corrupt; asked for `…/empty`, it makes an empty file; a name that means nothing goes well.
-Legacy era (`initialize`) by default; with --modern only 2026-07-28. With --hints, each tool has these annotations.
+Legacy era (`initialize`) by default; with --modern only 2026-07-28. With --hints and --described, each tool
+has these annotations and this description.
 Python 3 standard library only.
 """
 
@@ -18,7 +19,11 @@ import time
 import zlib
 
 MODERN = "--modern" in sys.argv
-HINTS = {"annotations": json.loads(sys.argv[sys.argv.index("--hints") + 1])} if "--hints" in sys.argv else {}
+LISTED = {}
+if "--hints" in sys.argv:
+    LISTED["annotations"] = json.loads(sys.argv[sys.argv.index("--hints") + 1])
+if "--described" in sys.argv:
+    LISTED["description"] = sys.argv[sys.argv.index("--described") + 1]
 MEDIA = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../fixtures/media")
 
 # How any tool can fail, in the words of real ones.
@@ -241,7 +246,7 @@ def answer(message):
     if method == "tools/call":
         return call(params["name"], params.get("arguments") or {})
     if method == "tools/list":
-        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"}), **HINTS,
+        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"}), **LISTED,
                            **({"outputSchema": OUTPUTS[tool.__name__]} if tool.__name__ in OUTPUTS else {})}
                           for tool in TOOLS]}
     if method == "initialize" and not MODERN:

@@ -10,6 +10,7 @@ mod beginning;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod catalog_live;
 mod circles;
 #[cfg(test)]
 mod conformance;

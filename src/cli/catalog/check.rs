@@ -4,12 +4,17 @@ use std::process::ExitCode;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{FormArgs, Stop, import::read, printed, stop};
+use super::{
+    FormArgs, Stop,
+    import::read,
+    live::{Live, compared, offer, shown},
+    printed, stop,
+};
 use crate::{
     catalog::{Application, Catalog, Finding, Level, lint},
-    host,
+    host::{self, Interrupts},
     task::{Approver, visible},
 };
 
@@ -21,6 +26,12 @@ pub(in crate::cli) struct CheckArgs {
     /// Also compare the catalog with the tables of an application document
     #[arg(long, value_name = "FILE")]
     against: Option<Utf8PathBuf>,
+    /// Also start the servers, and compare their tools with the entries; no tool is called
+    #[arg(long)]
+    live: bool,
+    /// Also print the pins of the tools that the catalog does not have; at a terminal, ask whether to write them into it
+    #[arg(long, requires = "live")]
+    pin: bool,
     #[command(flatten)]
     form: FormArgs,
 }
@@ -29,9 +40,10 @@ pub(super) const CODES: &str = "\
 Exit codes:
   0    nothing found, or only warnings
   1    errors
-  2    only warnings, with --strict; or the catalog cannot be read";
+  2    only warnings, with --strict; or the catalog cannot be read
+  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-pub(super) fn run(args: &CheckArgs) -> Result<ExitCode, Stop> {
+pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let project = args.form.places.project()?;
     let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;
     let found = catalog
@@ -46,6 +58,17 @@ pub(super) fn run(args: &CheckArgs) -> Result<ExitCode, Stop> {
             .and_then(|tables| Ok(document.drift(&Application::of(&tables)?)));
         findings.extend(drift.unwrap_or_default());
     }
+    let mut live = Live::default();
+    if args.live {
+        live = compared(&project, catalog.tables().ok().as_ref(), interrupts);
+    }
+    let known: Vec<String> = findings
+        .iter()
+        .map(|finding| finding.text.clone())
+        .collect();
+    let is_new = |finding: &Finding| !known.iter().any(|text| finding.text.contains(text));
+    live.findings.retain(is_new);
+    findings.extend(live.findings);
     let count = |level| {
         findings
             .iter()
@@ -62,9 +85,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<ExitCode, Stop> {
             })
         };
         let findings: Vec<Value> = findings.iter().map(each).collect();
+        let pins = live.pins.iter();
+        let pins = pins.map(|(id, pin)| (id.clone(), pin.to_string().into()));
         format!(
             "{}\n",
-            json!({"catalog": project.catalog.as_str(), "entries": entries, "findings": findings})
+            json!({
+                "catalog": project.catalog.as_str(), "entries": entries, "findings": findings,
+                "pins": args.pin.then(|| Map::from_iter(pins)),
+            })
         )
     } else {
         let line = |finding: &Finding| {
@@ -80,19 +108,29 @@ pub(super) fn run(args: &CheckArgs) -> Result<ExitCode, Stop> {
         };
         let lines: String = findings.iter().map(line).collect();
         format!(
-            "{lines}{}, {}, {}\n",
+            "{lines}{}{}, {}, {}\n",
+            if args.pin {
+                shown(&live.pins)
+            } else {
+                String::new()
+            },
             number(entries, "entry", "entries"),
             number(errors, "error", "errors"),
             number(warnings, "warning", "warnings"),
         )
     };
     let code = match (errors, warnings) {
+        _ if let Some(signal) = live.interrupted => 128 + signal.number(),
         (0, 0) => 0,
         (0, _) if args.strict => 2,
         (0, _) => 0,
         _ => 1,
     };
-    Ok(printed(text, code))
+    let done = printed(text, code);
+    if args.pin && !args.form.json {
+        offer(&project, &catalog, &live.pins)?;
+    }
+    Ok(done)
 }
 
 /// Whether an agent that runs as this user could give the approval at a terminal.

@@ -8,7 +8,7 @@ use super::*;
 fn now() -> Pin {
     let schema =
         json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}});
-    Pin::of("echo", Some(&schema), None)
+    Pin::of("echo", Some(&schema), None, None)
 }
 
 fn pinned(pin: Pin, on_drift: OnDrift) -> Stage {
@@ -28,7 +28,7 @@ fn a_tool_that_is_as_pinned_is_called_after_a_look_at_it() {
 
 #[test]
 fn a_tool_that_has_changed_is_not_called() {
-    let old = Pin::of("echo", Some(&json!({"type": "object"})), None);
+    let old = Pin::of("echo", Some(&json!({"type": "object"})), None, None);
     let stage = pinned(old.clone(), OnDrift::Fail);
     let end = stage.run();
     assert_eq!(
@@ -52,7 +52,7 @@ fn a_tool_that_has_changed_is_not_called() {
 
 #[test]
 fn or_it_is_called_and_the_change_told_if_the_entry_will_have_it_so() {
-    let old = Pin::of("echo", Some(&json!({})), Some(&json!({})));
+    let old = Pin::of("echo", Some(&json!({})), Some(&json!({})), None);
     let end = pinned(old, OnDrift::Warn).run();
     assert!(end.result.is_ok(), "{:?}", end.result);
     assert_eq!(end.course.drift.unwrap().differs, Differs::Both);
@@ -100,7 +100,7 @@ fn that_it_is_gone_is_told_of_a_remembered_server_too() {
 
 #[test]
 fn a_pin_is_looked_at_before_the_arguments() {
-    let old = Pin::of("echo", None, None);
+    let old = Pin::of("echo", None, None, None);
     let mut stage = pinned(old, OnDrift::Fail).checked();
     stage.call.arguments = object(json!({"text": 7}));
     assert!(matches!(

@@ -1,0 +1,50 @@
+//! Writes the pins of tools into the text of a catalog. Everything else of the text stays as it is.
+
+use toml_edit::{DocumentMut, Item, Value};
+
+use crate::task::Pin;
+
+/// The text with these pins, by the ids of their capabilities. The error says which one has no place.
+pub(crate) fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.to_string())?;
+    for (id, pin) in pins {
+        let capabilities = document.get_mut("capability");
+        let entry = capabilities.and_then(|all| all.as_table_like_mut()?.get_mut(id));
+        let entry = entry
+            .and_then(Item::as_table_like_mut)
+            .ok_or_else(|| format!("the catalog has no table [capability.{id}]"))?;
+        let mut value = Value::from(pin.to_string());
+        if let Some(old) = entry.get("pin").and_then(Item::as_value) {
+            *value.decor_mut() = old.decor().clone();
+        }
+        entry.insert("pin", value.into());
+    }
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_the_order_of_keys_stay() {
+        let pin = Pin::of("echo", None, None, None);
+        let pins = ["A", "B", "C"].map(|id| (id.to_owned(), pin.clone()));
+        let before = "catalog = 1 # format\n\n[capability.A] # first\nmcp   = { tool = \"echo\" }\n\n[capability.A.result]\n\
+                      kind = \"metadata\"\n\n# second\n[capability.B]\npin = \"old\"   # of May\nmcp = {}\n";
+        let inline = "[capability]\nC = { mcp = { tool = \"echo\" } }\n";
+        let after = pinned(before, &pins[..2]).unwrap();
+        let added = format!("mcp   = {{ tool = \"echo\" }}\npin = \"{pin}\"\n");
+        let expected = before
+            .replace("mcp   = { tool = \"echo\" }\n", &added)
+            .replace("\"old\"", &format!("\"{pin}\""));
+        assert_eq!(after, expected);
+        assert_eq!(
+            pinned(inline, &pins[2..]).unwrap(),
+            format!("[capability]\nC = {{ mcp = {{ tool = \"echo\" }}, pin = \"{pin}\" }}\n")
+        );
+        assert!(pinned(before, &pins).is_err());
+    }
+}
