@@ -2,6 +2,8 @@
 
 use crate::task::RefId;
 
+use super::document::{CatalogError, Named};
+
 /// A parameter that oneact fills.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -50,6 +52,25 @@ pub(crate) enum Form {
 }
 
 impl Bound {
+    pub(super) fn compile(
+        named: Named<'_>,
+        parameter: &str,
+        source: &toml::Value,
+    ) -> Result<Self, CatalogError> {
+        let text = source.as_str().ok_or_else(|| {
+            named.wrong(&format!(
+                "binds `{parameter}` to something that is not a string; write a source in quotes, e.g. \"input.uri\""
+            ))
+        })?;
+        let source = Source::parse(text)
+            .map_err(|why| named.wrong(&format!("binds `{parameter}` to {text:?}: {why}")))?;
+        Ok(Self {
+            parameter: parameter.to_owned(),
+            source,
+            text: text.to_owned(),
+        })
+    }
+
     /// The parameter that `uses_context = true` fills.
     pub(super) const CONTEXT: &str = "context";
 

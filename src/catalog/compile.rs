@@ -231,7 +231,7 @@ impl Compiler<'_> {
         let mut bind = raw
             .bind
             .iter()
-            .map(|(parameter, source)| self.bind(parameter, source))
+            .map(|(parameter, source)| Bound::compile(named, parameter, source))
             .collect::<Result<Vec<_>, _>>()?;
         if raw.uses_context == Some(true) {
             if raw.bind.contains_key(Bound::CONTEXT) {
@@ -313,23 +313,6 @@ impl Compiler<'_> {
         Err(self.0.wrong(&format!(
             "has {text:?} where a JSON Pointer is required; write \"/{text}\""
         )))
-    }
-
-    fn bind(&self, parameter: &str, source: &toml::Value) -> Result<Bound, CatalogError> {
-        let text = source.as_str().ok_or_else(|| {
-            self.0.wrong(&format!(
-                "binds `{parameter}` to something that is not a string; write a source in quotes, e.g. \"input.uri\""
-            ))
-        })?;
-        let source = Source::parse(text).map_err(|why| {
-            self.0
-                .wrong(&format!("binds `{parameter}` to {text:?}: {why}"))
-        })?;
-        Ok(Bound {
-            parameter: parameter.to_owned(),
-            source,
-            text: text.to_owned(),
-        })
     }
 
     /// `max` is the entry's `timeout_max`.

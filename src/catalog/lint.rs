@@ -1,12 +1,12 @@
 //! Findings about a whole catalog, for `oneact catalog check`: what does not compile, and what compiles but is
 //! probably not meant.
 
+mod live;
 mod waiting;
 mod workflows;
 
 use std::collections::BTreeMap;
 
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{
@@ -103,26 +103,6 @@ impl From<CatalogError> for Finding {
 }
 
 impl Finding {
-    /// A finding about a table of the file, e.g. about `[server.NAME]`.
-    pub(crate) fn about(
-        tables: &Tables<'_>,
-        table: Option<(&str, &str)>,
-        (code, level): (Code, Level),
-        text: &str,
-    ) -> Self {
-        let named = table.and_then(|(group, name)| {
-            let found = tables.entry::<IgnoredAny>(group, name).ok()??;
-            Some(found.0.place(found.0.at))
-        });
-        let name = table.map_or_else(String::new, |(_, name)| format!("{name}: "));
-        Self {
-            code,
-            level,
-            place: named,
-            text: format!("{name}{text}"),
-        }
-    }
-
     pub(super) fn of(wrong: Wrong) -> Self {
         Self {
             code: wrong.code,

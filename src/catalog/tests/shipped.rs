@@ -61,7 +61,7 @@ data-management task_create task_create task_text";
 fn a_todo_is_enough_for_its_standard_action_r_003_38() {
     let catalog = Catalog::from_text(SHIPPED);
     let tables = catalog.tables().unwrap();
-    for text in ["wb/TODO call Ada", "TODO: buy milk", "create a new task"] {
+    for text in ["wb/todo call Ada", "todo: buy milk", "create a new task"] {
         let action = enough_for(&tables, &[text.to_owned()]).unwrap();
         assert_eq!(action.as_deref(), Some("task_create"), "{text}");
     }
