@@ -47,6 +47,8 @@ pub(crate) enum Work {
     Files(Box<FileWork>),
     /// To open a grant, which performs nothing by itself.
     Grant(Box<GrantWork>),
+    /// The answer to a suggestion or a clarification, which is never performed.
+    Said(Box<Outcome>),
 }
 
 /// The limits of a grant, and what they are for.
@@ -207,6 +209,7 @@ pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
         Work::Files(files) => file_plan::perform(*files, context),
         Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(not_begun),
         Work::Grant(grant) => grant.open(context),
+        Work::Said(outcome) => Executed::from(*outcome),
     }
 }
 
@@ -233,6 +236,7 @@ pub(crate) fn show(work: Work, context: &Context<'_>) -> Executed {
                 ..Outcome::nothing_done(State::Planned, Phase::Catalog, None)
             });
         }
+        Work::Said(outcome) => return Executed::from(*outcome),
         Work::Tools(ready) => ready,
     };
     let steps = ready.job.steps.iter().zip(&ready.launches);

@@ -253,7 +253,7 @@ fn task<'h>(
 ) -> Executed {
     let parts = match &work {
         Work::Tools(ready) if ready.job.is_several() => Some(ledger.of_steps()),
-        Work::Tools(_) | Work::Files(_) | Work::Grant(_) => None,
+        Work::Tools(_) | Work::Files(_) | Work::Grant(_) | Work::Said(_) => None,
     };
     recorded(
         work,

@@ -17,6 +17,7 @@ mod promote;
 mod refusal;
 mod replay;
 mod review;
+mod said;
 mod world;
 
 use camino::Utf8PathBuf;
@@ -40,6 +41,7 @@ pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use promote::trace;
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
+pub(crate) use said::unrecorded;
 
 use crate::ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file};
 

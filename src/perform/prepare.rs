@@ -19,7 +19,7 @@ use crate::{
     gate::Caller,
     host::Host,
     inputs,
-    record::RunLedger,
+    record::{RunLedger, unrecorded},
     task::{
         ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, NamedAs,
         OperationId, Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
@@ -32,7 +32,7 @@ use super::{Mode, Reply, Settings, unperformed};
 pub(super) enum Prepared<'h> {
     /// The work for the task, and the ledger that records it.
     Work(Box<Work>, Box<RunLedger<'h>>),
-    /// The answer to a proposal that is never performed.
+    /// The answer to a proposal that is never performed, if no ledger can record it.
     Answer(Box<Outcome>),
 }
 
@@ -65,18 +65,39 @@ pub(super) fn prepare<'h>(
         }
         Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings, host)?,
         Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings, host)?,
-        Task::Suggestion(card) => return spoken(unperformed::suggestion(card), settings),
+        Task::Suggestion(card) => {
+            return said(unperformed::suggestion(card), received, settings, host);
+        }
         Task::Clarification(question) => {
             let outcome = unperformed::clarification(question, &settings.project);
-            return spoken(outcome, settings);
+            return said(outcome, received, settings, host);
         }
         Task::Improvised(proposal) => improvised::prepare(proposal, received, settings, host)?,
     };
     Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
 }
 
-fn spoken(outcome: Outcome, settings: &Settings) -> Result<Prepared<'_>, Rejection> {
+/// The answer to a proposal that is never performed. It needs neither the catalog nor the ledger (R-003-19).
+fn said<'h>(
+    mut outcome: Outcome,
+    received: &Received,
+    settings: &'h Settings,
+    host: &'h Host,
+) -> Result<Prepared<'h>, Rejection> {
     only_of_plans(settings)?;
+    let opened = || match Catalog::load(&settings.project.catalog) {
+        Ok(catalog) => ledger(settings, Some(&catalog.tables()?), received, host),
+        Err(CatalogError::Missing { .. }) => ledger(settings, None, received, host),
+        Err(error) => Err(error.into()),
+    };
+    match (settings.mode, opened()) {
+        (Mode::Run, Ok(ledger)) => {
+            let work = Work::Said(Box::new(outcome));
+            return Ok(Prepared::Work(Box::new(work), Box::new(ledger)));
+        }
+        (Mode::Run, Err(failure)) => outcome.notes.push(unrecorded(&failure.message)),
+        (Mode::DryRun, _) => {}
+    }
     Ok(Prepared::Answer(Box::new(outcome)))
 }
 

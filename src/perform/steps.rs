@@ -69,7 +69,9 @@ pub(super) fn perform(
                         (&context, &mut Vec::new()),
                         &mut |work, _| match work {
                             Work::Tools(work) => steps.perform(work, &context),
-                            Work::Files(_) | Work::Grant(_) => Executed::from(Outcome::default()),
+                            Work::Files(_) | Work::Grant(_) | Work::Said(_) => {
+                                Executed::from(Outcome::default())
+                            }
                         },
                     ),
                 };

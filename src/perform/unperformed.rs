@@ -1,5 +1,4 @@
-//! The proposals that are answered and never performed (003, "The four kinds"). They are not recorded, and no rule of
-//! the catalog applies to them.
+//! The proposals that are answered and never performed (003, "The four kinds"). No rule of the catalog applies to them.
 
 use crate::{
     catalog::{Catalog, enough_for},

@@ -61,13 +61,14 @@ impl Asks {
         outcome: &Outcome,
         ledger: &mut Ledger<'_>,
         (ask, running): (&Ask<'_>, &Running),
+        context: &Context<'_>,
     ) -> Option<Box<Self>> {
         let mut steps = ask.asked.steps.iter();
         if outcome.state != State::Pending || !steps.any(|step| step.entry == IMPROVISED) {
             return None;
         }
         // Without the note, a person has to approve again.
-        let case = ledger.case(ask, running).ok()??;
+        let case = ledger.case(ask, running, root(context).as_deref()).ok()??;
         Some(Box::new(Self {
             note: Note::Keeps { id: case.id },
             request: None,
@@ -113,7 +114,7 @@ impl Approvals {
             (None, Work::Tools(ready)) if ready.job.is_improvised() => {
                 grants::asked(policy, grants::apart(&ready.job))
             }
-            (None, Work::Tools(_) | Work::Files(_)) => policy,
+            (None, Work::Tools(_) | Work::Files(_) | Work::Said(_)) => policy,
         };
         policy.root = root(context);
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
@@ -141,7 +142,7 @@ impl Approvals {
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
-            Work::Grant(_) => (
+            Work::Grant(_) | Work::Said(_) => (
                 ledger.intent(ask, ask.asked.clone(), &[Value::Null])?,
                 whole(ask),
             ),

@@ -12,12 +12,12 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, Assessment, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable,
-        Reuse, Task, abridge, abridged, hexadecimal, numbered,
+        self, Admission, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
+        abridge, abridged, hexadecimal, numbered,
     },
 };
 
-use super::{grants, review};
+use super::{grants, review, said};
 
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -70,6 +70,7 @@ pub(super) fn of<'a>(
             (Ask { home, ..ask }, args)
         }
         Work::Grant(grant) => grants::ask(grant, base),
+        Work::Said(_) => said::ask(received, base),
     };
     let under = grants::under(received, work, context);
     // The wait must end before the run does, so that the run can still answer.
@@ -454,17 +455,6 @@ fn request(
         "sessionId": received.identity.session_id, "context": around,
     })
     .to_string()
-}
-
-/// The same request with the risk that the hints of a server have raised.
-pub(super) fn raised(request: String, admission: Admission, risk: Assessment) -> String {
-    let Ok(mut all) = serde_json::from_str::<Value>(&request) else {
-        return request;
-    };
-    if let Some(gate) = all.pointer_mut("/context/gate") {
-        *gate = json!(admission.with(risk));
-    }
-    all.to_string()
 }
 
 /// The confidence that the caller states. It is recorded and decides nothing.

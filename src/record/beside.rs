@@ -34,6 +34,7 @@ use super::{
     old_answer::old_answer,
     refusal::{refused, unrecordable},
     review,
+    said::unrecorded,
     world::Here,
 };
 
@@ -182,7 +183,7 @@ impl<'h> RunLedger<'h> {
         let opened = open.map_or_else(|| run.connect(), Ok);
         let mut ledger = match opened {
             Ok(ledger) => ledger,
-            Err(error) => return run.without(&ask, rule, error),
+            Err(error) => return run.without(&ask, (work, rule), error),
         };
         let go_on = || context.go_on().is_ok();
         let here = Here {
@@ -215,11 +216,16 @@ impl<'h> RunLedger<'h> {
         }
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {
-                let executed = Executed::from(old_answer(*answered));
+                let mut executed = Executed::from(old_answer(*answered));
+                if let Work::Said(said) = work {
+                    // The card is the same, because the request is.
+                    executed.outcome.suggestion = said.suggestion.take();
+                    executed.outcome.effect = said.effect;
+                }
                 return Begun::Answered(Box::new(run.leave(ledger, executed)));
             }
             Ok(ledger::Begun::Run(running)) => running,
-            Err(error) => return run.without(&ask, rule, error),
+            Err(error) => return run.without(&ask, (work, rule), error),
         };
         tracing::info!(
             "The request {} is performed; the reason is {}.",
@@ -311,10 +317,13 @@ impl<'h> RunLedger<'h> {
     fn without<'b>(
         &self,
         ask: &Ask<'_>,
-        review: Option<ReviewRule>,
+        (work, review): (&Work, Option<ReviewRule>),
         error: LedgerError,
     ) -> Begun<'b, 'h> {
         match error {
+            LedgerError::Store(error) if matches!(work, Work::Said(_)) => {
+                Begun::Unrecorded(Some(unrecorded(&error.to_string())))
+            }
             LedgerError::Store(error)
                 if ask.effects == Effects::None
                     && review.is_none()
@@ -367,6 +376,7 @@ impl Recording<'_, '_> {
                 &executed.outcome,
                 &mut self.ledger,
                 (&self.ask, &self.running),
+                self.context,
             );
             return self.end(executed, kept);
         };
@@ -410,7 +420,7 @@ impl Recording<'_, '_> {
             ask.request = asks.request.clone().unwrap_or(ask.request);
         }
         if let (Some(risk), Some(admission)) = (&outcome.raised, &of.admission) {
-            ask.request = ask::raised(ask.request, admission.clone(), risk.clone());
+            ask.request = ended::raised(ask.request, admission.clone(), risk.clone());
         }
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);

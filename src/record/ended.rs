@@ -1,13 +1,14 @@
 //! Converts the end of a run into the ledger's terms: the outputs, and whether inputs changed meanwhile.
 
 use camino::Utf8Path;
+use serde_json::{Value, json};
 
 use crate::{
     assets::print::{self, GoOn},
     envelope::Received,
     executor::{Context, Hidden, Work},
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
-    task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
+    task::{Admission, Assessment, Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
 use super::kept::response;
@@ -20,7 +21,7 @@ pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
     let uris = match work {
         Work::Tools(ready) => std::mem::take(&mut ready.inputs),
-        Work::Files(_) | Work::Grant(_) => Vec::new(),
+        Work::Files(_) | Work::Grant(_) | Work::Said(_) => Vec::new(),
     };
     let seen = |uri: Uri| {
         let stat = print::stat(&uri, root, Links::Followed);
@@ -80,18 +81,15 @@ pub(super) fn is_open(outcome: &Outcome, ask: &Ask<'_>) -> bool {
 fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
     match outcome.state {
         _ if is_open(outcome, ask) => RowState::Unknown,
-        State::Done => RowState::Done,
+        State::Done | State::Advised => RowState::Done,
         State::Partial => RowState::Partial,
         State::Pending => RowState::Pending,
         State::RolledBack => RowState::RolledBack,
         State::Cancelled => RowState::Cancelled,
         State::Rejected => RowState::Rejected,
-        State::Failed
-        | State::Planned
-        | State::Advised
-        | State::Replayed
-        | State::Reused
-        | State::Suppressed => RowState::Failed,
+        State::Failed | State::Planned | State::Replayed | State::Reused | State::Suppressed => {
+            RowState::Failed
+        }
     }
 }
 
@@ -130,4 +128,15 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<
         .iter()
         .map(|place| Made::file(place, "application/json", capability, look(place)));
     assets.chain(result).chain(files).collect()
+}
+
+/// The same request with the risk that the hints of a server have raised.
+pub(super) fn raised(request: String, admission: Admission, risk: Assessment) -> String {
+    let Ok(mut all) = serde_json::from_str::<Value>(&request) else {
+        return request;
+    };
+    if let Some(gate) = all.pointer_mut("/context/gate") {
+        *gate = json!(admission.with(risk));
+    }
+    all.to_string()
 }

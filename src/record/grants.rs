@@ -71,9 +71,9 @@ pub(super) fn under<'a>(
         Work::Tools(ready) => ready.job.steps.first().map(|step| &step.entry.access),
         Work::Files(files) => match &files.order {
             FileOrder::Plan { entry, .. } => Some(&entry.access),
-            FileOrder::Rollback(_) | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+            FileOrder::Rollback { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
         },
-        Work::Grant(_) => None,
+        Work::Grant(_) | Work::Said(_) => None,
     };
     Some(Under {
         operation_id: operation(received)?,

@@ -16,7 +16,7 @@ pub(super) fn rule(work: &Work) -> Option<ReviewRule> {
             FileOrder::Plan { entry, .. } => entry.review,
             FileOrder::Rollback { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
         },
-        Work::Grant(_) => None,
+        Work::Grant(_) | Work::Said(_) => None,
     }
 }
 

@@ -1,0 +1,47 @@
+//! What an agent says without asking for a call: suggestions and clarifications. The ledger keeps them, and nothing is
+//! performed (R-003-13, R-003-20).
+
+use serde_json::{Value, json};
+
+use crate::{
+    envelope::Received,
+    ledger::{Ask, AskedStep, Change, Effects, Signatures},
+    task::{Task, abridged, redact_value},
+};
+
+/// What an agent says without asking for a call, as the ledger keeps it.
+pub(super) fn ask<'a>(received: &Received, base: Ask<'a>) -> (Ask<'a>, Value) {
+    let mut said = match &received.task {
+        Ok(Task::Suggestion(card)) => json!(card),
+        Ok(Task::Clarification(question)) => {
+            json!({"blocked_on": question.blocked_on, "texts": question.texts})
+        }
+        _ => json!({}),
+    };
+    redact_value(&mut said);
+    let Value::Object(parameters) = said else {
+        return (base, said);
+    };
+    let mut ask = Ask {
+        effects: Effects::None,
+        change: Change::Nothing,
+        ..base
+    };
+    ask.asked.steps.push(AskedStep {
+        entry: received.kind.name().to_owned(),
+        version: None,
+        parameters: parameters.clone(),
+        shown: None,
+        volatile: Vec::new(),
+        signatures: Signatures::LeftOut,
+        answers: None,
+    });
+    (ask, Value::Object(abridged(parameters)))
+}
+
+/// The note of an answer that performs nothing and could not be recorded.
+pub(crate) fn unrecorded(why: &str) -> String {
+    let note = format!("The answer is not recorded: {}.", why.trim_end_matches('.'));
+    tracing::warn!("{note}");
+    note
+}
