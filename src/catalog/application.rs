@@ -346,19 +346,13 @@ pub(super) fn toml(value: &Value) -> String {
             format!("[{}]", items.join(", "))
         }
         // JSON's escapes are also TOML's. A character that an editor would not show is escaped, too: TOML wants that for DEL.
-        value => value
-            .to_string()
-            .chars()
-            .map(|c| {
-                let mut buffer = [0; 4];
-                let text: &str = c.encode_utf8(&mut buffer);
-                match visible(text) {
-                    Cow::Borrowed(_) => text.to_owned(),
-                    Cow::Owned(_) if c <= '\u{ffff}' => format!("\\u{:04x}", u32::from(c)),
-                    Cow::Owned(_) => format!("\\U{:08x}", u32::from(c)),
-                }
-            })
-            .collect(),
+        value => {
+            let escaped = |c: char| match visible(&c.to_string()) {
+                Cow::Borrowed(_) => c.to_string(),
+                Cow::Owned(_) => format!("\\U{:08x}", u32::from(c)),
+            };
+            value.to_string().chars().map(escaped).collect()
+        }
     }
 }
 

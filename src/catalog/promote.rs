@@ -74,7 +74,14 @@ pub(crate) fn promote(
     if tables.entries()?.contains(&id) {
         return Err(format!("the catalog has an entry {id} already; choose another id").into());
     }
-    let text = Promotion::of(trace, root).text(id, &tables, at)?;
+    let promotion = Promotion {
+        trace,
+        root,
+        entries: Vec::new(),
+        parameters: Vec::new(),
+        origin: None,
+    };
+    let text = promotion.text(id, &tables, at)?;
     let newline: &[u8] = if before.ends_with(b"\n") { b"" } else { b"\n" };
     let catalog = [before, newline, text.as_bytes()].concat();
     let new = Catalog::from_bytes(path, catalog.clone())?;
@@ -86,11 +93,9 @@ pub(crate) fn promote(
 }
 
 fn errors(tables: &Tables<'_>) -> Result<HashSet<String>, CatalogError> {
-    let (findings, _) = lint(tables, &|_| false)?;
-    let errors = findings
-        .into_iter()
-        .filter(|each| each.level == Level::Error);
-    Ok(errors.map(|each| each.text).collect())
+    let (mut findings, _) = lint(tables, &|_| false)?;
+    findings.retain(|each| each.level == Level::Error);
+    Ok(findings.into_iter().map(|each| each.text).collect())
 }
 
 /// The calls that became steps so far.
@@ -105,16 +110,6 @@ struct Promotion<'a> {
 }
 
 impl<'a> Promotion<'a> {
-    fn of(trace: &'a Trace, root: &'a Utf8Path) -> Self {
-        Self {
-            trace,
-            root,
-            entries: Vec::new(),
-            parameters: Vec::new(),
-            origin: None,
-        }
-    }
-
     fn text(mut self, id: &str, tables: &Tables<'_>, at: &str) -> Result<String, Box<dyn Error>> {
         let Trace {
             operation,
@@ -139,12 +134,8 @@ impl<'a> Promotion<'a> {
             ));
         }
         let names: Vec<&String> = self.parameters.iter().map(|(name, _)| name).collect();
-        let own = |name: &&String| {
-            (
-                (*name).clone(),
-                json!({"type": "string", "description": "a ref of the task"}),
-            )
-        };
+        let own = json!({"type": "string", "description": "a ref of the task"});
+        let own = |name: &&String| ((*name).clone(), own.clone());
         let schema = toml(&json!({
             "type": "object", "required": names, "additionalProperties": false,
             "properties": names.iter().map(own).collect::<Map<_, _>>(),

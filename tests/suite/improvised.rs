@@ -145,13 +145,13 @@ fn a_step_of_high_risk_waits_for_its_own_approval_and_nothing_is_repeated() {
     let again = root.run(&task);
     assert_eq!(
         (asks(&again), states(&again)),
-        (own.clone(), vec!["suppressed", "pending"])
+        (own.clone(), vec!["replayed", "pending"])
     );
     approve(&root, &own);
     let done = root.run(&task);
     assert_eq!(
         (done.exit, states(&done)),
-        (0, vec!["suppressed", "done", "done"]),
+        (0, vec!["replayed", "done", "done"]),
         "{}",
         done.envelope
     );
@@ -171,7 +171,7 @@ fn a_denied_step_ends_the_action_and_a_denied_action_performs_nothing() {
     assert_eq!(exit, 0, "{shown}");
     let ended = root.run(&task);
     assert_eq!(ended.fault(), "approval_denied", "{}", ended.envelope);
-    assert_eq!(states(&ended), ["suppressed", "rejected"]);
+    assert_eq!(states(&ended), ["replayed", "rejected"]);
     // The approval was used by the run that ended.
     let next = proposal(2, &json!([step("note", "one"), step("remove", "two")]));
     let whole = asks(&root.run(&next));
@@ -193,7 +193,7 @@ fn after_a_failure_and_after_a_kill_a_person_approves_again_and_finished_steps_a
     assert_eq!(failed.fault(), "rate_limited", "{}", failed.envelope);
     assert_eq!(states(&failed), ["done", "failed"]);
     let failed = approved(&root, &proposal(2, &steps));
-    assert_eq!(states(&failed), ["suppressed", "failed"]);
+    assert_eq!(states(&failed), ["replayed", "failed"]);
     assert_eq!(happened(&root), ["one", "fails", "fails"]);
     let root = self::root();
     let task = proposal(1, &json!([step("note", "one"), step("note", "two")]));
@@ -206,7 +206,7 @@ fn after_a_failure_and_after_a_kill_a_person_approves_again_and_finished_steps_a
     let done = approved(&root, &task);
     assert_eq!(
         (done.exit, states(&done)),
-        (0, vec!["suppressed", "done"]),
+        (0, vec!["replayed", "done"]),
         "{}",
         done.envelope
     );

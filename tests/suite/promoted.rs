@@ -272,7 +272,7 @@ fn a_person_sees_what_is_added_and_only_then_it_is_written() {
     // Nothing that an editor would not show is written.
     let written = catalog(&root);
     assert!(
-        written.starts_with(CATALOG) && written.contains(r#""a\u202eb""#),
+        written.starts_with(CATALOG) && written.contains(r#""a\U0000202eb""#),
         "{written}"
     );
     assert_eq!(
