@@ -357,7 +357,7 @@ async fn checked(
     }
     session.standing = Standing::Agreed;
     let (rule, hints) = (&call.risk, tool.hints());
-    course.raised = rule.hazards.raised(&hints);
+    course.raised = rule.hazards.raised(hints);
     if let Some(raised) = &course.raised
         && rule.waits_only_at(raised.risk)
     {
@@ -365,7 +365,7 @@ async fn checked(
             server: session.spec.name.clone(),
             tool: call.tool.clone(),
             risk: raised.risk,
-            worse: worse(&rule.hazards.effects, &hints),
+            worse: worse(rule.hazards.effects, hints),
         });
     }
     check::prepare(session, call, &tool).await?;

@@ -31,7 +31,7 @@ impl Doctor<'_> {
             return self.note(pair.missing_tool(tools));
         };
         let mut findings = pair.parameters(tool.input_schema.as_ref());
-        findings.extend(pair.effects(&tool.hints()));
+        findings.extend(pair.effects(tool.hints()));
         findings.extend(pair.programs(tool, spec));
         if findings.is_empty() {
             let (tool, server) = (&entry.tool, &entry.server);
@@ -242,7 +242,7 @@ impl Pair<'_> {
 
     /// Finds effects that the entry declares as safer than the server does. A missing hint says nothing. It is a problem
     /// if a run would refuse the call.
-    fn effects(&self, hints: &Effects) -> Vec<Finding> {
+    fn effects(&self, hints: Effects) -> Vec<Finding> {
         let rule = self.entry.risk_rule();
         let raised = rule.hazards.raised(hints);
         let refused = raised.is_some_and(|raised| rule.waits_only_at(raised.risk));
@@ -265,7 +265,7 @@ impl Pair<'_> {
                 ),
             )
         };
-        let worse = worse(&self.entry.effects, hints).into_iter();
+        let worse = worse(self.entry.effects, hints).into_iter();
         worse.map(finding).collect()
     }
 }

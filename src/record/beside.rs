@@ -33,8 +33,7 @@ use super::{
     left_behind::{Left, left_behind},
     old_answer::old_answer,
     refusal::{refused, unrecordable},
-    review,
-    said::unrecorded,
+    review, said,
     world::Here,
 };
 
@@ -216,12 +215,7 @@ impl<'h> RunLedger<'h> {
         }
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {
-                let mut executed = Executed::from(old_answer(*answered));
-                if let Work::Said(said) = work {
-                    // The card is the same, because the request is.
-                    executed.outcome.suggestion = said.suggestion.take();
-                    executed.outcome.effect = said.effect;
-                }
+                let executed = Executed::from(said::again(old_answer(*answered), work));
                 return Begun::Answered(Box::new(run.leave(ledger, executed)));
             }
             Ok(ledger::Begun::Run(running)) => running,
@@ -322,7 +316,7 @@ impl<'h> RunLedger<'h> {
     ) -> Begun<'b, 'h> {
         match error {
             LedgerError::Store(error) if matches!(work, Work::Said(_)) => {
-                Begun::Unrecorded(Some(unrecorded(&error.to_string())))
+                Begun::Unrecorded(Some(said::unrecorded(&error.to_string())))
             }
             LedgerError::Store(error)
                 if ask.effects == Effects::None

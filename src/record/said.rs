@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::{
     envelope::Received,
+    executor::Work,
     ledger::{Ask, AskedStep, Change, Effects, Signatures},
-    task::{Task, abridged, redact_value},
+    task::{Outcome, Task, abridged, redact_value},
 };
 
 /// What an agent says without asking for a call, as the ledger keeps it.
@@ -37,6 +38,18 @@ pub(super) fn ask<'a>(received: &Received, base: Ask<'a>) -> (Ask<'a>, Value) {
         answers: None,
     });
     (ask, Value::Object(abridged(parameters)))
+}
+
+/// The repeated answer with the card of its suggestion, which is the same because the request is.
+pub(super) fn again(outcome: Outcome, work: &mut Work) -> Outcome {
+    match work {
+        Work::Said(said) => Outcome {
+            suggestion: said.suggestion.take(),
+            effect: said.effect,
+            ..outcome
+        },
+        Work::Tools(_) | Work::Files(_) | Work::Grant(_) => outcome,
+    }
 }
 
 /// The note of an answer that performs nothing and could not be recorded.

@@ -28,7 +28,7 @@ struct Place {
     clock: Clock,
 }
 
-/// The tools of the server, in the order of the catalog (CAP-DAT-001 …, task_create).
+/// The tools of the server, in the order of the catalog (CAP-DAT-001 …, `task_create`).
 pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     let database = host::variable(DATABASE).filter(|path| !path.is_empty());
     tools_at(&Place {

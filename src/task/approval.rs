@@ -48,7 +48,7 @@ impl RiskRule {
             idempotent: Some(false),
             open_world: Some(true),
         };
-        let raised = self.hazards.raised(&worst);
+        let raised = self.hazards.raised(worst);
         raised.is_some_and(|raised| self.waits_only_at(raised.risk))
     }
 }

@@ -267,7 +267,7 @@ fn by<'a>(rules: impl Iterator<Item = &'a Rule> + Clone, hazards: &Hazards) -> A
 }
 
 /// The hints of a server that are worse than what an entry says: each key of `effects`, with the worse value.
-pub fn worse(said: &Effects, hints: &Effects) -> Vec<(&'static str, bool)> {
+pub fn worse(said: Effects, hints: Effects) -> Vec<(&'static str, bool)> {
     let pairs = [
         ("read_only", said.read_only, hints.read_only, false),
         ("destructive", said.destructive, hints.destructive, true),
@@ -282,8 +282,8 @@ pub fn worse(said: &Effects, hints: &Effects) -> Vec<(&'static str, bool)> {
 
 impl Hazards {
     /// The risk with the hints of the server about its tool, if they raise it. They never lower it.
-    pub fn raised(&self, hints: &Effects) -> Option<Assessment> {
-        let said = &self.effects;
+    pub fn raised(&self, hints: Effects) -> Option<Assessment> {
+        let said = self.effects;
         let hinted = Self {
             effects: Effects {
                 read_only: hints.read_only.or(said.read_only),

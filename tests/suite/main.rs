@@ -11,6 +11,7 @@ mod beginning;
 mod callers;
 #[cfg(test)]
 mod catalog_live;
+#[cfg(test)]
 mod circles;
 #[cfg(test)]
 mod conformance;
@@ -77,6 +78,7 @@ mod real_servers;
 mod recipes;
 #[cfg(test)]
 mod request_context;
+#[cfg(test)]
 mod reviewed;
 #[cfg(test)]
 mod serving;

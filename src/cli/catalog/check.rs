@@ -91,7 +91,7 @@ pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, 
             "{}\n",
             json!({
                 "catalog": project.catalog.as_str(), "entries": entries, "findings": findings,
-                "pins": args.pin.then(|| Map::from_iter(pins)),
+                "pins": args.pin.then(|| pins.collect::<Map<_, _>>()),
             })
         )
     } else {

@@ -192,7 +192,7 @@ fn the_hints_of_a_server_raise_the_risk_and_never_lower_it() {
             effects: hints(says),
             ..Hazards::default()
         };
-        let raised = entry.raised(&hints(server));
+        let raised = entry.raised(hints(server));
         assert_eq!(raised.map(|raised| raised.risk), risk, "{says} {server}");
     }
 }
@@ -201,5 +201,5 @@ fn the_hints_of_a_server_raise_the_risk_and_never_lower_it() {
 fn only_a_hint_that_is_worse_than_what_the_entry_says_is_a_difference() {
     let entry = hints(r#"{"read_only": true, "open_world": true}"#);
     let server = hints(r#"{"read_only": false, "destructive": true, "open_world": false}"#);
-    assert_eq!(worse(&entry, &server), [("read_only", false)]);
+    assert_eq!(worse(entry, server), [("read_only", false)]);
 }
