@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(after, expected);
         assert_eq!(
             pinned(inline, &pins[2..]).unwrap(),
-            format!("[capability]\nC = {{ mcp = {{ tool = \"echo\" }}, pin = \"{pin}\" }}\n")
+            format!("[capability]\nC = {{ mcp = {{ tool = \"echo\" }} , pin = \"{pin}\" }}\n")
         );
         assert!(pinned(before, &pins).is_err());
     }
