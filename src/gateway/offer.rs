@@ -1,4 +1,5 @@
-//! The tools that are offered: the actions that the context of the launch allows, and file plans.
+//! The tools that are offered: the actions that the context of the launch allows, file plans, and the proposal of an
+//! improvised action.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 
@@ -54,6 +55,9 @@ impl Offer {
         let mut entries = list(&tables)?;
         if entries.iter().all(|entry| entry.id != APPLY_FILE_PLAN) {
             entries.push(built_in());
+        }
+        if entries.iter().all(|entry| entry.id != IMPROVISE) {
+            entries.push(proposal());
         }
         let offered = entries.iter().filter(|entry| is_offered(entry, context));
         let offered = offered.map(shown).collect::<Result<_, _>>()?;
@@ -121,6 +125,26 @@ fn built_in() -> Listed {
     }
 }
 
+/// The tool with which a model proposes an improvised action. It has no entry: its calls are gated by their own.
+fn proposal() -> Listed {
+    Listed {
+        id: IMPROVISE.to_owned(),
+        words: Words {
+            description: PROPOSAL.to_owned(),
+            ..Words::default()
+        },
+        audience: Audience::Models,
+        schema: proposal_schema(),
+        executor: Executor::Steps(Vec::new()),
+        ..built_in()
+    }
+}
+
+/// Whether the tool is the proposal. A workflow of the catalog has steps.
+pub(super) fn proposes(entry: &Listed) -> bool {
+    matches!(&entry.executor, Executor::Steps(steps) if steps.is_empty())
+}
+
 /// A plan needs no entry, so `apply_file_plan` is offered wherever a plan may be performed.
 fn is_offered(entry: &Listed, context: CallContext) -> bool {
     let applies = entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan;
@@ -143,6 +167,39 @@ fn shown(entry: &Listed) -> Result<Tool, Failure> {
         }
     }
     Ok(tool)
+}
+
+/// The id of the tool with which a model proposes an improvised action.
+const IMPROVISE: &str = "improvise";
+
+const PROPOSAL: &str = "Propose an improvised action, if no action fits: several calls that a person approves once. With \
+                        `steps`, the calls are performed after the approval. With `grant`, the result's `under` covers \
+                        the calls that name it in `_meta[\"oneact/under\"]`.";
+
+fn proposal_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["plan_summary"],
+        "properties": {
+            "plan_summary": {"type": "string", "description": "What will be done, for the person who approves it"},
+            "steps": {
+                "type": "array", "minItems": 1, "description": "The calls, in their order",
+                "items": {
+                    "type": "object", "required": ["name"],
+                    "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "parameters": {"type": "object"}},
+                },
+            },
+            "grant": {
+                "type": "object", "required": ["entries", "max_calls", "for"],
+                "properties": {
+                    "entries": {"type": "array", "items": {"type": "string"}, "description": "The actions that may be called"},
+                    "max_calls": {"type": "integer", "minimum": 1},
+                    "for": {"type": "string", "description": "A duration such as \"10m\""},
+                },
+            },
+        },
+        "additionalProperties": false,
+    })
 }
 
 const PLAN: &str = "Apply a file plan: a list of file changes below the root that are all made or none. With `dry_run`, \

@@ -11,7 +11,7 @@ use crate::{
     task::{Failure, Fault, RefId, hexadecimal},
 };
 
-use super::Gateway;
+use super::{Gateway, offer::proposes};
 
 /// What the supervisor gets.
 #[derive(Debug, Clone)]
@@ -50,7 +50,12 @@ pub(super) fn order(
     let key = earlier.or(meta.key).unwrap_or_else(|| request.clone());
     let digits = hexadecimal(&Sha256::digest(&key));
     let task_id = format!("call_{}", digits.get(..DIGITS).unwrap_or_default());
-    let mut task = Map::from_iter([("task_id".to_owned(), Value::from(task_id))]);
+    let mut task = Map::new();
+    if proposes(entry) {
+        task = std::mem::take(&mut arguments);
+        task.insert("kind".to_owned(), "improvised".into());
+    }
+    task.insert("task_id".to_owned(), task_id.into());
     if let Some(salt) = meta.salt {
         task.insert("salt".to_owned(), salt.into());
     }
@@ -59,6 +64,8 @@ pub(super) fn order(
     }
     let flags = if entry.executor == Executor::FilePlan {
         plan(arguments, &mut task)?
+    } else if proposes(entry) {
+        Vec::new()
     } else {
         let named = match &entry.binds {
             Binds::Asset => Vec::from_iter(arguments.remove(INPUT_REF)),
@@ -80,7 +87,9 @@ pub(super) fn order(
         task.insert("metadata".to_owned(), metadata);
         Value::from(task)
     } else {
-        task.insert("capability_ids".to_owned(), json!([entry.id]));
+        if !proposes(entry) {
+            task.insert("capability_ids".to_owned(), json!([entry.id]));
+        }
         json!({"metadata": metadata, "dispatch": task})
     };
     Ok(Order {

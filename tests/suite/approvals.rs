@@ -110,7 +110,7 @@ fn ssh_keygen(root: &Root, arguments: &[&str]) -> String {
 }
 
 /// Makes a key, and returns its public half.
-fn key(root: &Root, name: &str) -> String {
+pub(crate) fn key(root: &Root, name: &str) -> String {
     ssh_keygen(
         root,
         &["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name],
@@ -119,7 +119,12 @@ fn key(root: &Root, name: &str) -> String {
 }
 
 /// A real signature of the statement, as a person makes it.
-fn sign(root: &Root, id: &str, key: &str, (namespace, decision): (&str, &str)) -> String {
+pub(crate) fn sign(
+    root: &Root,
+    id: &str,
+    key: &str,
+    (namespace, decision): (&str, &str),
+) -> String {
     let (exit, statement, problem) =
         oneact(root, &["approvals", id, &format!("--statement={decision}")]);
     assert_eq!(exit, 0, "{problem}");

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod actions;
 #[cfg(test)]
+mod agent;
+#[cfg(test)]
 mod approvals;
 mod audio_against_ffmpeg;
 #[cfg(test)]

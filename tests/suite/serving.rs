@@ -16,7 +16,13 @@ fn names(list: &Value) -> Vec<&str> {
     tools.map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-const OFFERED: [&str; 4] = ["convert", "happen", "transcribe", "apply_file_plan"];
+const OFFERED: [&str; 5] = [
+    "convert",
+    "happen",
+    "transcribe",
+    "apply_file_plan",
+    "improvise",
+];
 
 #[test]
 fn the_actions_of_the_context_are_tools_in_both_eras() {
