@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
@@ -118,6 +119,11 @@ fn declared_steps_wait_for_one_approval_and_run_as_the_steps_of_one_task() {
     );
     assert_eq!(root.run(&task).state(), "replayed");
     assert_eq!(happened(&root).len(), 2);
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let secret =
+        "SELECT count(*) FROM agent_actions WHERE request LIKE '%pw7%' OR response LIKE '%pw7%'";
+    let rows: i64 = ledger.query_row(secret, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0, "the ledger keeps no secret");
     let (exit, verified, _) = oneact(&root, &["verify"]);
     assert_eq!(exit, 0, "{verified}");
 }

@@ -297,6 +297,14 @@ fn a_catalog_that_is_a_link_or_that_another_user_owns_is_not_changed() {
     // Only root can give a file away.
     if chown(&path, Some(54321), None).is_ok() {
         refused(&root, &operation, "note_it", "belongs to user 54321");
+        let mut arguments = vec!["catalog", "promote", &operation, "--as", "note_it", "--yes"];
+        arguments.extend(["--catalog", "catalog.toml"]);
+        let (exit, _, told) = oneact(&root, &arguments);
+        assert!(
+            exit == 2 && told.contains("54321; nothing was written"),
+            "{told}"
+        );
+        assert_eq!(catalog(&root), CATALOG);
     }
 }
 
