@@ -41,9 +41,11 @@ mod tests {
             .replace("mcp   = { tool = \"echo\" }\n", &added)
             .replace("\"old\"", &format!("\"{pin}\""));
         assert_eq!(after, expected);
+        let inside = pinned(inline, &pins[2..]).unwrap();
+        let parsed: toml::Table = inside.parse().unwrap();
         assert_eq!(
-            pinned(inline, &pins[2..]).unwrap(),
-            format!("[capability]\nC = {{ mcp = {{ tool = \"echo\" }} , pin = \"{pin}\" }}\n")
+            parsed["capability"]["C"]["pin"].as_str(),
+            Some(&*pin.to_string())
         );
         assert!(pinned(before, &pins).is_err());
     }

@@ -211,7 +211,8 @@ fn every_code_is_found_and_alone() {
     for (code, catalog) in catalogs() {
         assert_eq!(codes(&catalog, None), [code], "{catalog}");
     }
-    // A document has its own tests (`catalog/tests/application.rs`), and so have running servers (tests/suite/catalog_live.rs).
+    // A document and the running servers have tests of their own: `catalog/tests/application.rs` and
+    // `tests/suite/catalog_live.rs`.
     let elsewhere = [Code::CAT060, Code::CAT061, Code::CAT062, Code::CAT091];
     for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code)) {
         assert!(
