@@ -76,17 +76,11 @@ impl Past {
     }
 
     /// Reads all links of a session from the number `from` on.
-    pub(super) fn of_session(
-        tx: &mut Tx<'_>,
-        session_id: &str,
-        from: Seq,
-    ) -> Result<Self, StoreError> {
-        let mut links = tx.links_of(session_id)?;
-        links.retain(|link| link.seq >= from);
-        match links.iter().find(|link| link.hash() != link.entry_hash) {
-            Some(link) => Err(tx.damaged(format!("link {} was changed", link.seq))),
-            None => Self::from(tx, links),
-        }
+    pub(super) fn since(tx: &mut Tx<'_>, session: &str, from: Seq) -> Result<Self, StoreError> {
+        let links = tx.links_of(session)?.into_iter();
+        let links = links.filter(|link| link.seq >= from);
+        let links: Result<_, _> = links.map(|link| tx.whole(link)).collect();
+        Self::from(tx, links?)
     }
 
     fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {

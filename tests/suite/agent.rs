@@ -118,7 +118,7 @@ fn assert_driven(root: &Root, under: &str) {
     assert!(
         fs::read_to_string(root.path.join("notes/note.txt"))
             .unwrap()
-            .contains("T")
+            .contains('T')
     );
     let memory = fs::read_to_string(root.path.join("memory.json")).unwrap();
     assert_eq!(memory.matches("\"note\"").count(), 1, "{memory}");

@@ -57,7 +57,7 @@ impl Questions<'_, '_, '_> {
         let Some((from, ..)) = earlier.first() else {
             return Ok(None);
         };
-        let past = Past::of_session(self.tx, who.session_id, *from)?;
+        let past = Past::since(self.tx, who.session_id, *from)?;
         let run = |operation: &str| earlier.iter().find(|(_, of_step, _)| of_step == operation);
         let made = past.successes().find(|success| {
             run(&success.link.operation_id).is_some_and(|(.., of_task)| *of_task)

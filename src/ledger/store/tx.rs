@@ -89,7 +89,7 @@ impl<'a> Tx<'a> {
     }
 
     /// The link, if it has the hash that it states.
-    fn whole(&self, link: Link) -> Result<Link, StoreError> {
+    pub(crate) fn whole(&self, link: Link) -> Result<Link, StoreError> {
         if link.hash() == link.entry_hash {
             return Ok(link);
         }
