@@ -1,6 +1,7 @@
 //! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. Only `check --live` starts
 //! servers.
 
+mod change;
 mod check;
 mod entries;
 mod import;

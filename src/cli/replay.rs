@@ -114,7 +114,7 @@ fn is_stdout(path: &Utf8Path) -> bool {
 }
 
 /// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
-pub(super) fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);

@@ -16,7 +16,7 @@ use crate::{
     catalog::ApprovalSettings,
     executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
     host::{self, Moment, Program},
-    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer, home},
+    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer},
     task::{
         Admission, ApprovalRule, Elicitation, Failure, Fault, IMPROVISED, Need, Outcome, Phase,
         Policy, Preview, Risk, Sanction, State, Waiting, WaitingApproval, abridge,
@@ -68,7 +68,9 @@ impl Asks {
             return None;
         }
         // Without the note, a person has to approve again.
-        let case = ledger.case(ask, running, root(context).as_deref()).ok()??;
+        let case = ledger
+            .case(ask, running, Some(&grants::root(context)))
+            .ok()??;
         Some(Box::new(Self {
             note: Note::Keeps { id: case.id },
             request: None,
@@ -116,7 +118,7 @@ impl Approvals {
             }
             (None, Work::Tools(_) | Work::Files(_) | Work::Said(_)) => policy,
         };
-        policy.root = root(context);
+        policy.root = Some(grants::root(context));
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
         let known = match work {
             Work::Files(_) if policy.need == Need::None => ledger
@@ -277,7 +279,7 @@ impl Approvals {
         let preview = outcome.preview.clone()?;
         let mut policy = self.policy(admission);
         policy.because.push(OF_PLAN.to_owned());
-        policy.root = root(context);
+        policy.root = Some(grants::root(context));
         let mut shown = policy.clone();
         shown.because.push(needed.message.clone());
         let intended = Intended {
@@ -357,11 +359,6 @@ fn went(passage: Passage) -> Pass {
 fn ungranted(failure: Failure) -> Pass {
     let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
     Pass::Held(Box::new(outcome), None)
-}
-
-/// The name of the root for the policy. A root without a name counts by its path.
-fn root(context: &Context<'_>) -> Option<String> {
-    home(context.state_dir, context.root).or_else(|| Some(context.root.to_string()))
 }
 
 /// Lets the plan change what the approved preview shows, and nothing else.

@@ -1,23 +1,28 @@
 //! Converts a prepared task into the ledger's terms: the request, its sender, and what performing it twice would
 //! mean.
 
+mod named;
+
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Called, ROLLBACK, Step, ToolJob},
+    catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, CUT, Ground, Input, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
-        abridge, abridged, hexadecimal, numbered,
+        self, Admission, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task, abridge,
+        abridged, hexadecimal, numbered,
     },
 };
 
 use super::{grants, review, said};
+use named::{args, named, object};
+
+pub(super) use named::each;
 
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -143,101 +148,12 @@ fn tools<'a>(
     (ask, args(&named, hidden))
 }
 
-/// Each step of a job, as the request of its own would be.
-pub(super) fn each(job: &ToolJob, hidden: &Hidden) -> Vec<AskedStep> {
-    let steps = job.steps.iter().map(Named::Capability);
-    steps.map(|step| step.asked(hidden)).collect()
-}
-
 /// The salt of the request. A step that is equal to an earlier one of its task is another request.
 fn salt(said: Option<&str>, who: &Who<'_>) -> Option<String> {
     match who.part.map_or(0, |part| part.equals) {
         0 => said.map(ToOwned::to_owned),
         equals => Some(format!("{} again {equals}", said.unwrap_or_default())),
     }
-}
-
-/// What a task names: a capability, or a workflow with its own parameters.
-enum Named<'j> {
-    Capability(&'j Step),
-    Workflow(&'j Called),
-}
-
-/// What the task names, in its order.
-fn named(job: &ToolJob) -> Vec<Named<'_>> {
-    let mut named = Vec::new();
-    for (at, step) in job.steps.iter().enumerate() {
-        let workflow = job.workflows.iter().find(|each| each.steps.contains(&at));
-        match workflow {
-            None => named.push(Named::Capability(step)),
-            Some(workflow) if workflow.steps.start == at => named.push(Named::Workflow(workflow)),
-            Some(_) => {}
-        }
-    }
-    named
-}
-
-impl Named<'_> {
-    fn id(&self) -> &str {
-        match self {
-            Self::Capability(step) => &step.entry.id,
-            Self::Workflow(workflow) => &workflow.id,
-        }
-    }
-
-    fn asked(&self, hidden: &Hidden) -> AskedStep {
-        let (parameters, shown) = match self {
-            Self::Capability(step) => (&step.asked, hidden.shown(&step.entry, &step.asked)),
-            Self::Workflow(workflow) => (
-                &workflow.asked,
-                of_workflow(workflow, &workflow.asked, hidden),
-            ),
-        };
-        let (version, volatile, answers) = match self {
-            Self::Capability(step) => {
-                let identity = &step.entry.identity;
-                (
-                    identity.version,
-                    identity.volatile.clone(),
-                    answers(&step.input),
-                )
-            }
-            Self::Workflow(workflow) => (workflow.version, Vec::new(), None),
-        };
-        AskedStep {
-            entry: self.id().to_owned(),
-            version,
-            shown: (shown != *parameters).then_some(shown),
-            parameters: parameters.clone(),
-            volatile,
-            signatures: Signatures::LeftOut,
-            answers,
-        }
-    }
-
-    /// Its arguments as the ledger may show them.
-    fn args(&self, hidden: &Hidden) -> Value {
-        let shown = match self {
-            Self::Capability(step) => hidden.shown(&step.entry, &step.parameters),
-            Self::Workflow(workflow) => of_workflow(workflow, &workflow.said, hidden),
-        };
-        Value::Object(abridged(shown))
-    }
-}
-
-/// Parameters of a workflow without those that become secrets of its steps.
-fn of_workflow(
-    workflow: &Called,
-    parameters: &Map<String, Value>,
-    hidden: &Hidden,
-) -> Map<String, Value> {
-    let mut shown = Value::Object(parameters.clone());
-    for pointer in &workflow.secret {
-        if let Some(secret) = shown.pointer_mut(pointer) {
-            *secret = CUT.into();
-        }
-    }
-    object(hidden.value(shown))
 }
 
 /// What performing it twice would mean. Of several steps, each has a claim of its own, so the task may be performed
@@ -247,28 +163,6 @@ fn effects(job: &ToolJob) -> Effects {
     match worst {
         Effects::Once if job.is_several() => Effects::Idempotent,
         worst => worst,
-    }
-}
-
-/// The answers to the tool's questions. The tool's own state is left out: it may differ each time the tool asks.
-fn answers(input: &Input) -> Option<Value> {
-    let Input::Given(given) = input else {
-        return None;
-    };
-    let responses = given.responses.as_ref()?.iter();
-    let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
-    Some(Value::Object(each.collect()))
-}
-
-/// The arguments of one capability; of several, those of each one under its id.
-fn args(named: &[Named<'_>], hidden: &Hidden) -> Value {
-    match named {
-        [one] => one.args(hidden),
-        several => {
-            let names = numbered(several.iter().map(Named::id)).into_iter();
-            let each = several.iter().map(|each| each.args(hidden));
-            names.zip(each).collect::<Map<_, _>>().into()
-        }
     }
 }
 
@@ -396,13 +290,6 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
     });
     abridge(&mut args);
     Some((ask, args))
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
 }
 
 fn name(plan: &PlanName) -> String {

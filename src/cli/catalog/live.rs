@@ -1,16 +1,18 @@
 //! `oneact catalog check --live`: compares the catalog with the running servers, as `oneact doctor` does. `--pin` binds
 //! entries to the tools of now.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use crate::{
     catalog::{Catalog, CatalogTables, Code, Finding, Level, pinned},
-    cli::{Stop, replay::write, stop},
+    cli::{Stop, stop, terminal},
     doctor::{self, Setup, examine},
     host::{Host, Interrupt, Interrupts},
     record::Project,
-    task::Pin,
+    task::{Pin, visible},
 };
+
+use super::change::Before;
 
 #[derive(Default)]
 pub(super) struct Live {
@@ -69,19 +71,16 @@ pub(super) fn offer(
     if pins.is_empty() || !io::stdin().is_terminal() {
         return Ok(());
     }
-    let (path, mut stderr) = (&project.catalog, io::stderr());
-    let mut said = String::new();
-    let asked = write!(stderr, "Write these pins into {path}? [y/N] ")
-        .and_then(|()| io::stdin().read_line(&mut said));
-    if asked.is_err() || !matches!(said.trim(), "y" | "Y" | "yes") {
+    let before = Before::read(&project.catalog)?;
+    let path = visible(project.catalog.as_str());
+    if !terminal::agreed(&format!("Write these pins into {path}? [y/N] ")) {
         return Ok(());
     }
-    let text = pinned(catalog.text(), pins).map_err(stop(1))?;
-    let now = Catalog::load(path).map_err(stop(1))?;
-    if now.text() != catalog.text() {
-        return Err(stop(1)(format!(
+    if before.text != catalog.text().as_bytes() {
+        return Err(stop(2)(format!(
             "{path} has changed since it was checked, so nothing was written; check it again"
         )));
     }
-    write(path, text.as_bytes()).map_err(|error| stop(1)(format!("cannot write {path}: {error}")))
+    let text = pinned(catalog.text(), pins).map_err(stop(2))?;
+    before.replace(text.as_bytes())
 }

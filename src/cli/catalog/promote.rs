@@ -2,19 +2,16 @@
 //! person does this, and the workflow is no action until the person says so.
 
 use std::{
-    fs::{File, Metadata},
-    io::{self, IsTerminal as _, Read as _},
-    os::unix::fs::MetadataExt as _,
+    io::{self, IsTerminal as _},
     process::ExitCode,
 };
 
-use camino::Utf8Path;
 use clap::Args;
 
-use super::{super::terminal, PlaceArgs, Stop, printed, stop};
+use super::{super::terminal, PlaceArgs, Stop, change::Before, printed, stop};
 use crate::{
     catalog::{Promoted, promote},
-    host::{self, Host, Interrupts},
+    host::{Host, Interrupts},
     record::trace,
     task::{visible, visible_lines},
 };
@@ -40,18 +37,15 @@ Exit codes:
   1    the person did not agree; nothing was written
   2    refused; nothing was written";
 
-/// The largest catalog, in bytes.
-const LARGEST: u64 = 8 << 20;
-
 pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project()?;
     let path = &project.catalog;
     let mut reading = project.reading(&host).map_err(stop(2))?;
     let trace = trace(&mut reading, &args.operation).map_err(stop(2))?;
-    let (before, found) = read(path)?;
+    let before = Before::read(path)?;
     let at = host.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let promoted = promote((path, &before), &args.id, &trace, (&project.root, &at));
+    let promoted = promote((path, &before.text), &args.id, &trace, (&project.root, &at));
     let Promoted { text, catalog } = promoted.map_err(stop(2))?;
     if !args.yes {
         if !io::stdin().is_terminal() {
@@ -68,14 +62,7 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
             return Ok(printed("Nothing was written.\n", 1));
         }
     }
-    // The person may have edited the file meanwhile.
-    if read(path)?.0 != before {
-        return Err(stop(2)(format!(
-            "{path} was changed meanwhile; nothing was written"
-        )));
-    }
-    host::place(path, &catalog, Some(found.permissions()))
-        .map_err(|error| stop(2)(format!("cannot write {path}: {error}")))?;
+    before.replace(&catalog)?;
     let (id, path) = (visible(&args.id), visible(path.as_str()));
     Ok(printed(
         format!(
@@ -85,26 +72,4 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
         ),
         0,
     ))
-}
-
-/// Reads the catalog, unless it is a symbolic link or belongs to somebody else: it is replaced by a new file.
-fn read(path: &Utf8Path) -> Result<(Vec<u8>, Metadata), Stop> {
-    let failed = |error: io::Error| stop(2)(format!("{path} cannot be changed: {error}"));
-    if path.is_symlink() {
-        return Err(stop(2)(format!(
-            "{path} is a symbolic link; name the file itself with --catalog"
-        )));
-    }
-    let file = host::open_plain(path, File::options().read(true)).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    if found.uid() != host::user_id() {
-        let why = format!(
-            "{path} belongs to user {}; nothing was written",
-            found.uid()
-        );
-        return Err(stop(2)(why));
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
-    Ok((bytes, found))
 }

@@ -1,0 +1,58 @@
+//! Changes the file of the catalog for a person. It is replaced as a whole, and only if nobody has changed it meanwhile.
+
+use std::{
+    fs::{File, Metadata},
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
+};
+
+use camino::Utf8Path;
+
+use super::{Stop, stop};
+use crate::host;
+
+/// The largest catalog, in bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// The file as it was read.
+pub(super) struct Before<'p> {
+    path: &'p Utf8Path,
+    pub(super) text: Vec<u8>,
+    found: Metadata,
+}
+
+impl<'p> Before<'p> {
+    /// Reads the catalog, unless it is a symbolic link or belongs to somebody else: it is replaced by a new file.
+    pub(super) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
+        let failed = |error: io::Error| stop(2)(format!("{path} cannot be changed: {error}"));
+        if path.is_symlink() {
+            return Err(stop(2)(format!(
+                "{path} is a symbolic link; name the file itself with --catalog"
+            )));
+        }
+        let file = host::open_plain(path, File::options().read(true)).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?;
+        if found.uid() != host::user_id() {
+            let why = format!(
+                "{path} belongs to user {}; nothing was written",
+                found.uid()
+            );
+            return Err(stop(2)(why));
+        }
+        let mut text = Vec::new();
+        file.take(LARGEST).read_to_end(&mut text).map_err(failed)?;
+        Ok(Self { path, text, found })
+    }
+
+    /// Replaces the file, unless a person has edited it meanwhile.
+    pub(super) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
+        let path = self.path;
+        if Self::read(path)?.text != self.text {
+            return Err(stop(2)(format!(
+                "{path} was changed meanwhile; nothing was written"
+            )));
+        }
+        host::place(path, text, Some(self.found.permissions()))
+            .map_err(|error| stop(2)(format!("cannot write {path}: {error}")))
+    }
+}
