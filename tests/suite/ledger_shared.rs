@@ -225,6 +225,55 @@ fn whoever_died_on_another_machine_is_known_to_be_dead() {
     }
 }
 
+/// The rows and claims of steps are in PostgreSQL as in SQLite.
+#[test]
+fn a_task_of_steps_that_died_on_another_machine_goes_on_and_repeats_no_once_only_step() {
+    let cluster = Cluster::shared();
+    let database = cluster.database();
+    let ledger = cluster.uri(&database);
+    let root = Root::with_catalog(CATALOG);
+    for (point, wanted) in [
+        ("recorded.1", None),
+        ("reserved.2", None),
+        ("done.2", Some("outcome_unknown")),
+        ("recorded.2", None),
+    ] {
+        let mut task = request("look", point, point);
+        task["dispatch"]["capability_ids"] = json!(["look", "once"]);
+        task["dispatch"]["parameters"] =
+            json!({"look": {"what": format!("look {point}")}, "once": {"what": point}});
+        let with_ledger = || {
+            let mut command = root.command();
+            command.env("ONEACT_LEDGER", &ledger);
+            command
+        };
+        let mut killed = with_ledger();
+        killed.env("ONEACT_FAULTS", format!("ledger:{point}"));
+        let mut child = killed.spawn().unwrap();
+        feed(&mut child, &task);
+        assert!(!child.wait().unwrap().success());
+        let answer = run(with_ledger(), task.to_string().as_bytes());
+        assert_eq!(
+            answer.fault().as_str(),
+            wanted,
+            "{point}: {}",
+            answer.envelope
+        );
+        let counted = fs::read_to_string(root.path.join("counted")).unwrap();
+        assert_eq!(
+            counted.lines().filter(|line| *line == point).count(),
+            1,
+            "{counted}"
+        );
+    }
+    let of_steps =
+        "SELECT count(*) FROM agent_actions WHERE parent IS NOT NULL AND position IN (1, 2)";
+    assert_eq!(cluster.sql(&database, of_steps), "12");
+    let mut command = root.command();
+    command.env("ONEACT_LEDGER", &ledger).arg("verify");
+    assert!(command.status().unwrap().success());
+}
+
 #[test]
 fn a_server_that_is_gone_when_the_tool_has_answered_loses_nothing() {
     let mut cluster = Cluster::start(cluster::Signed::ByAuthority);

@@ -67,7 +67,7 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
     Ok(printed(
         format!(
             "Added [workflow.{id}] with {} steps to {path}.\n\
-             Read it, describe it, try it once, then set is_action = true to offer it to models.\n",
+             Read it, describe it, and try it once. To offer it to models, set is_action = true.\n",
             trace.calls.len()
         ),
         0,
