@@ -53,7 +53,7 @@ pub(crate) use lint::{Finding, Level, lint};
 pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
 pub(crate) use pins::pinned;
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
-pub(crate) use render::{ToolForm, prompt, tools};
+pub(crate) use render::{ToolForm, has_standard, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
 };

@@ -1,9 +1,9 @@
 //! The catalog for a model: the block of specification 003 for a prompt, and the tool schemas of MCP and of the
 //! large model APIs.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::task::visible;
+use crate::task::{Kind, visible};
 
 use super::listing::{Listed, Parameter, Presence};
 
@@ -35,6 +35,25 @@ pub(crate) fn prompt(listed: &[&Listed], most: Option<usize>) -> String {
         text.push_str(&lines);
     }
     text
+}
+
+/// Whether a model that answers in this JSON Schema can choose a standard action: an enum of its property `kind` has
+/// `standard`, in whatever part of the schema (R-003-25, R-003-26).
+pub(crate) fn has_standard(schema: &Value) -> bool {
+    let standard = Value::from(Kind::Standard.name());
+    match schema {
+        Value::Object(members) => {
+            let kind = members.get("kind").and_then(Value::as_object);
+            let names = |key: &str, kind: &Map<String, Value>| match kind.get(key) {
+                Some(Value::Array(names)) => names.contains(&standard),
+                one => one == Some(&standard),
+            };
+            kind.is_some_and(|kind| names("enum", kind) || names("const", kind))
+                || members.values().any(has_standard)
+        }
+        Value::Array(items) => items.iter().any(has_standard),
+        _ => false,
+    }
 }
 
 fn lines(entry: &Listed) -> String {

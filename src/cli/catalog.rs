@@ -10,15 +10,16 @@ mod promote;
 
 use std::process::ExitCode;
 
+use camino::Utf8PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
     catalog::{
-        Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, list, prompt, search,
-        tools,
+        Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, has_standard, list,
+        prompt, search, tools,
     },
-    host::Interrupts,
+    host::{self, Interrupts},
     task::{CallContext, visible},
 };
 
@@ -28,6 +29,9 @@ use import::ImportArgs;
 use promote::PromoteArgs;
 
 use super::{Stop, printed, settings::PlaceArgs, stop};
+
+/// The largest file that is read, in bytes: a catalog, a document or a schema.
+const LARGEST: u64 = 8 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -93,6 +97,9 @@ struct RenderArgs {
     /// The most characters of a prompt; entries that do not fit are counted
     #[arg(long, value_name = "N")]
     max_chars: Option<usize>,
+    /// The JSON Schema of the model's answer: print nothing if it does not allow the kind `standard`
+    #[arg(long, value_name = "FILE")]
+    schema: Option<Utf8PathBuf>,
     #[command(flatten)]
     places: PlaceArgs,
 }
@@ -226,6 +233,15 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
         let catalog = Catalog::load(&args.places.project()?.catalog);
         let application = catalog.and_then(|catalog| Application::of(&catalog.tables()?));
         return Ok(printed(application.map_err(stop(2))?.to_markdown(), 0));
+    }
+    if let Some(path) = &args.schema {
+        let schema = host::read_named(path, LARGEST).map_err(|error| error.to_string());
+        let schema = schema
+            .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+        let schema = schema.map_err(|why| stop(2)(format!("{path} is no JSON Schema: {why}")))?;
+        if !has_standard(&schema) {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     let listed = load(&args.places)?;
     let mut entries = found_in(&listed, args.context);

@@ -61,7 +61,7 @@ fn happened(root: &Root) -> usize {
     counted.unwrap_or_default().lines().count()
 }
 
-/// R-003-28, R-003-29, R-003-36, R-003-37.
+/// R-003-28, R-003-29, R-003-34, R-003-36, R-003-37.
 #[test]
 fn search_and_dispatch_agree_about_every_entry_in_every_context() {
     let root = Root::with_catalog(&catalog());
@@ -291,6 +291,18 @@ fn the_commands_of_the_catalog_start_nothing_and_print_what_a_person_can_read() 
         list.lines().all(|line| line.chars().count() <= 80),
         "{list}"
     );
+    // The block is only for a model that can choose a standard action, wherever its schema says so (R-003-25, R-003-26).
+    let combined = json!({"$defs": {"action": {"anyOf": [{"properties": {"kind": {"enum": ["standard", "suggestion"]}}}]}}});
+    let advice = json!({"properties": {"kind": {"enum": ["suggestion"]}, "standard": {"const": "standard"}}});
+    for (schema, is_printed) in [(combined, true), (advice, false)] {
+        fs::write(root.path.join("schema.json"), schema.to_string()).unwrap();
+        let (code, block) = said(&["catalog", "render", "--schema", "schema.json"]);
+        assert_eq!((code, !block.is_empty()), (0, is_printed), "{schema}");
+    }
+    fs::write(root.path.join("schema.json"), "{").unwrap();
+    let mut command = root.command();
+    let broken = command.args(["catalog", "render", "--schema", "schema.json"]);
+    assert_eq!(broken.status().unwrap().code(), Some(2));
     let (code, block) = said(&["catalog", "render"]);
     assert_eq!((code, block.lines().count()), (0, 5), "{block}");
     let (code, shown) = said(&["catalog", "show", "for_all"]);

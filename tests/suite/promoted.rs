@@ -1,4 +1,4 @@
-//! `oneact catalog promote`: the calls of an improvised action become a workflow of the catalog (R-003-09).
+//! `oneact catalog promote`: the calls of an improvised action become a workflow of the catalog (R-003-09, R-003-10).
 
 use std::{
     fs,

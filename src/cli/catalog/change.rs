@@ -8,11 +8,8 @@ use std::{
 
 use camino::Utf8Path;
 
-use super::{Stop, stop};
+use super::{LARGEST, Stop, stop};
 use crate::host;
-
-/// The largest catalog, in bytes.
-const LARGEST: u64 = 8 << 20;
 
 /// The file as it was read.
 pub(super) struct Before<'p> {

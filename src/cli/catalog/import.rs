@@ -5,7 +5,7 @@ use std::{io, process::ExitCode};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
-use super::{Stop, printed, stop};
+use super::{LARGEST, Stop, printed, stop};
 use crate::{catalog::Application, host, servers};
 
 #[derive(Debug, Args)]
@@ -19,9 +19,6 @@ pub(super) fn run(args: &ImportArgs) -> Result<ExitCode, Stop> {
     let text = read(&args.file)?.to_catalog(&command);
     Ok(printed(text, 0))
 }
-
-/// The most bytes of a document, as of a catalog.
-const LARGEST: u64 = 8 << 20;
 
 pub(super) fn read(path: &Utf8Path) -> Result<Application, Stop> {
     let text = host::read_named(path, LARGEST)
