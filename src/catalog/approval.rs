@@ -104,11 +104,11 @@ impl Named<'_> {
                 [] => Elicitation::Off,
                 [RawWay::Elicitation, ..] => Elicitation::Allowed,
             };
-            if (rule.elicitation, rule.own) == (Elicitation::Allowed, SelfApproval::Prevented) {
-                let problem = "`approval.by` allows the host to answer for the user who asks, which `prevent_self = true` \
-                               forbids; remove one of them";
-                return Err(self.wrong_at(by.span().start, problem));
-            }
+        }
+        if (rule.elicitation, rule.own) == (Elicitation::Allowed, SelfApproval::Prevented) {
+            let problem = "has `approval.by`, which allows the host to answer for the user who asks, and \
+                           `prevent_self = true`, which forbids it; remove one of them";
+            return Err(self.wrong(problem));
         }
         if let Some(show) = &raw.show {
             rule.show.clone_from(show);

@@ -99,13 +99,39 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
                 cut.push(id, text, begins..at);
                 (id, begins) = (next, at);
             }
-        } else if !before.contains(['=', ',', '"', '\'', '#']) {
+        } else if !before.contains(['=', ',', '"', '\'', '#']) || hides_a_header(line) {
             return None;
         }
     }
     cut.push(id, text, begins..text.len());
     cut.entries.sort_by_key(|piece| piece.id);
     Some(cut)
+}
+
+/// Whether something that looks like a header stands behind a value, outside of its strings and comments.
+fn hides_a_header(line: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (Some('"'), '\\') if !escaped => {
+                escaped = true;
+                continue;
+            }
+            (Some(open), _) if open == c && !escaped => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '#') => return false,
+            (None, '[') => {
+                let name = line.get(at + 1..).unwrap_or_default().trim_start();
+                let mut tops = TOP.iter().filter_map(|top| name.strip_prefix(top));
+                if tops.any(|rest| rest.starts_with(['.', ']', ' ', '\t'])) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        escaped = false;
+    }
+    false
 }
 
 /// Whether the same quotation mark occurs three times in a row. The loop has no early end, so that the compiler can

@@ -6,7 +6,15 @@ use crate::task::Pin;
 
 /// The text with these pins, by the ids of their capabilities. The error says which one has no place.
 pub(crate) fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, String> {
-    let mut document: DocumentMut = text
+    let (mark, lines) = match text.strip_prefix('\u{feff}') {
+        Some(lines) => ("\u{feff}", lines),
+        None => ("", text),
+    };
+    let returns = lines.matches("\r\n").count();
+    if returns > 0 && returns < lines.matches('\n').count() {
+        return Err("its lines end in two ways, so the pins have to be added by hand".to_owned());
+    }
+    let mut document: DocumentMut = lines
         .parse()
         .map_err(|error: toml_edit::TomlError| error.to_string())?;
     for (id, pin) in pins {
@@ -21,7 +29,11 @@ pub(crate) fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, Strin
         }
         entry.insert("pin", value.into());
     }
-    Ok(document.to_string())
+    let mut lines = document.to_string();
+    if returns > 0 {
+        lines = lines.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    Ok(format!("{mark}{lines}"))
 }
 
 #[cfg(test)]
@@ -36,6 +48,12 @@ mod tests {
                       kind = \"metadata\"\n\n# second\n[capability.B]\npin = \"old\"   # of May\nmcp = {}\n";
         let inline = "[capability]\nC = { mcp = { tool = \"echo\" } }\n";
         let after = pinned(before, &pins[..2]).unwrap();
+        let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        assert_eq!(
+            pinned(&windows(before), &pins[..2]).unwrap(),
+            windows(&after)
+        );
+        assert!(pinned(&before.replacen('\n', "\r\n", 1), &pins[..2]).is_err());
         let added = format!("mcp   = {{ tool = \"echo\" }}\npin = \"{pin}\"\n");
         let expected = before
             .replace("mcp   = { tool = \"echo\" }\n", &added)

@@ -154,6 +154,9 @@ impl<'a> Promotion<'a> {
     fn with(&mut self, call: &'a Performed, entry: Entry) -> Result<Map<String, Value>, String> {
         let mut with = Map::new();
         for (name, value) in &call.parameters {
+            if name.contains(CUT) {
+                return Err(format!("sends {SECRET} as the name of a parameter"));
+            }
             let bound = entry.bind.iter().find(|bound| bound.parameter == *name);
             let bound = bound.filter(|_| call.said == Said::Values);
             match bound.map(|bound| &bound.source) {
@@ -237,13 +240,21 @@ impl<'a> Promotion<'a> {
             return Ok(reference.into());
         }
         let known = |number: &Number| {
-            number.is_i64() || number.is_f64() && number.as_f64().is_some_and(f64::is_finite)
+            // TOML has no other numbers, and a float has to be read back as it was written.
+            let same = |float: f64| [format!("{float}"), format!("{float:?}")];
+            number.is_i64()
+                || number.as_f64().is_some_and(|float| {
+                    float.is_finite() && same(float).contains(&number.to_string())
+                })
         };
         match value {
             Value::String(text) if text.contains(CUT) => Err(SECRET.to_owned()),
             Value::String(text) if !declared && is_reference(value) => Err(format!(
                 "{text:?}, which a workflow would read as a reference,"
             )),
+            Value::Object(members) if members.keys().any(|key| key.contains(CUT)) => {
+                Err(SECRET.to_owned())
+            }
             Value::Object(members) if members.contains_key(BLOB) => {
                 Err("a value that was too long to be recorded".to_owned())
             }

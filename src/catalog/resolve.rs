@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, MAX_STEPS, NamedAs,
-    Need, ReviewRule, Risk, When, assess, decided,
+    ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS,
+    NamedAs, Need, ReviewRule, When, assess, decided,
 };
 
 use super::{
@@ -140,9 +140,9 @@ pub(crate) fn resolve(
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
         let mut risk = entry.risk_rule();
-        if task.under.is_some() {
-            // No grant covers a call of this risk.
-            risk.when = When::From(Risk::High);
+        if task.under.is_some() || matches!(task.named_as, NamedAs::Declared(_)) {
+            // Neither a grant nor the approval of an improvised action covers a call of this risk.
+            risk.when = When::From(Grant::NOT_COVERED);
         }
         steps.push(Step {
             entry,

@@ -296,7 +296,8 @@ static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let gap = format!(r"(?:[\s_-]|{escape})");
     let edge = format!(r"(?:\b|_|{escape})");
     let between = format!(r"(?:{escape}|\\*[^a-z0-9\\]|\\+)");
-    let number = "(?:408|504|524|32001)";
+    // A number with an exponent may have one of these values.
+    let number = r"(?:408|504|524|32001|\d[\d.]*e[+-]?\d+)";
     Regex::new(&format!(
         r"(?ix)
         timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
@@ -389,6 +390,8 @@ mod tests {
             "Request failed with status code 408",
             "the server responded with a status of 504 ()",
             r#"{"statusCode":504}"#,
+            r#"{"status":5.04e2}"#,
+            r#"{"code":-3.2001e+4}"#,
             r#"{"body":"{\"status\": \"504\"}"}"#,
             r#"{"body":"{\"body\":\"{\\\"status\\\": \\\"504\\\"}\"}"}"#,
             r#"{"body":"it failed:\ntime out"}"#,

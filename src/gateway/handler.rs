@@ -101,17 +101,23 @@ impl Handler {
                 (&shared.gateway, earlier),
             )?
         };
+        let mut refusal = None;
         let way = match resumed {
             None => way(context),
             // The user was asked, and is not asked again.
             Some(resumed) => {
                 if let Some(answer) = resumed.answer {
-                    elicit.decide(resumed.asked, answer, context).await?;
+                    let decided = elicit.decide(resumed.asked, answer, context).await;
+                    refusal = decided.err();
                 }
                 None
             }
         };
         let first = self.run((&offer, entry), order.clone(), context).await?;
+        // If the answer was used before, the call has its answer. Otherwise it still waits.
+        if let (Some(refusal), true) = (refusal, first.asked.is_some()) {
+            return Err(Failed::Refused(refusal));
+        }
         let (Some(asked), Some(way)) = (first.asked, way) else {
             return Ok(first.result.into());
         };

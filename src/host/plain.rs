@@ -2,9 +2,12 @@
 //! waits for a pipe or a device. Symbolic links are followed only to a file that the operator named.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::{fd::AsFd, unix::fs::OpenOptionsExt as _},
+    os::{
+        fd::AsFd,
+        unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown},
+    },
     path::{Path, PathBuf},
 };
 
@@ -73,18 +76,16 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Puts a file in its place completely or not at all, and waits until it is on the disk. It replaces a file that is there.
-pub fn place(
-    path: impl AsRef<Path>,
-    bytes: &[u8],
-    permissions: Option<Permissions>,
-) -> io::Result<()> {
+/// Puts a file in its place completely or not at all, and waits until it is on the disk. It replaces a file that is there,
+/// with the mode and the group of that file if they are given.
+pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
     let path = path.as_ref();
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(dir)?;
     file.write_all(bytes)?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
+    if let Some(like) = like {
+        fchown(file.as_file(), None, Some(like.gid()))?;
+        file.as_file().set_permissions(like.permissions())?;
     }
     file.as_file().sync_all()?;
     file.persist(path)?;

@@ -417,8 +417,11 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError>
 fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
     let hash = found.body.request_hash.as_ref();
     let hash = hash.unwrap_or(&found.claim.key.request_hash);
+    let step = found.case.operation_id.split_once('.');
     let known = || Row {
         operation_id: found.case.operation_id.clone(),
+        parent: step.map(|(parent, _)| parent.to_owned()),
+        position: step.and_then(|(_, position)| position.parse().ok()),
         session_id: found.case.session_id.clone(),
         task_id: found.case.task_id.clone(),
         action_type: found.case.action.clone(),

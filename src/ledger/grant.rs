@@ -139,11 +139,14 @@ pub(super) fn improvised(tx: &mut Tx<'_>, operation: &str) -> Result<Improvisati
         (Some(grant), _) => {
             let mut calls: Vec<Row> = Vec::new();
             for operation in grant.calls {
-                let done = answer(tx, &operation)?.filter(|row| {
-                    row.state == Some(RowState::Done)
-                        && row.revoked_by.is_none()
-                        && has_own_request(row)
-                });
+                let row = answer(tx, &operation)?.filter(has_own_request);
+                let is_done =
+                    |link: &Link| link.operation_id == operation && link.is(Event::Succeeded);
+                if row.is_none() && tx.links_of(&grant.session_id)?.iter().any(is_done) {
+                    return Err(CommandError::Unsealed { row: operation });
+                }
+                let done =
+                    row.filter(|row| row.state == Some(RowState::Done) && row.revoked_by.is_none());
                 calls.extend(done.filter(|row| calls.iter().all(|other| other.id != row.id)));
             }
             Some(calls)

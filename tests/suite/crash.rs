@@ -42,7 +42,7 @@ fn killed_at_any_call_a_plan_is_all_or_nothing_after_the_next_start() {
         "plan killed at {points} calls: {:?}",
         either.found
     ));
-    assert!(points > 60 && either.found.old > 30 && either.found.new > 1);
+    assert!(points > 60 && either.found.old > 30);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn the_same_where_each_file_is_waited_for() {
         "plan killed at {points} calls: {:?}",
         either.found
     ));
-    assert!(points > 60);
+    assert!(points > 60 && either.found.new > 1);
 }
 
 #[test]

@@ -50,6 +50,19 @@ fn step(entry: &str, what: &str) -> Value {
     json!({"name": entry, "parameters": {"what": what}})
 }
 
+/// The approval of the whole covers no step that the hints of its server make risky (C-30).
+#[test]
+fn a_step_that_the_hints_of_its_server_make_risky_is_not_covered() {
+    let server = "[\"python3\", \"servers/counter.py\", \"counted\"]";
+    let hinting =
+        r#"["python3", "-SB", "servers/toolbox.py", "--hints", '{"destructiveHint": true}']"#;
+    let catalog = CATALOG.replace(server, hinting);
+    let root = Root::with_catalog(&catalog.replace("\"happen\"", "\"context_cacher\""));
+    let answer = approved(&root, &proposal(1, &json!([step("publish", "one")])));
+    assert_eq!(answer.fault(), "tool_changed", "{}", answer.envelope);
+    assert_eq!(answer.at("/output/content/oneact/effect"), "none");
+}
+
 /// Runs the proposal, approves what it waits for, and runs it again.
 fn approved(root: &Root, proposal: &Value) -> Answer {
     approve(root, &asks(&root.run(proposal)));

@@ -3,8 +3,10 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, chown, symlink},
+    thread,
 };
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
@@ -354,7 +356,7 @@ fn what_is_no_successful_improvised_action_or_has_a_secret_is_refused() {
         assert!(!catalog(&root).contains("hunter2"));
     }
     // A row that was changed tells nothing.
-    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let changed = "UPDATE agent_actions SET request = replace(request, 'Tidy', 'tidy') WHERE operation_id = ?1";
     assert_eq!(ledger.execute(changed, [&under]).unwrap(), 1);
     refused(
@@ -363,4 +365,53 @@ fn what_is_no_successful_improvised_action_or_has_a_secret_is_refused() {
         "note_it",
         "no improvised action that succeeded",
     );
+}
+
+/// Of several persons at the same time, each finds the workflow that was added, or is told that it was not.
+#[test]
+fn workflows_that_are_added_at_the_same_time_are_not_lost() {
+    let root = Root::with_catalog(CATALOG);
+    let under = grant(&root, &["note"]);
+    succeeds(call(&root, &under, "t1", "note", &json!({"what": "a"})));
+    let add = |id: &str| {
+        let arguments = ["catalog", "promote", &under, "--as", id, "--yes"];
+        oneact(&root, &arguments).0
+    };
+    let added: Vec<String> = thread::scope(|scope| {
+        let ids = (0..6).map(|number| format!("made_{number}"));
+        let adding: Vec<_> = ids
+            .map(|id| scope.spawn(move || (add(&id) == 0).then_some(id)))
+            .collect();
+        let added = adding.into_iter().map(|adding| adding.join().unwrap());
+        added.flatten().collect()
+    });
+    assert!(!added.is_empty());
+    for id in added {
+        assert!(catalog(&root).contains(&format!("[workflow.{id}]")), "{id}");
+    }
+}
+
+#[test]
+fn a_call_whose_row_was_changed_is_not_left_out() {
+    let root = Root::with_catalog(CATALOG);
+    let under = grant(&root, &["note"]);
+    succeeds(call(&root, &under, "t1", "note", &json!({"what": "a"})));
+    succeeds(call(&root, &under, "t2", "note", &json!({"what": "b"})));
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let change =
+        "UPDATE agent_actions SET response = replace(response, 'a', 'b') WHERE task_id = 't1'";
+    assert_eq!(ledger.execute(change, []).unwrap(), 1);
+    drop(ledger);
+    refused(&root, &under, "noted", "was changed");
+}
+
+/// A workflow with such an id would have the name of something else in the ledger.
+#[test]
+fn an_id_by_which_the_ledger_names_something_else_is_refused() {
+    let root = Root::with_catalog(CATALOG);
+    let under = grant(&root, &["note"]);
+    succeeds(call(&root, &under, "t1", "note", &json!({"what": "a"})));
+    for id in ["improvised", "suggestion", "clarification", "rollback"] {
+        refused(&root, &under, id, "names something else");
+    }
 }

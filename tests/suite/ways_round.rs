@@ -203,17 +203,12 @@ fn what_a_payload_says_about_itself() {
             r#""uid:0""#,
             "approval_required",
         ),
-        (
-            "/dispatch",
-            "requires_approval",
-            "false",
-            "approval_required",
-        ),
+        ("/dispatch", "requires_approval", "false", "invalid_shape"),
         (
             "/dispatch",
             "human_approval_required",
             "false",
-            "approval_required",
+            "invalid_shape",
         ),
         ("/dispatch", "risk", r#""low""#, "approval_required"),
         (

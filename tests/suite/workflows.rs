@@ -295,6 +295,31 @@ fn a_killed_workflow_goes_on_where_it_was() {
     }
 }
 
+/// A person says that the step happened. The same task goes on with the next one.
+#[test]
+fn a_settled_step_is_answered_and_the_same_task_goes_on() {
+    let root = Root::with_catalog(CATALOG);
+    // Without an attempt, the task counts by itself.
+    let mut mail = task("t", 1, &json!({"what": "a", "last": "b"}));
+    mail["dispatch"].as_object_mut().unwrap().remove("attempt");
+    killed(&root, "ledger:done.2", &mail);
+    let unknown = root.run(&mail);
+    assert_eq!(unknown.fault(), &json!("outcome_unknown"));
+    let message = unknown.at("/error/error_message").as_str().unwrap();
+    let mut words = message.split_whitespace();
+    let operation = words.find(|word| word.starts_with("op_")).unwrap();
+    oneact(&root, &["resolve", operation, "--happened"]);
+    let next = root.run(&mail);
+    assert_eq!(
+        (next.exit, states(&next)),
+        (0, vec!["replayed", "suppressed", "done"]),
+        "{}",
+        next.envelope
+    );
+    assert_eq!(happened(&root), ["a", "a", "b"]);
+    oneact(&root, &["verify"]);
+}
+
 #[test]
 fn after_a_failure_the_next_attempt_repeats_no_finished_step() {
     let root = Root::with_catalog(CATALOG);
@@ -451,7 +476,7 @@ fn the_progress_of_a_task_is_that_of_its_steps() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["mail", "twice", "apply_file_plan"]);
+    assert_eq!(names, ["mail", "twice", "apply_file_plan", "improvise"]);
     client.call("twice", &json!({}), &json!({"progressToken": "p1"}));
     let mut seen = Vec::new();
     while seen.last().is_none_or(|done| *done < 1.5) {

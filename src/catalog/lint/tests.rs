@@ -174,6 +174,11 @@ fn codes(catalog: &str, left_out: Option<usize>) -> Vec<Code> {
 fn catalogs() -> Vec<(Code, String)> {
     let others = [
         (Code::CAT002, GOOD.replace("do_it", "Do-it")),
+        (Code::CAT002, GOOD.replace("do_it", "improvised")),
+        (
+            Code::CAT002,
+            flow("", ONE).replace("workflow.flow", "workflow.suggestion"),
+        ),
         (Code::CAT090, GOOD.replace("do_it", "CAP-SYN-001")),
         (
             Code::CAT003,

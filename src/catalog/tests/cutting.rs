@@ -135,6 +135,10 @@ fn only_plain_headers_are_cut() {
         ("x = [1]\r[capability.m]", false),
         ("[capability.m]\r[capability.z]", false),
         ("[capability.m] [capability.z]", false),
+        ("x = 1[capability.m]", false),
+        ("x = {}\t[capability.m]", false),
+        ("x = 'a\\'[capability.m]", false),
+        ("x = \"\\\"[capability.m]\" # [server.y]", true),
         ("x = '''\n[capability.m]'''", false),
     ] {
         assert_eq!(cut(&between(lines)).is_some(), plain, "{lines}");

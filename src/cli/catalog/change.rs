@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, Metadata},
-    io::{self, Read as _},
+    io,
     os::unix::fs::MetadataExt as _,
 };
 
@@ -27,8 +27,7 @@ impl<'p> Before<'p> {
                 "{path} is a symbolic link; name the file itself with --catalog"
             )));
         }
-        let file = host::open_plain(path, File::options().read(true)).map_err(failed)?;
-        let found = file.metadata().map_err(failed)?;
+        let found = path.symlink_metadata().map_err(failed)?;
         if found.uid() != host::user_id() {
             let why = format!(
                 "{path} belongs to user {}; nothing was written",
@@ -36,20 +35,27 @@ impl<'p> Before<'p> {
             );
             return Err(stop(2)(why));
         }
-        let mut text = Vec::new();
-        file.take(LARGEST).read_to_end(&mut text).map_err(failed)?;
+        let text = host::read_plain(path, LARGEST).map_err(failed)?;
         Ok(Self { path, text, found })
     }
 
-    /// Replaces the file, unless a person has edited it meanwhile.
+    /// Replaces the file, unless somebody has edited it meanwhile. A lock of its directory keeps other writers away.
     pub(super) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
         let path = self.path;
+        let failed = |error: io::Error| stop(2)(format!("cannot write {path}: {error}"));
+        if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
+            return Err(stop(2)(format!(
+                "{path} would be too long to be read; nothing was written"
+            )));
+        }
+        let dir = path.parent().filter(|dir| !dir.as_str().is_empty());
+        let dir = File::open(dir.unwrap_or(Utf8Path::new("."))).map_err(failed)?;
+        dir.lock().map_err(failed)?;
         if Self::read(path)?.text != self.text {
             return Err(stop(2)(format!(
                 "{path} was changed meanwhile; nothing was written"
             )));
         }
-        host::place(path, text, Some(self.found.permissions()))
-            .map_err(|error| stop(2)(format!("cannot write {path}: {error}")))
+        host::place(path, text, Some(&self.found)).map_err(failed)
     }
 }

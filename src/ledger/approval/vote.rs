@@ -71,6 +71,10 @@ pub(crate) enum VoteError {
     )]
     Stranger(String),
     #[error(
+        "the host may not approve this: `approval.by` of the entry does not name `elicitation`"
+    )]
+    Host,
+    #[error(
         "{0} asked for this, and the entry says `prevent_self = true`: somebody else has to approve, or a key"
     )]
     Own(String),
@@ -133,6 +137,9 @@ impl Ledger<'_> {
                     .map_err(VoteError::Signature)?,
             };
             if !may_approve(&person, &intended) {
+                if let Person::Host(..) = person {
+                    return Err(VoteError::Host);
+                }
                 return Err(VoteError::Stranger(person.to_string()));
             }
             if answer == Answer::Approved && asked_it(&person, &case, &intended) {

@@ -4,7 +4,7 @@ use super::{Questions, Step};
 use crate::{
     ledger::{
         past::Past,
-        record::{Claim, ClaimState, Effects, Event, Row, RowOutcome},
+        record::{Claim, ClaimState, Effects, Event, Row, RowOutcome, Seq},
         words::{Again, LedgerError},
     },
     task::OnDuplicate,
@@ -38,29 +38,37 @@ impl Questions<'_, '_, '_> {
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
             return Ok(None);
         };
-        // The operations of this step in the runs since the task has succeeded, and whether they are of this task.
-        let mut earlier = Vec::new();
-        let of_whole = self
+        // The operation of this step in each earlier run of the task's content, and whether the run is of this task.
+        let mut runs: Vec<(Seq, String, bool)> = Vec::new();
+        // The last success of this task: since then, its steps are performed anew.
+        let mut done = 0;
+        let of_content = self
             .tx
             .links_about(who.session_id, part.whole, 0, usize::MAX)?;
-        for link in of_whole {
-            let begins = link.is(Event::Reserved) || link.is(Event::TakenOver);
+        for link in of_content {
+            let operation = format!("{}.{}", link.operation_id, part.position);
             if link.is(Event::Succeeded) {
-                earlier.clear();
-            } else if begins && link.operation_id != part.parent {
+                let is_ours = |(_, of_step, of_task): &_| *of_task && *of_step == operation;
+                done = if runs.iter().any(is_ours) {
+                    link.seq
+                } else {
+                    done
+                };
+            } else if (link.is(Event::Reserved) || link.is(Event::TakenOver))
+                && link.operation_id != part.parent
+            {
                 let task = link.body().and_then(|body| body.task);
                 let of_task = task.is_some() && task.as_deref() == who.task_id;
-                let operation = format!("{}.{}", link.operation_id, part.position);
-                earlier.push((link.seq, operation, of_task));
+                runs.push((link.seq, operation, of_task));
             }
         }
-        let Some((from, ..)) = earlier.first() else {
+        let Some((from, ..)) = runs.first() else {
             return Ok(None);
         };
         let past = Past::since(self.tx, who.session_id, *from)?;
-        let run = |operation: &str| earlier.iter().find(|(_, of_step, _)| of_step == operation);
+        let run = |operation: &str| runs.iter().find(|(_, of_step, _)| of_step == operation);
         let made = past.successes().find(|success| {
-            run(&success.link.operation_id).is_some_and(|(.., of_task)| *of_task)
+            run(&success.link.operation_id).is_some_and(|(seq, _, of_task)| *of_task && *seq > done)
                 && !success.link.tells_of(&self.hashes.request_hash)
                 && past.revoked_by(&success.row_id).is_none()
                 && !past.is_rejected(&success.row_id)

@@ -196,6 +196,45 @@ fn a_once_only_step_is_not_performed_again_with_other_parameters() {
     }
 }
 
+/// Another task with the same content may do it meanwhile. This task has still not succeeded.
+#[test]
+fn the_success_of_another_task_does_not_make_a_once_only_step_another_call() {
+    for succeeded in [false, true] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        let second = step(&run, 2, repeat(once("x")));
+        if succeeded {
+            finished(&place, &second, &ended());
+        } else {
+            let mut owner = place.open();
+            let begun = running(begin(&mut owner, &second, &Around::default()));
+            owner.dispatch(&second, &begun, None).unwrap();
+        }
+        drop(dead);
+        let other = task("op_2", 1);
+        let other = Ask {
+            who: Who {
+                task_id: Some("other"),
+                ..other.who
+            },
+            ..other
+        };
+        let mut ledger = place.open();
+        let whole = running(begin(&mut ledger, &other, &Around::default()));
+        ledger.finish(&other, whole, ended());
+        let (_, next) = run_of(&mut place.open(), &task("op_3", 2));
+        let second = changed(step(&next, 2, repeat(once("x"))));
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        match refused {
+            Err(LedgerError::OtherStep { operation }) => {
+                assert!(succeeded && operation == "op_1.2");
+            }
+            Err(LedgerError::Unknown { operation }) => assert!(!succeeded && operation == "op_1.2"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn a_once_only_step_of_unknown_outcome_stops_each_run_of_its_task() {
     let place = Place::new();

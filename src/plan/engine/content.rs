@@ -116,12 +116,14 @@ pub(super) fn separate(root: &Root, entry: &Entry) -> Result<(), FileError> {
     if !dir.look(name)?.is_some_and(|kept| is_elsewhere(&kept)) {
         return Ok(());
     }
-    let mut copy = format!("{name}.own");
+    // No backup has such a name, which is short however long that of the file is.
+    let (mut number, mut copy) = (0, "own".to_owned());
     while dir
         .look(&copy)?
         .is_some_and(|found| found.kind == Kind::Dir)
     {
-        copy.push_str(".own");
+        number += 1;
+        copy = format!("own.{number}");
     }
     dir.remove(&copy)?;
     dir.copy(name, &dir, &copy)?;

@@ -58,7 +58,10 @@ fn a_directory_where_a_backup_is_copied_keeps_no_plan_open() {
     let lab = half();
     fs::rename(lab.root.join("b.txt"), lab.root.join("moved")).unwrap();
     let backup = lab.reports().remove(0).join("backups/b.txt.bak");
-    fs::create_dir_all(format!("{backup}.own/theirs")).unwrap();
+    let backups = backup.parent().unwrap();
+    for name in ["own/theirs", "own.1/theirs"] {
+        fs::create_dir_all(backups.join(name)).unwrap();
+    }
     let told = settled(&lab);
     assert_eq!(told.open, 0, "{told:?}");
     let moved = fs::metadata(lab.root.join("moved")).unwrap();
