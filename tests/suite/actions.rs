@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fs};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, ONEACT, Root, run, text};
+use crate::{
+    program::{Answer, ONEACT, Root, run, text},
+    serving_client::Client,
+};
 
 const CONTEXTS: [&str; 5] = [
     "AGENT_CONVERSATION",
@@ -63,7 +66,7 @@ fn happened(root: &Root) -> usize {
 
 /// R-003-28, R-003-29, R-003-34, R-003-36, R-003-37.
 #[test]
-fn search_and_dispatch_agree_about_every_entry_in_every_context() {
+fn search_dispatch_and_the_server_agree_about_every_entry_in_every_context() {
     let root = Root::with_catalog(&catalog());
     let entries = CONTEXTS.map(|context| format!("only_{}", context.to_lowercase()));
     for context in CONTEXTS {
@@ -91,6 +94,13 @@ fn search_and_dispatch_agree_about_every_entry_in_every_context() {
             }
         }
         assert_eq!(found, done, "{context}");
+        let mut client = Client::legacy(&root, &["--profile", &profile]);
+        let offered = client.ask("tools/list", &json!({}));
+        let offered = offered["result"]["tools"].as_array().unwrap().iter();
+        let offered = offered.map(|tool| tool["name"].as_str().unwrap().to_owned());
+        let built_in = |name: &String| ["apply_file_plan", "improvise"].contains(&name.as_str());
+        let offered: BTreeSet<String> = offered.filter(|name| !built_in(name)).collect();
+        assert_eq!(offered, done, "{context}");
         assert!(done.contains(&format!("only_{profile}")), "{context}");
         assert_eq!(
             done.contains("for_all"),
