@@ -6,7 +6,7 @@ use serde_json::Value;
 use toml::Spanned;
 
 use crate::task::{
-    ApprovalRule, Backup, Contexts, Effects, Format, Hazards, Kind, OnDrift, Pin, Pinned, RiskRule,
+    ApprovalRule, Backup, Contexts, Effects, Format, Hazards, OnDrift, Pin, Pinned, RiskRule,
     assess,
 };
 
@@ -19,11 +19,12 @@ use super::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
         Take, TimeoutFrom,
     },
-    file_plan::{self, FilePlan, ROLLBACK},
+    file_plan::{self, FilePlan},
     identity,
     raw::{RawCapability, RawDefaults, RawResult, RawRetry, RawWorkflow},
     review,
     schema::Schema,
+    standard,
     workflow::{self, Workflow},
 };
 
@@ -160,7 +161,7 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
     let Some((named, raw)) = tables.entry::<RawWorkflow>("workflow", id)? else {
         return capability(tables, id);
     };
-    is_free(named)?;
+    standard::is_free(named)?;
     if tables.names("capability")?.contains(&id) {
         return Err(named
             .wrong("has the id of a capability; rename one")
@@ -185,27 +186,11 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
     Ok(Some(Capability::Workflow(Box::new(workflow))))
 }
 
-/// The ids by which the ledger names what is no entry.
-const TAKEN: [&str; 4] = [
-    Kind::Improvised.name(),
-    Kind::Suggestion.name(),
-    Kind::Clarification.name(),
-    ROLLBACK,
-];
-
-fn is_free(named: Named<'_>) -> Result<(), CatalogError> {
-    if TAKEN.contains(&named.name) {
-        let problem = "has an id by which the ledger names something else; choose another one";
-        return Err(named.wrong(problem).coded(Code::CAT002));
-    }
-    Ok(())
-}
-
 fn capability(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
     let Some((named, raw)) = tables.entry::<RawCapability>("capability", id)? else {
         return Ok(None);
     };
-    is_free(named)?;
+    standard::is_free(named)?;
     if let Some(plan) = &raw.file_plan {
         let plan = file_plan::compile(named, &raw, plan)?;
         return Ok(Some(Capability::FilePlan(Box::new(plan))));

@@ -6,12 +6,24 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault};
+use crate::task::{Failure, Fault, Kind};
 
-use super::document::{CatalogError, Named, Tables};
+use super::{
+    code::Code,
+    document::{CatalogError, Named, Tables},
+    file_plan::ROLLBACK,
+};
 
 /// The most names that an error proposes.
 const MOST: usize = 3;
+
+/// The ids by which the ledger names what is no entry.
+const TAKEN: [&str; 4] = [
+    Kind::Improvised.name(),
+    Kind::Suggestion.name(),
+    Kind::Clarification.name(),
+    ROLLBACK,
+];
 
 /// What a proposal needs to know of an entry. [`compile`](super::compile) checks the entry that is performed.
 #[derive(Default, Deserialize)]
@@ -23,6 +35,15 @@ struct Said {
     defaults: Map<String, Value>,
     bind: Map<String, Value>,
     parameter_schema_for_action: Value,
+}
+
+/// Fails if the ledger names something else by the id of the entry.
+pub(super) fn is_free(named: Named<'_>) -> Result<(), CatalogError> {
+    if TAKEN.contains(&named.name) {
+        let problem = "has an id by which the ledger names something else; choose another one";
+        return Err(named.wrong(problem).coded(Code::CAT002));
+    }
+    Ok(())
 }
 
 /// Fails unless the name is the id of a standard action (R-003-04). No other name is used in its place.
