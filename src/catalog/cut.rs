@@ -108,10 +108,12 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
     Some(cut)
 }
 
-/// Whether something that looks like a header stands behind a value, outside of its strings and comments.
+/// Whether a bracket of the line may begin a header behind a value, or a string is still open at its end.
 fn hides_a_header(line: &str) -> bool {
     let (mut quote, mut escaped) = (None, false);
-    for (at, c) in line.char_indices() {
+    let (mut depth, mut last) = (0_usize, '\n');
+    for c in line.trim_end().chars() {
+        let inside = quote.is_some();
         match (quote, c) {
             (Some('"'), '\\') if !escaped => {
                 escaped = true;
@@ -120,18 +122,19 @@ fn hides_a_header(line: &str) -> bool {
             (Some(open), _) if open == c && !escaped => quote = None,
             (None, '"' | '\'') => quote = Some(c),
             (None, '#') => return false,
-            (None, '[') => {
-                let name = line.get(at + 1..).unwrap_or_default().trim_start();
-                let mut tops = TOP.iter().filter_map(|top| name.strip_prefix(top));
-                if tops.any(|rest| rest.starts_with(['.', ']', ' ', '\t'])) {
-                    return true;
-                }
-            }
+            (None, '[') if depth == 0 && last != '=' => return true,
+            (None, '[' | '{') if depth == 0 || matches!(last, '=' | ',' | '[') => depth += 1,
+            (None, '[') => return true,
+            (None, '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
             _ => {}
         }
         escaped = false;
+        if !inside && !matches!(c, ' ' | '\t') {
+            last = c;
+        }
     }
-    false
+    quote.is_some()
 }
 
 /// Whether the same quotation mark occurs three times in a row. The loop has no early end, so that the compiler can

@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     catalog::Listed,
-    task::{Failure, Fault},
+    task::{Answer, Failure, Fault},
 };
 
 use super::{
@@ -108,7 +108,11 @@ impl Handler {
             Some(resumed) => {
                 if let Some(answer) = resumed.answer {
                     let decided = elicit.decide(resumed.asked, answer, context).await;
-                    refusal = decided.err();
+                    refusal = match answer {
+                        Answer::Approved => decided.err(),
+                        // A no that cannot be recorded is a no all the same.
+                        Answer::Denied => decided.map(|()| None)?,
+                    };
                 }
                 None
             }

@@ -53,6 +53,10 @@ pub(super) fn order(
     let mut task = Map::new();
     if proposes(entry) {
         task = std::mem::take(&mut arguments);
+        let known = ["plan_summary", "steps", "grant"];
+        if let Some(other) = task.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(shape(format!("a proposal has no parameter {other:?}")));
+        }
         task.insert("kind".to_owned(), "improvised".into());
     }
     task.insert("task_id".to_owned(), task_id.into());

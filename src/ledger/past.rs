@@ -429,7 +429,7 @@ impl Running {
     }
 }
 
-fn delivery(named: &Value) -> String {
+pub(super) fn delivery(named: &Value) -> String {
     format!("delivery:{}", sha256(canonical(named)))
 }
 

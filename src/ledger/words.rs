@@ -85,6 +85,8 @@ pub(crate) struct Part<'a> {
     pub(crate) equals: usize,
     /// The `request_hash` of the task.
     pub(crate) whole: &'a str,
+    /// The idempotency key of the task.
+    pub(crate) key: Option<&'a str>,
 }
 
 /// A task that this run performs, as its steps need it.

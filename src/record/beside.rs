@@ -286,6 +286,7 @@ impl<'h> RunLedger<'h> {
                 position: step.position,
                 equals: step.equals,
                 whole: &step.whole,
+                key: self.ids.idempotency_key.as_deref(),
             }),
         }
     }

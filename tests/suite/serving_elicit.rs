@@ -237,6 +237,38 @@ fn in_the_modern_era_the_result_asks_and_its_state_is_for_that_call_of_that_proc
     assert_eq!(request(&root)["decisions"][0]["host"], "t 1");
 }
 
+/// A no is a no, also if it comes too late to be recorded and somebody else has approved the next request.
+#[test]
+fn a_no_of_the_user_performs_nothing() {
+    let brief = CATALOG.replace(
+        "by = [\"elicitation\"]",
+        "by = [\"elicitation\"], expires = \"1s\"",
+    );
+    let root = Root::with_catalog(&brief);
+    let mut client = Client::silent(&root, &["--session", "s"]);
+    let mut call = able(modern_call("news"));
+    call["_meta"]["oneact/idempotency_key"] = json!("k");
+    let asked = client.ask("tools/call", &call)["result"].clone();
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let mut other = Client::legacy(&root, &["--session", "s"]);
+    let key = json!({"oneact/idempotency_key": "k"});
+    let mut held = other.call("publish", &json!({"what": "news"}), &key);
+    if held["structuredContent"]["fault"] == "approval_expired" {
+        held = other.call("publish", &json!({"what": "news"}), &key);
+    }
+    approve(
+        &root,
+        held["structuredContent"]["waiting"]["approval_id"]
+            .as_str()
+            .unwrap(),
+    );
+    let mut no = answered("news", &asked["requestState"], false);
+    no["_meta"]["oneact/idempotency_key"] = json!("k");
+    let refused = client.ask("tools/call", &no)["result"].clone();
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert_eq!(happened(&root), 0);
+}
+
 #[test]
 fn an_approval_by_the_host_is_none_after_the_catalog_has_changed() {
     let root = Root::with_catalog(CATALOG);

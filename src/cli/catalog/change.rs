@@ -1,15 +1,21 @@
 //! Changes the file of the catalog for a person. It is replaced as a whole, and only if nobody has changed it meanwhile.
 
 use std::{
-    fs::{File, Metadata},
+    fs::{File, Metadata, TryLockError},
     io,
     os::unix::fs::MetadataExt as _,
+    thread,
+    time::Duration,
 };
 
 use camino::Utf8Path;
 
 use super::{LARGEST, Stop, stop};
 use crate::host;
+
+/// How often the lock of the directory is tried, and the pause between two tries.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The file as it was read.
 pub(super) struct Before<'p> {
@@ -50,7 +56,14 @@ impl<'p> Before<'p> {
         }
         let dir = path.parent().filter(|dir| !dir.as_str().is_empty());
         let dir = File::open(dir.unwrap_or(Utf8Path::new("."))).map_err(failed)?;
-        dir.lock().map_err(failed)?;
+        let mut tries = TRIES;
+        while let Err(error) = dir.try_lock() {
+            tries -= 1;
+            match error {
+                TryLockError::WouldBlock if tries > 0 => thread::sleep(PAUSE),
+                error => return Err(failed(error.into())),
+            }
+        }
         if Self::read(path)?.text != self.text {
             return Err(stop(2)(format!(
                 "{path} was changed meanwhile; nothing was written"

@@ -1,9 +1,12 @@
 //! What the earlier runs of a task mean for its steps.
 
+use serde_json::json;
+
 use super::{Questions, Step};
 use crate::{
     ledger::{
-        past::Past,
+        chain::Body,
+        past::{Past, delivery},
         record::{Claim, ClaimState, Effects, Event, Row, RowOutcome, Seq},
         words::{Again, LedgerError},
     },
@@ -31,24 +34,27 @@ impl Questions<'_, '_, '_> {
     }
 
     /// The open claim of this once-only step in an earlier run of the same task, which may have performed it with other
-    /// parameters. It is an error if such a run has performed it. If duplicates are repeated, another task with the same
-    /// content may perform it again.
+    /// parameters. It is an error if such a run has performed it. If duplicates are repeated, another delivery with the
+    /// same content may perform it again.
     pub(super) fn made_before(&mut self) -> Result<Option<Claim>, LedgerError> {
         let who = &self.ask.who;
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
             return Ok(None);
         };
-        // The operation of this step in each earlier run of the task's content, and whether the run is of this task.
-        let mut runs: Vec<(Seq, String, bool)> = Vec::new();
+        let key = part
+            .key
+            .map(|key| delivery(&json!({"idempotency_key": key})));
+        let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
+        let mut runs: Vec<Run> = Vec::new();
         // The last success of this task: since then, its steps are performed anew.
         let mut done = 0;
         let of_content = self
             .tx
             .links_about(who.session_id, part.whole, 0, usize::MAX)?;
         for link in of_content {
-            let operation = format!("{}.{}", link.operation_id, part.position);
+            let step = format!("{}.{}", link.operation_id, part.position);
             if link.is(Event::Succeeded) {
-                let is_ours = |(_, of_step, of_task): &_| *of_task && *of_step == operation;
+                let is_ours = |run: &Run| run.of_task && run.step == step;
                 done = if runs.iter().any(is_ours) {
                     link.seq
                 } else {
@@ -57,18 +63,25 @@ impl Questions<'_, '_, '_> {
             } else if (link.is(Event::Reserved) || link.is(Event::TakenOver))
                 && link.operation_id != part.parent
             {
-                let task = link.body().and_then(|body| body.task);
-                let of_task = task.is_some() && task.as_deref() == who.task_id;
-                runs.push((link.seq, operation, of_task));
+                let Body { task, claimed, .. } = link.body().unwrap_or_default();
+                let of_task = (task.is_some() && task.as_deref() == who.task_id)
+                    || (claimed.is_some() && claimed == key);
+                runs.push(Run {
+                    seq: link.seq,
+                    step,
+                    of_task,
+                    // Without a delivery in its claim, the whole task is performed once, whoever sends it.
+                    counts: of_task || claimed.is_none() || !repeats,
+                });
             }
         }
-        let Some((from, ..)) = runs.first() else {
+        let Some(first) = runs.first() else {
             return Ok(None);
         };
-        let past = Past::since(self.tx, who.session_id, *from)?;
-        let run = |operation: &str| runs.iter().find(|(_, of_step, _)| of_step == operation);
+        let past = Past::since(self.tx, who.session_id, first.seq)?;
+        let run = |step: &str| runs.iter().find(|run| run.counts && run.step == step);
         let made = past.successes().find(|success| {
-            run(&success.link.operation_id).is_some_and(|(seq, _, of_task)| *of_task && *seq > done)
+            run(&success.link.operation_id).is_some_and(|run| run.seq > done)
                 && !success.link.tells_of(&self.hashes.request_hash)
                 && past.revoked_by(&success.row_id).is_none()
                 && !past.is_rejected(&success.row_id)
@@ -78,11 +91,21 @@ impl Questions<'_, '_, '_> {
             return Err(LedgerError::OtherStep { operation });
         }
         let mut open = past.opened().filter(|claim| {
-            let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
             claim.state != ClaimState::Reserved
                 && claim.effects == Effects::Once
-                && run(&claim.operation_id).is_some_and(|(.., of_task)| *of_task || !repeats)
+                && run(&claim.operation_id).is_some()
         });
         Ok(open.next().cloned())
     }
+}
+
+/// An earlier run of the content of the task.
+struct Run {
+    seq: Seq,
+    /// Its operation of the step.
+    step: String,
+    /// Whether it is a run of the same task: by the task's id, or by the key of the delivery.
+    of_task: bool,
+    /// Whether it forbids to perform the step again.
+    counts: bool,
 }

@@ -22,6 +22,7 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
                 position,
                 equals: 0,
                 whole: &run.whole,
+                key: ask.who.idempotency_key,
             }),
             ..ask.who
         },
@@ -232,6 +233,48 @@ fn the_success_of_another_task_does_not_make_a_once_only_step_another_call() {
             Err(LedgerError::Unknown { operation }) => assert!(!succeeded && operation == "op_1.2"),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// A delivery is the same if its key is, whatever its task is called.
+#[test]
+fn a_delivery_with_another_task_does_not_send_a_once_only_step_again() {
+    let named = |operation, task_id, attempt| {
+        let whole = task(operation, attempt);
+        Ask {
+            who: Who {
+                task_id,
+                idempotency_key: Some("k"),
+                ..whole.who
+            },
+            ..whole
+        }
+    };
+    for (first, then) in [
+        (Some("t"), Some("t2")),
+        (Some("t"), None),
+        (None, Some("t")),
+    ] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &named("op_1", first, 1));
+        let mut owner = place.open();
+        let mut second = step(&run, 2, repeat(once("x")));
+        second.who.task_id = first;
+        let begun = running(begin(&mut owner, &second, &Around::default()));
+        owner.dispatch(&second, &begun, None).unwrap();
+        drop((owner, dead));
+        let (_, next) = run_of(&mut place.open(), &named("op_2", then, 2));
+        let mut second = changed(step(&next, 2, repeat(once("x"))));
+        second.who.task_id = then;
+        second.who.part = second.who.part.map(|part| Part {
+            key: Some("k"),
+            ..part
+        });
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1.2"),
+            "{first:?} {then:?}: {refused:?}"
+        );
     }
 }
 
