@@ -99,13 +99,26 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
                 cut.push(id, text, begins..at);
                 (id, begins) = (next, at);
             }
-        } else if !before.contains(['=', ',', '"', '\'', '#']) || hides_a_header(line) {
+        } else if !is_one_array(before, header) && hides_a_header(line) {
             return None;
         }
     }
     cut.push(id, text, begins..text.len());
     cut.entries.sort_by_key(|piece| piece.id);
     Some(cut)
+}
+
+/// Whether a line is a key and a plain array. Most lines with a bracket are, and this is seen fast.
+fn is_one_array(before: &str, array: &str) -> bool {
+    let quotes = |text: &str| text.bytes().filter(|byte| *byte == b'"').count();
+    before.trim_ascii_end().ends_with('=')
+        && quotes(before) == 0
+        && quotes(array).is_multiple_of(2)
+        && !array
+            .bytes()
+            .skip(1)
+            .any(|byte| matches!(byte, b'[' | b'\'' | b'\\' | b'#'))
+        && !before.contains(['\'', '#'])
 }
 
 /// Whether a bracket of the line may begin a header behind a value, or a string is still open at its end.
