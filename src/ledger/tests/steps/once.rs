@@ -1,0 +1,157 @@
+//! A once-only step is one call of its task, whatever parameters the earlier steps give it (R-004-35).
+
+use super::*;
+
+/// The same step, with the parameters that an earlier step with a new result gives it.
+fn changed(mut ask: Ask<'_>) -> Ask<'_> {
+    ask.asked.steps[0]
+        .parameters
+        .insert("a".to_owned(), 2.into());
+    ask
+}
+
+/// R-004-35: what a step gets from an earlier one does not make it another call of the same task.
+#[test]
+fn a_once_only_step_is_not_performed_again_with_other_parameters() {
+    for repeats in [false, true] {
+        let of = |ask| if repeats { repeat(ask) } else { ask };
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        finished(&place, &step(&run, 2, of(once("x"))), &ended());
+        drop(dead);
+        let (dead, next) = run_of(&mut place.open(), &task("op_2", 2));
+        let second = changed(step(&next, 2, of(once("x"))));
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::OtherStep { operation }) if operation == "op_1.2"),
+            "{refused:?}"
+        );
+        drop(dead);
+        // A person withdraws the answer, and with it what forbids the call.
+        take_back(&place, "op_1.2");
+        assert!(begin(&mut place.open(), &second, &Around::default()).is_ok());
+    }
+}
+
+/// Another task with the same content may do it meanwhile. This task has still not succeeded.
+#[test]
+fn the_success_of_another_task_does_not_make_a_once_only_step_another_call() {
+    for succeeded in [false, true] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        let second = step(&run, 2, repeat(once("x")));
+        if succeeded {
+            finished(&place, &second, &ended());
+        } else {
+            let mut owner = place.open();
+            let begun = running(begin(&mut owner, &second, &Around::default()));
+            owner.dispatch(&second, &begun, None).unwrap();
+        }
+        drop(dead);
+        let other = task("op_2", 1);
+        let other = Ask {
+            who: Who {
+                task_id: Some("other"),
+                ..other.who
+            },
+            ..other
+        };
+        let mut ledger = place.open();
+        let whole = running(begin(&mut ledger, &other, &Around::default()));
+        ledger.finish(&other, whole, ended());
+        let (_, next) = run_of(&mut place.open(), &task("op_3", 2));
+        let second = changed(step(&next, 2, repeat(once("x"))));
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        match refused {
+            Err(LedgerError::OtherStep { operation }) => {
+                assert!(succeeded && operation == "op_1.2");
+            }
+            Err(LedgerError::Unknown { operation }) => assert!(!succeeded && operation == "op_1.2"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A delivery is the same if its key is, whatever its task is called.
+#[test]
+fn a_delivery_with_another_task_does_not_send_a_once_only_step_again() {
+    let named = |operation, task_id, attempt| {
+        let whole = task(operation, attempt);
+        Ask {
+            who: Who {
+                task_id,
+                idempotency_key: Some("k"),
+                ..whole.who
+            },
+            ..whole
+        }
+    };
+    for (first, then) in [
+        (Some("t"), Some("t2")),
+        (Some("t"), None),
+        (None, Some("t")),
+    ] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &named("op_1", first, 1));
+        let mut owner = place.open();
+        let mut second = step(&run, 2, repeat(once("x")));
+        second.who.task_id = first;
+        let begun = running(begin(&mut owner, &second, &Around::default()));
+        owner.dispatch(&second, &begun, None).unwrap();
+        drop((owner, dead));
+        let (_, next) = run_of(&mut place.open(), &named("op_2", then, 2));
+        let mut second = changed(step(&next, 2, repeat(once("x"))));
+        second.who.task_id = then;
+        second.who.part = second.who.part.map(|part| Part {
+            key: Some("k"),
+            ..part
+        });
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1.2"),
+            "{first:?} {then:?}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_once_only_step_of_unknown_outcome_stops_each_run_of_its_task() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    let mut owner = place.open();
+    let second = step(&run, 2, once("x"));
+    let begun = running(begin(&mut owner, &second, &Around::default()));
+    owner.dispatch(&second, &begun, None).unwrap();
+    drop((owner, dead));
+    let other = Ask {
+        who: Who {
+            task_id: Some("other"),
+            ..task("op_3", 1).who
+        },
+        ..task("op_3", 1)
+    };
+    let unknown = |operation: &'static str, whole: Ask<'static>| {
+        let (_, next) = run_of(&mut place.open(), &whole);
+        let mut second = changed(step(&next, 2, once("x")));
+        second.who.task_id = whole.who.task_id;
+        let refused = begin(&mut place.open(), &second, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1.2"),
+            "{operation}: {refused:?}"
+        );
+    };
+    unknown("op_2", task("op_2", 1));
+    unknown("op_3", other);
+    let answer = |_: &_| "{}".to_owned();
+    place
+        .open()
+        .resolve("op_1.2", Happened::Yes(&answer), None)
+        .unwrap();
+    let (_, next) = run_of(&mut place.open(), &task("op_4", 2));
+    let second = changed(step(&next, 2, once("x")));
+    let refused = begin(&mut place.open(), &second, &Around::default());
+    assert!(
+        matches!(refused, Err(LedgerError::OtherStep { .. })),
+        "{refused:?}"
+    );
+}
