@@ -373,7 +373,7 @@ impl Original {
         Ok(Self {
             seen: Seen {
                 facts,
-                mount: dir.mount_of(name, &file)?,
+                mount: dir.mounted_of(name, &file)?.mount,
                 sha256: hash(&bytes),
                 attributes: attributes.digest(),
             },

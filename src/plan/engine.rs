@@ -9,6 +9,7 @@ mod recover;
 mod stage;
 mod transaction;
 mod undo;
+mod volumes;
 
 pub(crate) use content::is_undone;
 pub(crate) use entry::{Entry, Pre, Way};
@@ -16,7 +17,7 @@ pub(crate) use folder::{
     Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
     unfinished,
 };
-pub(crate) use journal::{Origin, State, account, account_by_anybody};
+pub(crate) use journal::{Account, Origin, State, account, account_by_anybody};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

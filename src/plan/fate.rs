@@ -5,7 +5,7 @@ use crate::task::{Failure, RelPath};
 use super::{
     Desk,
     carry::{locked, settle_all, stopped},
-    engine::{Entry, Folder, Origin, State, account, finished, is_undone},
+    engine::{Account, Entry, Folder, Origin, State, account, finished, is_undone},
     files::{FileError, Root},
     limits::PLAN_TIMEOUT,
 };
@@ -51,17 +51,17 @@ pub(crate) fn is_journalled(desk: Desk<'_>, operation_id: &str) -> Result<bool, 
 fn journals<'r>(
     root: &'r Root,
     operation_id: &str,
-) -> Result<impl Iterator<Item = (Folder<'r>, State)>, FileError> {
+) -> Result<impl Iterator<Item = (Folder<'r>, Account)>, FileError> {
     Ok(finished(root)?.filter_map(move |folder| {
         let account = account(&folder.dir).ok()?;
         let ours = account.operation == operation_id && account.origin == Origin::Here;
-        ours.then_some((folder, account.state))
+        ours.then_some((folder, account))
     }))
 }
 
 fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
     let told = journals(root, operation_id)?
-        .map(|(folder, state)| fate_by(&folder, state).unwrap_or(Fate::Unknown));
+        .map(|(folder, account)| fate_by(&folder, account).unwrap_or(Fate::Unknown));
     let mut told: Vec<Fate> = told.collect();
     // A run has one journal. If there are more, one that says that the plan was finished decides.
     let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
@@ -74,8 +74,11 @@ fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
     })
 }
 
-fn fate_by(folder: &Folder<'_>, state: State) -> Result<Fate, FileError> {
-    Ok(match state {
+fn fate_by(folder: &Folder<'_>, account: Account) -> Result<Fate, FileError> {
+    let is_displaced = account.displaced(folder.root)?.is_some();
+    Ok(match account.state {
+        // What is there now says nothing about what the plan left.
+        State::Done(_) if is_displaced => Fate::Unknown,
         State::Done(entries) if is_undone(folder.root, &entries)? => Fate::NotMade,
         State::Done(entries) => Fate::Made {
             directory: folder.path.to_string(),

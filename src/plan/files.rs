@@ -20,7 +20,7 @@ use faults::{Call, Waiting};
 
 pub(crate) use attributes::{Attributes, Inherited, Kept};
 pub(crate) use dir::Dir;
-pub(crate) use facts::{Birth, Facts, Kind};
+pub(crate) use facts::{Birth, Facts, Kind, Mounted};
 pub(crate) use faults::Faults;
 pub(crate) use root::{Root, jailed};
 pub(crate) use view::{Located, View};

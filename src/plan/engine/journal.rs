@@ -13,11 +13,14 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Birth, Dir, FileError, there},
+    plan::files::{Birth, Dir, FileError, Root, there},
     task::{RelPath, Sanction},
 };
 
-use super::entry::Entry;
+use super::{
+    entry::Entry,
+    volumes::{Displaced, Volume, displaced, volumes},
+};
 
 pub(crate) const JOURNAL: &str = "journal";
 
@@ -59,7 +62,12 @@ pub(crate) enum Event {
         approved: Option<String>,
     },
     /// Everything is staged. Nothing of the tree has changed.
-    Ready { entries: Vec<Entry> },
+    Ready {
+        entries: Vec<Entry>,
+        /// Journals of earlier versions do not have them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        volumes: Option<Vec<Volume>>,
+    },
     /// From here on, the tree may have changed.
     Apply,
     /// Every change was made, and is on the disk.
@@ -92,7 +100,7 @@ impl State {
         match (self, event) {
             (_, Event::Begin { version, .. }) if version != VERSION => Self::Foreign,
             (Self::Empty, Event::Begin { entries, .. }) => Self::Ready(entries),
-            (Self::Ready(before), Event::Ready { entries }) if before.is_empty() => {
+            (Self::Ready(before), Event::Ready { entries, .. }) if before.is_empty() => {
                 Self::Ready(entries)
             }
             (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
@@ -101,6 +109,16 @@ impl State {
                 Self::RolledBack { entries, spared }
             }
             (state, _) => state,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Ready(entries)
+            | Self::Applying(entries)
+            | Self::Done(entries)
+            | Self::RolledBack { entries, .. } => entries,
+            Self::Empty | Self::Foreign => &[],
         }
     }
 
@@ -128,9 +146,15 @@ pub(crate) struct Account {
     pub(crate) operation: String,
     /// What a person approved. Only a journal that was written here can say so.
     pub(crate) sanction: Sanction,
+    pub(super) volumes: Option<Vec<Volume>>,
 }
 
 impl Account {
+    /// The first mount point of the plan that is not as it was when the plan was staged.
+    pub(crate) fn displaced(&self, root: &Root) -> Result<Option<Displaced>, FileError> {
+        displaced(root, self.state.entries(), self.volumes.as_deref())
+    }
+
     /// Takes the operation and the origin from the first event.
     fn begun(&mut self, first: &Event, own: Option<Birth>, own_root: Option<u64>) {
         if let Event::Begin {
@@ -182,8 +206,10 @@ impl Journal {
 
     /// Writes every entry, and reserves space for the events that follow, without a sync.
     pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), FileError> {
-        let entries = entries.to_vec();
-        let line = line(&Event::Ready { entries });
+        let line = line(&Event::Ready {
+            entries: entries.to_vec(),
+            volumes: Some(volumes(dir.root, entries)?),
+        });
         let room = self.length + (line.len() + TAIL) as u64;
         if room > LONGEST {
             return Err(FileError::of("write", dir.name(JOURNAL))(Errno::FBIG));
@@ -310,6 +336,9 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
             Ok(event) => {
                 if length == 0 {
                     account.begun(&event, own, own_root);
+                }
+                if let Event::Ready { volumes, .. } = &event {
+                    account.volumes.clone_from(volumes);
                 }
                 account.state.next(event)
             }

@@ -18,6 +18,7 @@ use super::{
     journal::{Account, Beginning, Event, Journal, Origin, State, account, beginning},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
+    volumes::displaced,
 };
 
 /// How an unfinished plan was settled.
@@ -94,6 +95,7 @@ fn settle(
         state,
         origin,
         sanction,
+        volumes,
         ..
     } = account;
     let begun = matches!(state, State::Applying(_));
@@ -113,10 +115,25 @@ fn settle(
     if let Err(why) = keeps_rules(folder, &state, (limits, &sanction)) {
         return Ok(End::AgainstRules(why));
     }
-    if let Some(ask) = ask
-        && ask(&would_change(folder, &state)) == Consent::Refused
-    {
-        return Ok(End::Declined);
+    let displaced = match &state {
+        State::Applying(entries) => displaced(folder.root, entries, volumes.as_deref())?,
+        _ => None,
+    };
+    match (ask, displaced) {
+        (None, Some(displaced)) => {
+            return Ok(End::Stuck(vec![format!(
+                "{displaced}. If this is not possible, `oneact recover {}` undoes what it finds, after a person agreed",
+                folder.path
+            )]));
+        }
+        (Some(ask), displaced) => {
+            let mut lines = would_change(folder, &state);
+            lines.extend(displaced.map(|displaced| displaced.to_string()));
+            if ask(&lines) == Consent::Refused {
+                return Ok(End::Declined);
+            }
+        }
+        (None, None) => {}
     }
     match state {
         State::Empty => unrecorded(folder, limits, Silent::Blank),
@@ -261,10 +278,10 @@ fn keeps_rules(
     state: &State,
     (limits, sanction): (&Limits, &Sanction),
 ) -> Result<(), String> {
-    let (entries, spared): (&[Entry], &[RelPath]) = match state {
-        State::Ready(entries) | State::Applying(entries) | State::Done(entries) => (entries, &[]),
-        State::RolledBack { entries, spared } => (entries, spared),
-        State::Empty | State::Foreign => (&[], &[]),
+    let entries = state.entries();
+    let spared: &[RelPath] = match state {
+        State::RolledBack { spared, .. } => spared,
+        _ => &[],
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
     for entry in entries {

@@ -23,7 +23,7 @@ use crate::{host, task::RelPath};
 
 use super::{
     Facts, FileError,
-    facts::{mount_of, timespec},
+    facts::{Mounted, timespec},
     faults::Call,
     root::Root,
     there,
@@ -132,12 +132,16 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        self.mount_of(".", &self.fd)
+        Ok(self.mounted()?.mount)
     }
 
-    /// The mount of an open file: another one than its directory's if something is mounted on it.
-    pub(crate) fn mount_of(&self, name: &str, file: &impl AsFd) -> Result<u64, FileError> {
-        mount_of(file).map_err(FileError::of("look at", self.name(name)))
+    pub(crate) fn mounted(&self) -> Result<Mounted, FileError> {
+        self.mounted_of(".", &self.fd)
+    }
+
+    /// The same of an open file: it is in another mount than its directory if something is mounted on it.
+    pub(crate) fn mounted_of(&self, name: &str, file: &impl AsFd) -> Result<Mounted, FileError> {
+        Mounted::of(file).map_err(FileError::of("look at", self.name(name)))
     }
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.

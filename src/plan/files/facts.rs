@@ -100,14 +100,35 @@ impl Facts {
     }
 }
 
-/// The mount that an open file or directory is in: nothing can be renamed or linked into another one, not
-/// even where both show the same file system (bind mounts).
-pub(super) fn mount_of(fd: impl AsFd) -> Result<u64, Errno> {
-    match statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) {
-        Ok(found) if found.stx_mask & StatxFlags::MNT_ID.bits() != 0 => Ok(found.stx_mnt_id),
-        // Before Linux 5.8.
-        Ok(_) | Err(Errno::NOSYS) => fstat(&fd).map(|stat| stat.st_dev),
-        Err(errno) => Err(errno),
+/// An open file or directory among all that can be mounted at its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mounted {
+    /// The mount that it is in: nothing can be renamed or linked into another one, not even where both show the
+    /// same file system (bind mounts).
+    pub(crate) mount: u64,
+    pub(crate) ino: u64,
+    /// The birth time in nanoseconds since 1970; none where the file system keeps none.
+    pub(crate) born: Option<i64>,
+}
+
+impl Mounted {
+    pub(super) fn of(fd: impl AsFd) -> Result<Self, Errno> {
+        let stat = fstat(&fd)?;
+        let wanted = StatxFlags::MNT_ID | StatxFlags::BTIME;
+        let found = match statx(&fd, "", AtFlags::EMPTY_PATH, wanted) {
+            Err(Errno::NOSYS) => None,
+            found => Some(found?),
+        };
+        let knows = |flag: StatxFlags| found.filter(|found| found.stx_mask & flag.bits() != 0);
+        Ok(Self {
+            // Linux gives the number of the mount since 5.8.
+            mount: knows(StatxFlags::MNT_ID).map_or(stat.st_dev, |found| found.stx_mnt_id),
+            ino: stat.st_ino,
+            born: knows(StatxFlags::BTIME).map(|found| {
+                let whole = found.stx_btime.tv_sec.saturating_mul(1_000_000_000);
+                whole.saturating_add(i64::from(found.stx_btime.tv_nsec))
+            }),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
         limits::Limits,
         report::{Manifest, Point},
     },
-    task::{Asker, Failure, RelPath},
+    task::{Asker, Failure, Fault, RelPath},
 };
 
 use super::unusable;
@@ -27,6 +27,14 @@ pub(super) fn vouched(
             "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
             &folder.path
         )));
+    }
+    let displaced = account.displaced(folder.root)?;
+    if let Some(displaced) = displaced.filter(|_| by != Asker::Confirmed) {
+        let message = format!(
+            "{displaced}. If this is not possible, `oneact rollback {} --yes` undoes what it finds",
+            &folder.path
+        );
+        return Err(Failure::new(Fault::RollbackConflict, message));
     }
     let State::Done(entries) = account.state else {
         return Err(unusable(format!(

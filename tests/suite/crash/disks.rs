@@ -181,23 +181,66 @@ impl Drop for Mounted {
 }
 
 /// One place of the tree shown at another, until this value is gone.
-pub(crate) struct Bound(PathBuf);
+pub(crate) struct Bound {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+/// How a mount is not as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absence {
+    Unmounted,
+    /// Something else is mounted over it.
+    Covered,
+}
 
 impl Bound {
     pub(crate) fn new(from: &Path, to: &Path, options: &str) -> Result<Self, String> {
         as_root()?;
-        let (from, at) = (from.to_str().unwrap(), to.to_str().unwrap());
-        done("mount", &["--bind", from, at])?;
-        let bound = Self(to.to_owned());
+        let bound = Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+        };
+        bound.mount()?;
         if !options.is_empty() {
-            done("mount", &["-o", &format!("remount,bind,{options}"), at])?;
+            let options = format!("remount,bind,{options}");
+            done("mount", &["-o", &options, to.to_str().unwrap()])?;
         }
         Ok(bound)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        let (from, to) = (self.from.to_str().unwrap(), self.to.to_str().unwrap());
+        done("mount", &["--bind", from, to])
+    }
+
+    fn unmount(&self) -> Result<(), String> {
+        done("umount", &[self.to.to_str().unwrap()])
+    }
+
+    /// What happens while it is not mounted as it was.
+    pub(crate) fn without<T>(&self, absence: Absence, work: impl FnOnce() -> T) -> T {
+        if absence == Absence::Unmounted {
+            self.unmount().unwrap();
+            let result = work();
+            self.mount().unwrap();
+            return result;
+        }
+        let beside = TempDir::with_prefix_in("oneact-disk-", memory()).unwrap();
+        let file = beside.path().join("file");
+        fs::write(&file, "of somebody else\n").unwrap();
+        let from = if self.to.is_dir() {
+            beside.path()
+        } else {
+            &file
+        };
+        let _cover = Self::new(from, &self.to, "").unwrap();
+        work()
     }
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        let _ = done("umount", &[self.0.to_str().unwrap()]);
+        let _ = self.unmount();
     }
 }

@@ -1,15 +1,20 @@
 //! Places that refuse: full disks, mount points, other file systems, read-only and immutable files.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::{
-    disks::{Bound, Kind, Mounted, as_root, done, say, tested},
+    disks::{Absence, Bound, Kind, Mounted, as_root, done, say, tested},
     lab::{
-        Either, End, Lab, Which, all, approved, create, delete, everything, memory, rename, replace,
+        Either, End, Lab, Which, all, approved, create, delete, everything, memory, oneact, rename,
+        replace, run,
     },
+    report,
 };
 
 /// The tree is as asked, or as before and the disk was full.
@@ -95,9 +100,8 @@ fn killed(made: impl Fn() -> (Lab, Bound), task: &serde_json::Value, foreign: &P
         let end = lab.run(task, &faults);
         let told = format!("{what}, {faults}");
         either.is(&lab.settled(&told), &told);
-        for entry in fs::read_dir(foreign).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            assert!(!name.starts_with(".oneact"), "{told}: {name} is left");
+        if let Some(slot) = slots(foreign).next() {
+            panic!("{told}: {} is left", slot.display());
         }
         drop((bound, lab));
         if !end.killed {
@@ -106,6 +110,61 @@ fn killed(made: impl Fn() -> (Lab, Bound), task: &serde_json::Value, foreign: &P
     }
     say(&format!("{what}: {:?}", either.found));
     assert!(either.found.old > 3 && either.found.new > 0);
+    let [away, covered] = [Absence::Unmounted, Absence::Covered].map(|absence| {
+        let mut open = 0;
+        for at in (1..).step_by(if all() { 1 } else { 5 }) {
+            let (lab, bound) = made();
+            let faults = format!("kill@{at}");
+            let end = lab.run(task, &faults);
+            let told = format!("{what}, {faults}, {absence:?}");
+            let is_open = bound.without(absence, || is_open_after_recovery(&lab));
+            open += u32::from(is_open);
+            // Slots of a plan that had changed nothing, or was done, stay there.
+            for slot in slots(foreign).filter(|_| !is_open) {
+                fs::remove_file(&slot)
+                    .or_else(|_| fs::remove_dir(&slot))
+                    .unwrap();
+            }
+            either.is(&lab.settled(&told), &told);
+            drop((bound, lab));
+            if !end.killed {
+                break;
+            }
+        }
+        open
+    });
+    say(&format!(
+        "{what}: open while unmounted: {away}, while covered: {covered}"
+    ));
+    assert!(away > 3 && covered > 3);
+}
+
+fn slots(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let paths = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.to_str().unwrap().contains("/.oneact"))
+}
+
+/// Recovers while something is not mounted as it was. What a plan needs is not taken for undone: either the plan had
+/// changed nothing or was done, or it stays open, and no other plan begins (invariant 4, R-001-125).
+fn is_open_after_recovery(lab: &Lab) -> bool {
+    let mut recover = oneact(&lab.root, "");
+    recover.args(["recover", "--json"]);
+    let recovered = run(recover, &serde_json::Value::Null);
+    let is_open = recovered.exit != Some(0);
+    let end = lab.run(&approved(&json!([create("a001", "another.txt", "x")])), "");
+    assert_eq!(end.fault() == "stuck", is_open, "{}", end.stdout);
+    if is_open {
+        assert!(
+            recovered.stdout.contains("mounted on"),
+            "{}",
+            recovered.stdout
+        );
+    } else {
+        fs::remove_file(lab.root.join("another.txt")).unwrap();
+    }
+    is_open
 }
 
 #[test]
@@ -216,6 +275,26 @@ fn in_a_directory_of(disk: &Path, what: &str) {
         rename("a007", "other/out.txt", "out.txt"),
         rename("a008", "in.txt", "other/in.txt"),
     ]));
+    let (lab, bound) = made();
+    let before = lab.tree();
+    lab.run(&task, "").succeeded(what);
+    let report = report(&lab);
+    for absence in [Absence::Unmounted, Absence::Covered] {
+        bound.without(absence, || {
+            let here = lab.tree();
+            let end = lab.rollback(&report, "");
+            assert_eq!(
+                end.fault(),
+                "rollback_conflict",
+                "{absence:?}: {}",
+                end.stdout
+            );
+            assert_eq!(lab.tree(), here, "{absence:?}");
+        });
+    }
+    lab.rollback(&report, "").succeeded(what);
+    assert_eq!(lab.settled(what), before);
+    drop((bound, lab));
     killed(made, &task, disk, what);
 }
 

@@ -126,6 +126,7 @@ fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
 #[test]
 fn entries_are_made_ready_once() {
     let ready = |name: &str| Event::Ready {
+        volumes: None,
         entries: vec![Entry::RemoveDir {
             path: RelPath::parse(name).unwrap(),
             slot: RelPath::parse("s").unwrap(),
@@ -198,7 +199,7 @@ fn only_the_file_that_the_first_record_names_is_believed() {
 fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path).unwrap();
+    let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
@@ -220,7 +221,7 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
 fn of_a_journal_that_does_not_begin_as_one_that_was_written_here_nothing_more_is_read() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path).unwrap();
+    let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     let begins = |first: &[u8], rest: u8| {
         let mut text = first.to_vec();
@@ -262,7 +263,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     let root = |name: &str| {
         let path = path.join(name);
         std::fs::create_dir(&path).unwrap();
-        crate::plan::files::Root::open(&path).unwrap()
+        Root::open(&path).unwrap()
     };
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
@@ -285,7 +286,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
 fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path).unwrap();
+    let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
@@ -309,7 +310,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
 fn a_pipe_in_the_place_of_a_journal_is_told_as_what_it_is() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path).unwrap();
+    let root = Root::open(path).unwrap();
     let mut pipe = std::process::Command::new("mkfifo");
     assert!(pipe.arg(path.join(JOURNAL)).status().unwrap().success());
     let failed = account(&root.dir(None).unwrap()).unwrap_err();
@@ -322,7 +323,7 @@ fn a_pipe_in_the_place_of_a_journal_is_told_as_what_it_is() {
 #[test]
 fn a_journal_that_could_not_be_read_again_is_not_written() {
     let place = tempfile::tempdir().unwrap();
-    let root = crate::plan::files::Root::open(place.path().try_into().unwrap()).unwrap();
+    let root = Root::open(place.path().try_into().unwrap()).unwrap();
     let dir = root.dir(None).unwrap();
     let mut journal = Journal::begin(&dir, "op_1", &Sanction::None).unwrap();
     let entry = Entry::RemoveDir {
