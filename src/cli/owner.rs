@@ -60,7 +60,7 @@ fn is_group_of_one(found: &Metadata) -> bool {
 }
 
 /// Whether an access control list is set. A file system without such lists has none.
-fn has_list(path: &Utf8Path) -> io::Result<bool> {
+pub(super) fn has_list(path: &Utf8Path) -> io::Result<bool> {
     match getxattr_query(path.as_std_path(), ACL) {
         Ok(_) => Ok(true),
         Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(false),

@@ -2,6 +2,7 @@
 //! waits for a pipe or a device. Symbolic links are followed only to a file that the operator named.
 
 use std::{
+    ffi::OsString,
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
@@ -15,7 +16,9 @@ use rustix::{
     fs::{FileType, Mode, OFlags, Stat, fstat, openat},
     io::Errno,
 };
-use tempfile::NamedTempFile;
+use tempfile::Builder;
+
+use super::user_id;
 
 /// Opens a regular file with these options.
 pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
@@ -77,11 +80,23 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Puts a file in its place completely or not at all, and waits until it is on the disk. It replaces a file that is there,
-/// with the mode and the group of that file if they are given.
+/// with the mode and the group of that file if they are given. The new file has a fixed name until then, so that the next
+/// call removes what a killed process has left. The caller holds a lock of the directory.
 pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
     let path = path.as_ref();
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(dir)?;
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".oneact");
+    let left = dir.join(&name);
+    let ours = |found: Metadata| found.is_file() && found.uid() == user_id();
+    if left.symlink_metadata().is_ok_and(ours) {
+        fs::remove_file(&left)?;
+    }
+    let mut file = Builder::new()
+        .prefix(&name)
+        .rand_bytes(0)
+        .tempfile_in(dir)?;
     file.write_all(bytes)?;
     if let Some(like) = like {
         fchown(file.as_file(), None, Some(like.gid()))?;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use rusqlite::Connection;
+use rustix::fs::{XattrFlags, setxattr};
 use serde_json::{Value, json};
 
 use crate::{
@@ -365,6 +366,49 @@ fn what_is_no_successful_improvised_action_or_has_a_secret_is_refused() {
         "note_it",
         "no improvised action that succeeded",
     );
+}
+
+/// A killed process leaves nothing under another name.
+#[test]
+fn the_next_change_of_the_catalog_removes_what_a_killed_one_has_left() {
+    let root = Root::with_catalog(CATALOG);
+    let steps = json!([{"name": "note", "parameters": {"what": "a"}}]);
+    let operation = improvised(&root, &[("steps", steps)]);
+    let left = root.path.join(".catalog.toml.oneact");
+    fs::write(&left, "half of a cat").unwrap();
+    promoted(&root, &operation, "note_it");
+    assert!(!left.exists());
+    // What oneact has not made stays.
+    symlink("elsewhere", &left).unwrap();
+    refused(&root, &operation, "note_again", ".catalog.toml.oneact");
+    assert!(left.is_symlink());
+}
+
+/// Without its list, the mask would become the rights of the group.
+#[test]
+fn a_catalog_with_an_access_control_list_is_not_replaced() {
+    let root = Root::with_catalog(CATALOG);
+    let steps = json!([{"name": "note", "parameters": {"what": "a"}}]);
+    let operation = improvised(&root, &[("steps", steps)]);
+    // Version 2: the owner and user 54321 may read, the group may do nothing.
+    let mut list = vec![2, 0, 0, 0];
+    let everyone = u32::MAX;
+    for (tag, rights, id) in [
+        (1_u16, 6_u16, everyone),
+        (2, 4, 54321),
+        (4, 0, everyone),
+        (16, 4, everyone),
+        (32, 0, everyone),
+    ] {
+        list.extend(tag.to_le_bytes());
+        list.extend(rights.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    let path = root.path.join("catalog.toml");
+    let (path, name) = (path.as_std_path(), "system.posix_acl_access");
+    if setxattr(path, name, &list, XattrFlags::empty()).is_ok() {
+        refused(&root, &operation, "note_it", "has an access control list");
+    }
 }
 
 /// Of several persons at the same time, each finds the workflow that was added, or is told that it was not.

@@ -10,7 +10,7 @@ use std::{
 
 use camino::Utf8Path;
 
-use super::{LARGEST, Stop, stop};
+use super::{super::owner, LARGEST, Stop, stop};
 use crate::host;
 
 /// How often the lock of the directory is tried, and the pause between two tries.
@@ -25,7 +25,8 @@ pub(super) struct Before<'p> {
 }
 
 impl<'p> Before<'p> {
-    /// Reads the catalog, unless it is a symbolic link or belongs to somebody else: it is replaced by a new file.
+    /// Reads the catalog, unless it is a symbolic link, belongs to somebody else or has an access control list: it is
+    /// replaced by a new file, for whose group the mask of the list would become rights.
     pub(super) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
         let failed = |error: io::Error| stop(2)(format!("{path} cannot be changed: {error}"));
         if path.is_symlink() {
@@ -40,6 +41,11 @@ impl<'p> Before<'p> {
                 found.uid()
             );
             return Err(stop(2)(why));
+        }
+        if owner::has_list(path).map_err(failed)? {
+            return Err(stop(2)(format!(
+                "{path} has an access control list, which would be lost; nothing was written"
+            )));
         }
         let text = host::read_plain(path, LARGEST).map_err(failed)?;
         Ok(Self { path, text, found })
