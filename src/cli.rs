@@ -43,7 +43,12 @@ use settings::{RunArgs, TaskArgs};
 /// The task names a capability. oneact looks it up in catalog.toml, calls the tool of that capability on an MCP
 /// server over stdio, checks and stores the result, and prints one envelope.
 #[derive(Debug, Default, Parser)]
-#[command(name = "oneact", version, disable_help_subcommand = true)]
+#[command(
+    name = "oneact",
+    bin_name = "oneact",
+    version,
+    disable_help_subcommand = true
+)]
 #[command(after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]

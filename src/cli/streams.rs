@@ -2,7 +2,7 @@
 //! not block the run: text that does not fit is dropped.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
@@ -11,6 +11,8 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
+
+use crate::task::visible_lines;
 
 /// A pipe that has room takes at least this many bytes without blocking (`PIPE_BUF`).
 const PIECE: usize = 4096;
@@ -86,14 +88,10 @@ impl Write for Stderr {
     }
 }
 
-/// Prints why the command line cannot be used, in colours on a terminal.
+/// Prints why the command line cannot be used. The arguments that it quotes may be foreign text.
 pub(super) fn tell(error: &clap::Error) {
     // If stderr is gone, nothing can be done.
-    let _ = if io::stderr().is_terminal() {
-        error.print()
-    } else {
-        Stderr.write_all(error.render().to_string().as_bytes())
-    };
+    let _ = Stderr.write_all(visible_lines(&error.render().to_string()).as_bytes());
 }
 
 fn has_room() -> bool {

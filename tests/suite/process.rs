@@ -1,10 +1,13 @@
 //! The command line as a contract: what goes in, what comes out, how often, how reproducibly.
 
-use std::{io::Write, thread};
+use std::{io::Write, os::unix::process::CommandExt as _, thread};
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, download, feed, run, task, text, until};
+use crate::{
+    approvals::at_a_terminal,
+    program::{Answer, ONEACT, Root, download, feed, run, task, text, until},
+};
 
 #[test]
 fn sixteen_runs_at_once_in_one_root_do_not_meet() {
@@ -190,6 +193,35 @@ fn bad_flags_of_another_verb_are_for_people_only() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(output.stdout, b"");
     assert!(!output.stderr.is_empty());
+}
+
+#[test]
+fn no_argument_that_a_message_quotes_steers_the_terminal() {
+    let root = Root::new();
+    let odd = "\u{9b}31m\u{85}\r\u{202e}\u{200b}\u{e0041}x";
+    let steers = |c: char| c > '\u{7f}' && odd.contains(c);
+    for arguments in [
+        &[odd][..],
+        &["serve", odd],
+        &["schema", odd],
+        &["--timeout", odd],
+        &["prune", "--older", odd],
+        &["catalog", "render", "--as", odd],
+        &["init", odd],
+    ] {
+        let output = root.command().args(arguments).output().unwrap();
+        let piped = text(&*output.stderr);
+        let (_, shown) = at_a_terminal(&root, "", arguments);
+        for told in [&piped, &shown] {
+            assert!(told.contains("^M<U+202E>"), "{arguments:?}: {told:?}");
+            assert!(!told.contains(steers), "{arguments:?}: {told:?}");
+        }
+        assert!(!piped.contains('\r'), "{arguments:?}: {piped:?}");
+    }
+    // The name under which the program was started is an argument, too.
+    let mut help = root.within(ONEACT);
+    let help = help.arg0(odd).arg("--help").output().unwrap();
+    assert!(text(&*help.stdout).contains("Usage: oneact [OPTIONS]"));
 }
 
 #[test]
