@@ -1,8 +1,10 @@
 //! File plans from outside: what is printed, and the verbs for people.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
+use crate::program::{Answer, Root, run, text};
 
 fn plan() -> Value {
     json!({"plan_id": "plan-001", "action_plan": [{
@@ -47,7 +49,7 @@ fn the_reply_report_to_a_task_of_tools_is_001s_error_response_r_001_145() {
 #[test]
 fn a_project_without_a_catalog_can_have_plans() {
     let root = Root::new();
-    std::fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
     let answer = answer(&root, &[], &plan());
     assert_eq!((answer.exit, answer.fault()), (2, &json!("not_validated")));
 }
@@ -108,12 +110,38 @@ fn recover_has_nothing_to_do_where_nothing_broke() {
     assert_eq!(told.stdout, b"{\"settled\":[]}\n");
 }
 
+#[test]
+fn of_many_planted_journals_twenty_are_named() {
+    let root = Root::new();
+    let reports = root.path.join("agent_outputs/reports");
+    fs::create_dir_all(reports.join(".unfinished")).unwrap();
+    for number in 0..25 {
+        let name = format!("20260101-000000_{number}");
+        fs::create_dir(reports.join(&name)).unwrap();
+        fs::write(reports.join(&name).join("journal"), "{\"x\":1}\n").unwrap();
+        fs::write(reports.join(".unfinished").join(name), "").unwrap();
+    }
+    let told = root.command().arg("recover").output().unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    let last = "Interrupted plans that are not listed here: 5.";
+    let told = text(&*told.stdout);
+    assert_eq!(told.lines().count(), 21, "{told}");
+    assert_eq!(told.lines().last(), Some(last));
+    let answer = root.run(&json!({"task_id": "t", "capability_ids": ["NONE"]}));
+    let notes = answer.at("/audit/compliance_notes").as_str().unwrap();
+    assert!(notes.contains(last), "{notes}");
+    assert_eq!(
+        notes.matches("says that a plan was interrupted").count(),
+        20
+    );
+}
+
 /// A minified file takes a small multiple of its size: the process is given no more.
 #[test]
 fn a_large_minified_file_is_edited_in_little_memory() {
     let root = Root::new();
     let before = format!("[{}0]", "1,".repeat(1 << 20));
-    std::fs::write(root.path.join("a.json"), &before).unwrap();
+    fs::write(root.path.join("a.json"), &before).unwrap();
     let edit = |target: &str, operation: Value| {
         json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [{
             "action_id": "a001", "action_type": "FILE_MODIFY", "target": target, "operation": operation,
@@ -125,7 +153,7 @@ fn a_large_minified_file_is_edited_in_little_memory() {
         json!({"type": "text_replace", "pattern": ".", "regex": true, "count": "all", "replacement": "x"}),
     ] {
         let target = if operation["type"] == "text_replace" {
-            std::fs::rename(root.path.join("a.json"), root.path.join("a.txt")).unwrap();
+            fs::rename(root.path.join("a.json"), root.path.join("a.txt")).unwrap();
             "a.txt"
         } else {
             "a.json"

@@ -18,9 +18,12 @@ use crate::{
 /// How many threads sync files if no plan says how many.
 const THREADS: usize = 4;
 
+/// How many plans have a sentence: others may have written any number of report directories.
+const SHOWN: usize = 20;
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// A sentence for each plan.
+    /// A sentence for each plan, and the number of those that have none.
     pub(crate) told: Vec<String>,
     /// How many are still unfinished.
     pub(crate) open: usize,
@@ -78,10 +81,19 @@ fn settled_under_lock(
     let root = Root::open_with(desk.root, Faults::asked()).map_err(Failure::from);
     // If the lock was taken, it is released when the root is dropped.
     match root.and_then(|root| settle(&root)) {
-        Ok(ends) => Settled {
-            open: ends.iter().filter(|(_, end)| end.is_open()).count(),
-            told: ends.into_iter().map(|(sentence, _)| sentence).collect(),
-        },
+        Ok(mut ends) => {
+            ends.sort_by_key(|(_, end)| !end.is_open());
+            let open = ends.iter().filter(|(_, end)| end.is_open()).count();
+            let more = ends.len().saturating_sub(SHOWN);
+            let sentences = ends.into_iter().map(|(sentence, _)| sentence);
+            let mut told: Vec<String> = sentences.take(SHOWN).collect();
+            if more > 0 {
+                told.push(format!(
+                    "Interrupted plans that are not listed here: {more}."
+                ));
+            }
+            Settled { told, open }
+        }
         Err(failure) => Settled {
             told: vec![format!(
                 "oneact could not find out whether an earlier plan was interrupted: {}.",
