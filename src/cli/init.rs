@@ -61,12 +61,21 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
         Ok((root.unwrap_or_else(|| here.clone()), here))
     });
     let (root, here) = places.map_err(stop(1))?;
-    let path = write(&root)?;
-    Ok(printed(next(&path, &root, &here), 0))
+    let written = write(&root)?;
+    Ok(printed(next(&written, &root, &here), 0))
+}
+
+/// What `init` found and made.
+struct Written<'n> {
+    catalog: Utf8PathBuf,
+    /// The documents that were written.
+    new: Vec<&'n str>,
+    /// The documents in whose place something stood already.
+    kept: Vec<&'n str>,
 }
 
 /// Writes the catalog, never over an existing file and never through a symbolic link, and before it what belongs to it.
-fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
+fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     let path = root.join("catalog.toml");
     let exists = || {
         stop(2)(format!(
@@ -81,6 +90,7 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
         .and_then(|catalog| Application::of(&catalog.tables()?));
     let page = page.map_err(stop(1))?.to_markdown();
     let pages = PAGES.into_iter().chain([(APPLICATION, page.as_str())]);
+    let (mut new, mut kept) = (Vec::new(), Vec::new());
     for (name, text) in pages {
         for above in Utf8Path::new(name)
             .ancestors()
@@ -92,10 +102,15 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
             directory(&root.join(above))?;
         }
         // A page of the project itself stays as it is.
-        create(&root.join(name), text)?;
+        let is_new = create(&root.join(name), text)?;
+        if is_new { &mut new } else { &mut kept }.push(name);
     }
     if create(&path, STARTER)? {
-        Ok(path)
+        Ok(Written {
+            catalog: path,
+            new,
+            kept,
+        })
     } else {
         Err(exists())
     }
@@ -131,17 +146,23 @@ fn failed(operation: &str, path: &Utf8Path, error: &io::Error) -> Stop {
     stop(1)(format!("cannot {operation} {path}: {error}"))
 }
 
-fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
+fn next(written: &Written<'_>, root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()
     } else {
         let root = visible(root.as_str()).replace('\'', r"'\''");
         format!("  cd '{root}'\n")
     };
-    let path = visible(path.as_str());
+    let path = visible(written.catalog.as_str());
+    let line = |what: &str, names: &[&str]| match names {
+        [] => String::new(),
+        names => format!("{what}: {}\n", names.join(", ")),
+    };
+    let new = line("Wrote its documents", &written.new);
+    let kept = line("Kept what stood there already", &written.kept);
     format!(
-        r#"Wrote {path} with three capabilities and built-in servers, and its documents in context/ and agent/.
-
+        r#"Wrote {path} with three capabilities and built-in servers.
+{new}{kept}
 Check the setup, then perform a first task:
 {enter}  oneact doctor
   echo '{{"task_id": "t1", "capability_ids": ["CAP-ACQ-001"],

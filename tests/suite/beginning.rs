@@ -142,7 +142,20 @@ fn init_keeps_the_documents_that_are_there_and_follows_no_symbolic_link() {
     assert!(!elsewhere.path.join("executional").exists());
     assert!(!root.path.join("catalog.toml").exists());
     fs::remove_file(root.path.join("agent")).unwrap();
-    assert_eq!(verb(&root, &["init"]).status.code(), Some(0));
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&*output.stdout);
+    let line = |about: &str| said.lines().find(|line| line.starts_with(about));
+    let name = "context/application.md";
+    assert!(
+        !line("Wrote its documents").unwrap().contains(name),
+        "{said}"
+    );
+    // The first attempt had written the others.
+    assert!(
+        line("Kept").unwrap().ends_with(&format!(", {name}")),
+        "{said}"
+    );
     let kept = fs::read_to_string(root.path.join("context/application.md")).unwrap();
     assert_eq!(kept, "mine");
 }
