@@ -64,15 +64,15 @@ Exit codes of a run:
   0    complete
   1    failed; do not retry
   2    rejected: nothing ran; fix the request or the catalog
-  3    pending: an approval, input or a clarification is missing (oneact.waiting), or another run is performing the
-       same request
+  3    pending: an approval, input or a clarification is missing (oneact.waiting),
+       or another run is performing the same request
   75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
        unfinished changes are undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Perform the task on stdin or in FILE (the default verb)
+    /// Perform the task on stdin or in FILE (the default subcommand)
     Run(TaskArgs),
     /// Undo a finished file plan, completely or in part
     #[command(after_help = rollback::EXIT_CODES)]
@@ -122,7 +122,7 @@ enum Verb {
     Supervise(RunArgs),
     /// Print the JSON Schema of a document that oneact reads or prints
     Schema(manual::SchemaArgs),
-    /// Write a starter catalog
+    /// Write a starter catalog and its documents
     Init(init::InitArgs),
     /// Check the setup: the catalog, the asset store and every tool server (each server is started)
     #[command(after_help = doctor::EXIT_CODES)]
@@ -336,5 +336,16 @@ mod tests {
         let parsed = Cli::try_parse_from(["oneact"]).unwrap();
         let short = parse(&["oneact".into()]).unwrap();
         assert_eq!(format!("{short:?}"), format!("{parsed:?}"));
+    }
+
+    #[test]
+    fn no_line_about_exit_codes_is_broken() {
+        let cli = Cli::command();
+        for verb in cli.get_subcommands().chain([&cli]) {
+            let about = verb.get_after_help().map(ToString::to_string);
+            let long = about.iter().flat_map(|text| text.lines());
+            let long: Vec<_> = long.filter(|line| line.chars().count() > 100).collect();
+            assert!(long.is_empty(), "{long:?}");
+        }
     }
 }

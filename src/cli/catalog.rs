@@ -28,7 +28,11 @@ use entries::{json_of, one, table};
 use import::ImportArgs;
 use promote::PromoteArgs;
 
-use super::{Stop, printed, settings::PlaceArgs, stop};
+use super::{
+    Stop, printed,
+    settings::{PlaceArgs, number},
+    stop,
+};
 
 /// The largest file that is read, in bytes: a catalog, a document or a schema.
 const LARGEST: u64 = 8 << 20;
@@ -95,7 +99,7 @@ struct RenderArgs {
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = RenderForm::Prompt)]
     form: RenderForm,
     /// The most characters of a prompt; entries that do not fit are counted
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>)]
     max_chars: Option<usize>,
     /// The JSON Schema of the model's answer: print nothing if it does not allow the kind `standard`
     #[arg(long, value_name = "FILE")]
@@ -235,10 +239,10 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
         return Ok(printed(application.map_err(stop(2))?.to_markdown(), 0));
     }
     if let Some(path) = &args.schema {
-        let schema = host::read_named(path, LARGEST).map_err(|error| error.to_string());
-        let schema = schema
-            .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
-        let schema = schema.map_err(|why| stop(2)(format!("{path} is no JSON Schema: {why}")))?;
+        let text = host::read_named(path, LARGEST)
+            .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
+        let schema = serde_json::from_slice(&text)
+            .map_err(|error| stop(2)(format!("{path} is no JSON Schema: {error}")))?;
         if !has_standard(&schema) {
             return Ok(ExitCode::SUCCESS);
         }

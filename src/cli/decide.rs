@@ -99,14 +99,22 @@ pub(super) struct CloseArgs {
 pub(super) struct ReviewArgs {
     #[command(flatten)]
     answer: NameArgs,
+    #[command(flatten)]
+    verdict: Verdict,
+    #[command(flatten)]
+    decision: DecisionArgs,
+}
+
+/// One of the two has to be said.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Verdict {
     /// The answer is good
-    #[arg(long, conflicts_with = "reject", required_unless_present = "reject")]
+    #[arg(long)]
     accept: bool,
     /// The answer is not good: it is not returned again, unless a later review accepts it
     #[arg(long)]
     reject: bool,
-    #[command(flatten)]
-    decision: DecisionArgs,
 }
 
 /// What is old.
@@ -263,7 +271,7 @@ pub(super) fn close(args: &CloseArgs, interrupts: Interrupts) -> Result<ExitCode
 
 pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
-    let (review, verdict) = if args.accept {
+    let (review, verdict) = if args.verdict.accept {
         (Review::Accept, "accepted")
     } else {
         (Review::Reject, "rejected")

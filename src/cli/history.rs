@@ -12,13 +12,14 @@ use crate::{
 use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, task, words},
+    settings::number,
     tame::{fit, hanging, padded, width, wrapped},
 };
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
     /// Show the newest N steps; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = number::<usize>)]
     limit: usize,
     /// Show only steps that contain this word in their request, answer or names
     #[arg(long, value_name = "WORD")]

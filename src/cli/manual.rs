@@ -73,7 +73,8 @@ pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// The verb whose page is printed [default: the page of oneact itself]
+    /// The subcommand whose page is printed [default: the page of oneact itself]
+    #[arg(value_name = "SUBCOMMAND")]
     verb: Option<String>,
 }
 
@@ -84,7 +85,7 @@ pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
         Some(name) => {
             let verb = cli.find_subcommand(name).ok_or_else(|| {
                 stop(2)(format!(
-                    "there is no verb `{name}`; `oneact --help` lists them"
+                    "there is no subcommand `{name}`; `oneact --help` lists them"
                 ))
             })?;
             // The name by which oneact's own page refers to this page.

@@ -23,9 +23,9 @@ pub(super) struct SelftestArgs {
 }
 
 pub(super) const EXIT_CODES: &str = "\
-The test applies a plan to a small tree. It kills the plan, or makes a call fail, at hundreds of points.
-After each point, the next start recovers the plan. Then the tree must be completely unchanged or
-completely changed. The test does not simulate a power failure.
+The test applies a plan to a small tree. It kills the plan, or makes a call fail, at hundreds
+of points. After each point, the next start recovers the plan. Then the tree must be completely
+unchanged or completely changed. The test does not simulate a power failure.
 
 Exit codes:
   0    the tree was correct each time

@@ -1,6 +1,6 @@
 //! The flags of a run, the flags that other verbs share with it, and the places that flags and environment name.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -70,7 +70,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "RFC9557", value_parser = moment)]
     pub(super) clock: Option<Zoned>,
     /// Derive all ids from this number; with --clock, every byte of the output is reproducible
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
     pub(super) seed: Option<u64>,
 }
 
@@ -209,6 +209,13 @@ fn preview_hash(text: &str) -> Result<String, String> {
         return Ok(text.to_ascii_lowercase());
     }
     Err("give the hash that `oneact --dry-run` printed, `sha256:` and 64 digits".to_owned())
+}
+
+/// A number, with an error for people.
+pub(super) fn number<N: FromStr>(text: &str) -> Result<N, String> {
+    let most = u64::MAX;
+    text.parse()
+        .map_err(|_| format!("give a whole number from 0 to {most}"))
 }
 
 pub(super) fn moment(text: &str) -> Result<Zoned, String> {

@@ -225,6 +225,29 @@ fn no_argument_that_a_message_quotes_steers_the_terminal() {
 }
 
 #[test]
+fn a_message_about_arguments_says_what_is_possible() {
+    let root = Root::new();
+    for (arguments, what) in [
+        (&["review", "x"][..], "<--accept|--reject>"),
+        (&["history", "--limit", "x"], "a whole number from 0"),
+        (&["--seed", "x"], "a whole number from 0"),
+        (
+            &["catalog", "list", "--catalog", "none.toml"],
+            "write one with `oneact init`",
+        ),
+        (
+            &["catalog", "render", "--schema", "none"],
+            "cannot read none",
+        ),
+    ] {
+        let output = root.within(ONEACT).args(arguments).output().unwrap();
+        let told = text(&*output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(told.contains(what), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
 fn schemas_are_printed_as_json() {
     let root = Root::new();
     for name in ["task", "envelope", "catalog", "doctor"] {
