@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run, text};
+use crate::program::{Answer, Root, feed, run, text};
 
 fn plan() -> Value {
     json!({"plan_id": "plan-001", "action_plan": [{
@@ -134,6 +134,31 @@ fn of_many_planted_journals_twenty_are_named() {
         notes.matches("says that a plan was interrupted").count(),
         20
     );
+}
+
+#[test]
+fn plans_that_are_still_unfinished_are_named_first() {
+    let root = Root::new();
+    let mut killed = root.command();
+    killed.env("ONEACT_FAULTS", "kill@25");
+    let task = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [{
+        "action_id": "a001", "action_type": "FILE_CREATE", "target": "new.txt",
+        "operation": {"type": "create", "content": "x"},
+    }]});
+    let mut killed = killed.spawn().unwrap();
+    feed(&mut killed, &task);
+    assert!(!killed.wait().unwrap().success());
+    // By its name, it is settled later than the plan above.
+    let reports = root.path.join("agent_outputs/reports");
+    let name = "99990101-000000_planted";
+    fs::create_dir(reports.join(name)).unwrap();
+    fs::write(reports.join(name).join("journal"), "{\"x\":1}\n").unwrap();
+    fs::write(reports.join(".unfinished").join(name), "").unwrap();
+    let told = root.command().arg("recover").output().unwrap();
+    let told = text(&*told.stdout);
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].contains(name), "{told}");
 }
 
 /// A minified file takes a small multiple of its size: the process is given no more.
