@@ -128,7 +128,7 @@ impl Ledger<'_> {
             let (mut left, mut along) = (Vec::new(), steps);
             for answer in reuses.into_iter().chain(tasks) {
                 // A changed row may name an answer that it never repeated.
-                if let Some(answer) = Past::default().first_believed(tx, vec![answer])?
+                if let Some(answer) = Past::default().believed(tx, answer)?
                     && answer.id != row.id
                     && left.iter().chain(&along).all(|known| known.id != answer.id)
                     && revoked_by(tx, &answer)?.is_none()

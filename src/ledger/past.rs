@@ -15,7 +15,7 @@ use super::{
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
     review,
     store::{StoreError, Tx, Which},
-    validity::sealed,
+    validity::{is_complete, sealed},
     words::{Ask, Running, TaskRun, Who},
 };
 
@@ -201,14 +201,16 @@ impl Past {
         Ok(None)
     }
 
-    /// The first of these rows that its link seals.
+    /// The first of these rows that its link seals, and of which nothing was removed but by `prune`.
     pub(super) fn first_believed(
         &self,
         tx: &mut Tx<'_>,
         rows: Vec<Row>,
     ) -> Result<Option<Row>, StoreError> {
         for row in rows {
-            if let Some(row) = self.believed(tx, row)? {
+            if is_complete(tx, &row)?
+                && let Some(row) = self.believed(tx, row)?
+            {
                 return Ok(Some(row));
             }
         }
@@ -216,7 +218,7 @@ impl Past {
     }
 
     /// The row, if it matches its link. The links also decide whether it was revoked, or rejected in a review.
-    fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
+    pub(super) fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
             None => None,

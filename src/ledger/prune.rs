@@ -13,7 +13,7 @@ use super::{
     record::{Event, Row, Seq},
     review,
     store::{Durability, StoreError, Tx, Which, read, write},
-    validity::{has_own_request, sealed},
+    validity::{has_own_request, is_complete, sealed},
 };
 
 /// Younger answers are kept, because they may be reused: no `ttl` is longer.
@@ -97,7 +97,7 @@ impl Ledger<'_> {
     }
 
     /// Removes the payloads of these rows. Returns the link that records it.
-    fn remove(&mut self, ids: &[String]) -> Result<Seq, StoreError> {
+    pub(super) fn remove(&mut self, ids: &[String]) -> Result<Seq, StoreError> {
         let at = self.host.timestamp();
         let operation = OperationId::new(at, self.host.random_bytes());
         let stamp = Stamp {
@@ -141,7 +141,8 @@ fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreErr
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
         let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
-        let link = link.filter(|link| sealed(&row, link) && has_own_request(&row));
+        let complete = is_complete(tx, &row)?;
+        let link = link.filter(|link| complete && sealed(&row, link) && has_own_request(&row));
         let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
         let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
         let undecided = row.reused_from.is_none() && row.revoked_by.is_none();

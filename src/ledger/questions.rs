@@ -186,8 +186,8 @@ impl Questions<'_, '_, '_> {
         let mut reused = self.tx.rows(&Which::reuses_of(&row.id), 1)?;
         // A replayed answer did not examine anything.
         reused.retain(|reuse| reuse.state == Some(RowState::Reused));
-        let reused = self.past.first_believed(self.tx, reused)?;
-        let reused = reused.and_then(|reuse| reuse.seq);
+        let reused = reused.pop().map(|row| self.past.believed(self.tx, row));
+        let reused = reused.transpose()?.flatten().and_then(|reuse| reuse.seq);
         let since = reused.or(claim).unwrap_or(answered);
         let session = self.ask.who.session_id;
         let changed = self.tx.changed_since(since, session, &row.operation_id)?;

@@ -19,7 +19,7 @@ use super::{
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     review,
     store::{Store, StoreError, Tx, Which, Wish, read},
-    validity::{has_own_request, sealed},
+    validity::{has_own_request, is_complete, sealed},
 };
 
 pub(crate) struct Reading {
@@ -292,7 +292,9 @@ impl Whole {
         };
         let grant = GrantState::of_row(tx, row)?;
         Ok(Self {
-            sealed: has_own_request(row) && own.is_some_and(|link| sealed(row, &link)),
+            sealed: is_complete(tx, row)?
+                && has_own_request(row)
+                && own.is_some_and(|link| sealed(row, &link)),
             decision: Decision::of(tx, &step.row)?,
             links: links.about(&step.row),
             again,

@@ -12,6 +12,7 @@ use super::{
     canonical::sha256,
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
     review::Usable,
+    store::{StoreError, Tx},
     words::{Ask, Miss},
 };
 
@@ -123,6 +124,21 @@ pub(super) fn sealed(row: &Row, link: &Link) -> bool {
     link.hash() == link.entry_hash
         && link.body().and_then(|body| body.row) == Some(row.seal())
         && answer.is_none_or(|answer| answer == row.response_sha256)
+}
+
+/// Whether the request and the answer of a row are there, or a link of `prune` names the row. A repetition of a pruned
+/// answer never had the answer.
+pub(super) fn is_complete(tx: &mut Tx<'_>, row: &Row) -> Result<bool, StoreError> {
+    if row.request.is_some() && row.response.is_some() {
+        return Ok(true);
+    }
+    let repeated = row.reused_from.iter().filter(|_| row.request.is_some());
+    for id in [&row.id].into_iter().chain(repeated) {
+        if tx.is_pruned(id)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the request of a row, unless pruned, is the one that was recorded.

@@ -176,6 +176,25 @@ impl<'a> Tx<'a> {
         links.into_iter().map(|link| self.whole(link)).collect()
     }
 
+    /// Whether a link of `prune` names the row. These links belong to no session.
+    pub(crate) fn is_pruned(&mut self, row_id: &str) -> Result<bool, StoreError> {
+        let hint = self.engine.indexed_by("ledger_events_session");
+        let names = self
+            .engine
+            .choose(["instr(body, ?1)", "strpos(body, ?1) > 0"]);
+        let links: Vec<Link> = self.all(
+            &format!("{hint} WHERE session_id = '' AND event = 'pruned' AND {names} ORDER BY seq"),
+            &[row_id.into()],
+        )?;
+        for link in links {
+            let body = self.whole(link)?.body().unwrap_or_default();
+            if body.rows.iter().any(|id| id == row_id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The links that request an approval, in ascending order.
     pub(crate) fn requests_for_approval(&mut self) -> Result<Vec<Link>, StoreError> {
         let links: Vec<Link> = self.all("WHERE event = 'approval_requested' ORDER BY seq", &[])?;

@@ -109,6 +109,8 @@ fn a_changed_answer_stays_as_evidence() {
     for change in [
         "response = 'forged'",
         "request = 'forged'",
+        "response = NULL",
+        "request = NULL",
         "task_id = 'forged'",
     ] {
         let place = old_place(91);
@@ -182,6 +184,9 @@ fn an_answer_given_again_after_it_was_pruned_is_no_damage() {
     // Once only: it is not done again, though nobody can say any more what came of it.
     let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
     assert_eq!(said(asked), Err(Again::Suppressed));
+    // The repetition lacks the answer because the answer was pruned, and is believed as well.
+    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
+    assert_eq!(said(asked), Err(Again::Replayed));
     let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
 }

@@ -51,7 +51,10 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     match wanted {
         Miss::StateMayHaveChanged => done(&place, &changing("op_change"), &ended()),
         Miss::Revoked => take_back(&place, "op_1"),
-        Miss::Pruned => place.file.change(|row| row.response = None),
+        Miss::Pruned => {
+            let id = place.rows().remove(0).id;
+            place.open().remove(&[id]).unwrap();
+        }
         Miss::LedgerDamaged => place
             .file
             .change(|row| row.response = Some("{}".to_owned())),
