@@ -1,8 +1,9 @@
 //! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
-use std::{borrow::Cow, fmt::Write as _, sync::LazyLock};
+mod time_out;
 
-use regex::Regex;
+use std::{borrow::Cow, fmt::Write as _};
+
 use serde_json::Value;
 
 use crate::{
@@ -47,7 +48,7 @@ impl Judged {
     /// Searches everything that was said about the failure for a time-out. `told` is none if that cannot be read whole.
     pub(super) fn searched(mut self, told: Option<&str>) -> Self {
         if self.open == Open::Maybe {
-            self.open = match told.map(names_time_out) {
+            self.open = match told.map(time_out::is_told) {
                 None => Open::Yes(" The answer could not be searched for a time-out."),
                 Some(true) => Open::Yes(" The answer names a time-out."),
                 Some(false) => Open::No,
@@ -288,32 +289,6 @@ const PHRASES: [(Fault, &[&str]); 3] = [
     ),
 ];
 
-/// How a time-out is named: in words, or by a number beside a word of HTTP, of JSON-RPC or of curl. The words may be
-/// joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
-/// Cloudflare, -32001 that of the MCP SDKs.
-static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let escape = r"\\+[nrtbf]|\\+u[0-9a-f]{4}";
-    let gap = format!(r"(?:[\s_-]|{escape})");
-    let edge = format!(r"(?:\b|_|{escape})");
-    let between = format!(r"(?:{escape}|\\*[^a-z0-9\\]|\\+)");
-    // A number with an exponent may have one of these values.
-    let number = r"(?:408|504|524|32001|\d[\d.]*e[+-]?\d+)";
-    Regex::new(&format!(
-        r"(?ix)
-        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
-        | (?:http(?:/[\d.]+)?|status|code|gateway|error)[a-z]{{0,8}}
-          (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:[^a-z0-9]|$)
-        | {edge}(?:408|504|524){gap}(?:gateway|(?:server{gap})?error)
-        | curl{between}{{0,4}}28\b"
-    ))
-    .ok()
-});
-
-fn names_time_out(text: &str) -> bool {
-    // The pattern is a constant, which a test compiles.
-    TIME_OUT.as_ref().is_none_or(|named| named.is_match(text))
-}
-
 fn by_text(text: &str) -> Option<Fault> {
     let lower = text.to_lowercase();
     if names(&lower, "429") {
@@ -321,7 +296,7 @@ fn by_text(text: &str) -> Option<Fault> {
     }
     let mut classes = PHRASES.iter();
     let found = classes.find(|(_, phrases)| phrases.iter().any(|phrase| lower.contains(phrase)));
-    let time_out = || names_time_out(text).then_some(Fault::ToolTimeout);
+    let time_out = || time_out::is_named(text).then_some(Fault::ToolTimeout);
     found.map(|(fault, _)| *fault).or_else(time_out)
 }
 
@@ -365,58 +340,5 @@ mod tests {
     fn a_429_inside_another_number_is_no_rate_limit() {
         assert_eq!(by_text("wrote 14290 bytes, 0.429 s"), None);
         assert_eq!(by_text("status=429"), Some(Fault::RateLimited));
-    }
-
-    #[test]
-    fn a_time_out_is_recognised_in_every_spelling_and_a_number_only_beside_a_word_for_it() {
-        for text in [
-            "net::ERR_TIMED_OUT at https://x",
-            "net::ERR_CONNECTION_TIMED_OUT",
-            "status: timed_out",
-            "TIME_OUT",
-            "Gateway Time-out",
-            "request timed  out",
-            "request timed\nout",
-            r#"{"cause":"timed\nout"}"#,
-            r#"{"cause":"timed\u00a0out"}"#,
-            "4 DEADLINE_EXCEEDED",
-            "rpc error: code = DeadlineExceeded desc = stream reset",
-            "connect ETIMEDOUT 192.0.2.1:443",
-            "ReadTimeoutError",
-            "http_504",
-            "error-504",
-            "HTTP status 524",
-            "HTTP/1.1 504",
-            "Request failed with status code 408",
-            "the server responded with a status of 504 ()",
-            r#"{"statusCode":504}"#,
-            r#"{"status":5.04e2}"#,
-            r#"{"code":-3.2001e+4}"#,
-            r#"{"body":"{\"status\": \"504\"}"}"#,
-            r#"{"body":"{\"body\":\"{\\\"status\\\": \\\"504\\\"}\"}"}"#,
-            r#"{"body":"it failed:\ntime out"}"#,
-            r#"{"body":"status:\n504"}"#,
-            r#"{"body":"\n504 Gateway"}"#,
-            r"status\504",
-            "504 Server Error",
-            "error 504\n",
-            "MCP error -32001: x",
-            "curl: (28) Operation too slow",
-        ] {
-            assert!(names_time_out(text), "{text}");
-        }
-        for text in [
-            "syntax error in line 504 of the template",
-            r#"{"width":408}"#,
-            "wrote 15040 bytes",
-            "code 15040",
-            "run time: out of memory",
-            "datetime output",
-            "error 5041",
-            r"error\n5041",
-            "nothing wrong",
-        ] {
-            assert!(!names_time_out(text), "{text}");
-        }
     }
 }
