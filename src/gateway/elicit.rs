@@ -109,7 +109,7 @@ impl Elicit {
         match context.peer.create_elicitation(question).await {
             Ok(result) => decision(&result),
             Err(error) => {
-                tracing::warn!("The host did not ask its user: {error}");
+                tracing::warn!("The host's answer decides nothing: {error}");
                 None
             }
         }

@@ -12,12 +12,12 @@ use std::{
 };
 
 use rmcp::{
-    RoleServer, ServerHandler, ServiceExt,
+    ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{ClientRequest, ErrorCode, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
@@ -27,6 +27,7 @@ use tokio::{
 };
 
 use super::tool::Tool;
+use crate::task::has_all_members;
 use handler::Handler;
 
 /// The longest line that is read, in bytes.
@@ -232,27 +233,42 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         let problem = "it is not an object; batches are not supported".to_owned();
         return Err(Unreadable::Request(Value::Null, problem));
     };
+    let [result, error] = ["result", "error"].map(|name| members.contains_key(name));
+    let is_answer = result || error;
+    let both = (result && error).then_some("it has both `result` and `error`");
+    let problem = if has_all_members(&value, &String::from_utf8_lossy(line)) {
+        both
+    } else {
+        Some("two members of an object have one name")
+    };
+    let id = members.get("id").cloned();
+    let known = id.as_ref().map(RequestId::deserialize);
     // An answer is not answered.
-    let is_answer = members.contains_key("result") || members.contains_key("error");
-    let id = members.get("id").filter(|_| !is_answer).cloned();
-    if let Some(id) = &id
-        && serde_json::from_value::<RequestId>(id.clone()).is_err()
-    {
-        let known = Some(id).filter(|id| id.is_number());
+    if let (Some(Err(_)), false) = (&known, is_answer) {
+        let number = id.filter(Value::is_number).unwrap_or_default();
         let problem = "its id is neither a string nor an integer of 64 bits".to_owned();
-        return Err(Unreadable::Request(
-            known.cloned().unwrap_or_default(),
-            problem,
-        ));
+        return Err(Unreadable::Request(number, problem));
     }
     // The types of rmcp cannot hold an integer of more than 64 bits, so they never get the arguments.
     let arguments = value.pointer_mut("/params/arguments");
     let arguments = arguments.filter(|arguments| arguments.is_object());
     let arguments = arguments.map(Value::take);
-    let mut message = serde_json::from_value(value).map_err(|error| match id {
-        Some(id) => Unreadable::Request(id, error.to_string()),
-        None => Unreadable::Notification(error),
-    })?;
+    let read = match problem {
+        Some(problem) => Err(serde_json::Error::custom(problem)),
+        None => serde_json::from_value(value),
+    };
+    let mut message = match (read, known, id) {
+        (Ok(message), ..) => message,
+        // It decides nothing, and whoever waits for it must not wait on.
+        (Err(why), Some(Ok(known)), _) if is_answer => {
+            let why = format!("the answer is invalid: {why}");
+            JsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(known))
+        }
+        (Err(why), _, Some(id)) if !is_answer => {
+            return Err(Unreadable::Request(id, why.to_string()));
+        }
+        (Err(why), ..) => return Err(Unreadable::Notification(why)),
+    };
     if let (Some(Value::Object(arguments)), JsonRpcMessage::Request(request)) =
         (arguments, &mut message)
         && let ClientRequest::CallToolRequest(call) = &mut request.request

@@ -25,6 +25,27 @@ pub(crate) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String))
     }
 }
 
+/// Whether a value that was read from a text has all of its members. Of two members with one name, it has only the last.
+pub fn has_all_members(value: &Value, text: &str) -> bool {
+    // Written out, the value has as many values as the text, unless a member was lost.
+    values(&value.to_string()) == values(text)
+}
+
+/// An upper bound for the number of values in a JSON text.
+pub fn values(json: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    let begins = json.bytes().filter(|byte| {
+        if quoted {
+            quoted = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+            return false;
+        }
+        quoted = *byte == b'"';
+        matches!(byte, b',' | b'[' | b'{')
+    });
+    begins.count() + 1
+}
+
 /// The canonical text of a value (RFC 8785), for hashing. An error if a number is too large for a double.
 /// A record is hashed six times, so speed matters here. The tests compare the text with that of a library.
 pub fn canonical(value: &Value) -> Result<String> {
@@ -195,6 +216,18 @@ mod tests {
 
     fn value(text: &str) -> Value {
         serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (json, count) in [
+            ("0", 1),
+            ("[]", 2),
+            ("[1,2,3]", 4),
+            (r#"{"a":"x,y,[{","b":["\",",",2]}"#, 5),
+        ] {
+            assert_eq!(values(json), count, "{json}");
+        }
     }
 
     fn random(rng: &mut Rng, depth: usize) -> Value {

@@ -119,8 +119,12 @@ impl Client {
     }
 
     pub(crate) fn tell(&mut self, message: &Value) {
+        self.write(&message.to_string());
+    }
+
+    pub(crate) fn write(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Sends a request without waiting for its answer.

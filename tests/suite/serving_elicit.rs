@@ -135,6 +135,48 @@ fn a_user_who_declines_has_denied_and_one_who_closes_the_form_has_not_decided() 
 }
 
 #[test]
+fn an_answer_that_says_two_things_approves_nothing_and_ends_the_call_at_once() {
+    let yes = r#"{"action":"accept","content":{"approve":true}}"#;
+    let twice = r#"{"action":"accept","content":{"approve":false,"approve":true}}"#;
+    for answer in [
+        &format!(r#""result":{yes},"error":{{"code":-1,"message":"no"}}"#),
+        &format!(r#""result":{{"action":"decline"}},"result":{yes}"#),
+        &format!(r#""result":{twice}"#),
+        r#""result":{"action":"decline","action":"accept","content":{"approve":true}}"#,
+        r#""error":"no""#,
+    ] {
+        let root = Root::with_catalog(CATALOG);
+        let mut client = asking(&root);
+        let (id, question) = asked(&mut client, "news");
+        client.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},{answer}}}"#,
+            question["id"]
+        ));
+        let held = result(&mut client, id);
+        let fault = &held["structuredContent"]["fault"];
+        assert_eq!(fault, "approval_required", "{answer}: {held}");
+        assert_eq!(happened(&root), 0);
+    }
+    // In the modern era, the call that brings the answer is refused.
+    let root = Root::with_catalog(CATALOG);
+    let mut client = Client::silent(&root, &["--session", "s"]);
+    let asked = client.ask("tools/call", &able(modern_call("news")))["result"].clone();
+    let call = answered("news", &asked["requestState"], true).to_string();
+    let call = call.replace(r#"{"approve":true}"#, r#"{"approve":false,"approve":true}"#);
+    assert!(call.contains(r#""approve":false"#), "{call}");
+    client.write(&format!(
+        r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{call}}}"#
+    ));
+    let refused = client.wait(|message| message["id"] == 9);
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        why.contains("two members of an object have one name"),
+        "{why}"
+    );
+    assert_eq!(happened(&root), 0);
+}
+
+#[test]
 fn only_a_host_that_the_catalog_allows_and_that_can_ask_is_asked() {
     let root = Root::with_catalog(CATALOG);
     for (capabilities, tool) in [
