@@ -190,11 +190,9 @@ impl Past {
         task: &str,
     ) -> Result<Option<Claim>, StoreError> {
         for claim in self.opened.values().rev() {
-            let may_have_happened =
-                claim.state != ClaimState::Reserved && claim.effects == Effects::Once;
             let body = tx.link(claim.seq)?.and_then(|link| link.body());
             let of_task = body.is_some_and(|body| body.task.as_deref() == Some(task));
-            if may_have_happened && of_task {
+            if claim.may_have_happened() && of_task {
                 return Ok(Some(claim.clone()));
             }
         }

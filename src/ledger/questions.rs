@@ -333,7 +333,10 @@ impl Questions<'_, '_, '_> {
             return Err(self.no_session("has a row whose step number is too large"));
         }
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let mut holder = self.past.holder(self.tx, &key)?;
+        let mut holder = self.open_step()?;
+        if holder.is_none() {
+            holder = self.past.holder(self.tx, &key)?;
+        }
         if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
             // If duplicates are repeated, each attempt at a task has a claim of its own.
             holder = self.past.maybe_made(self.tx, task)?;
@@ -410,16 +413,13 @@ impl Questions<'_, '_, '_> {
             state: ClaimState::Reserved,
             effects: self.ask.effects,
         })?;
+        let newest = self.past.successes().next();
         Ok(Running {
             hashes: self.hashes.clone(),
             claim: seq,
             why,
             attempt,
-            since: self
-                .past
-                .successes()
-                .next()
-                .map_or(0, |success| success.link.seq),
+            since: newest.map_or(0, |success| success.link.seq),
             held: None,
         })
     }

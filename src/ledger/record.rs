@@ -148,6 +148,13 @@ pub(crate) struct Claim {
     pub(crate) effects: Effects,
 }
 
+impl Claim {
+    /// Whether it is of a once-only call that was sent.
+    pub(crate) fn may_have_happened(&self) -> bool {
+        self.state != ClaimState::Reserved && self.effects == Effects::Once
+    }
+}
+
 impl Record for Claim {
     const COLUMNS: &'static [Column<Self>] = &[
         column("session_id", Kind::Text, |r| &mut r.key.session_id),

@@ -216,12 +216,7 @@ fn after_a_failure_and_after_a_kill_a_person_approves_again_and_finished_steps_a
     assert_eq!(happened(&root), ["one", "fails", "fails"]);
     let root = self::root();
     let task = proposal(1, &json!([step("note", "one"), step("note", "two")]));
-    approve(&root, &asks(&root.run(&task)));
-    let mut command = root.command();
-    command.env("ONEACT_FAULTS", "ledger:recorded.1");
-    let mut child = command.spawn().unwrap();
-    feed(&mut child, &task);
-    assert!(!child.wait().unwrap().success());
+    killed(&root, &task, "ledger:recorded.1");
     let done = approved(&root, &task);
     assert_eq!(
         (done.exit, states(&done)),
@@ -231,6 +226,39 @@ fn after_a_failure_and_after_a_kill_a_person_approves_again_and_finished_steps_a
     );
     assert_eq!(happened(&root), ["one", "two"]);
     assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+/// Approves the proposal, and kills its run at that point.
+fn killed(root: &Root, task: &Value, point: &str) {
+    approve(root, &asks(&root.run(task)));
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", point);
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, task);
+    assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn nobody_is_asked_to_approve_an_action_again_while_the_outcome_of_a_step_is_unknown() {
+    let steps = json!([step("note", "one"), step("note", "two")]);
+    let root = root();
+    killed(&root, &proposal(1, &steps), "ledger:dispatched.2");
+    for attempt in [1, 2] {
+        let refused = root.run(&proposal(attempt, &steps));
+        assert_eq!(refused.fault(), "outcome_unknown", "{}", refused.envelope);
+        let message = refused.at("/error/error_message").to_string();
+        assert!(message.contains(".2"), "{message}");
+    }
+    let (_, listed, _) = oneact(&root, &["approvals", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["approvals"], json!([]), "{listed}");
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let open = "SELECT operation_id FROM claims WHERE state = 'unknown'";
+    let operation: String = ledger.query_row(open, [], |row| row.get(0)).unwrap();
+    assert_eq!(oneact(&root, &["resolve", &operation, "--did-not"]).0, 0);
+    let done = approved(&root, &proposal(2, &steps));
+    assert_eq!(states(&done), ["replayed", "done"], "{}", done.envelope);
+    assert_eq!(happened(&root), ["one", "two"]);
 }
 
 #[test]

@@ -6,11 +6,11 @@ use super::{Questions, Step};
 use crate::{
     ledger::{
         chain::Body,
-        past::{Past, delivery},
-        record::{Claim, ClaimState, Effects, Event, Row, RowOutcome, Seq},
+        past::{Past, claim_key, delivery},
+        record::{Claim, Effects, Event, Row, RowOutcome, Seq},
         words::{Again, LedgerError},
     },
-    task::OnDuplicate,
+    task::{IMPROVISED, OnDuplicate},
 };
 
 impl Questions<'_, '_, '_> {
@@ -90,12 +90,37 @@ impl Questions<'_, '_, '_> {
             let operation = success.link.operation_id.clone();
             return Err(LedgerError::OtherStep { operation });
         }
-        let mut open = past.opened().filter(|claim| {
-            claim.state != ClaimState::Reserved
-                && claim.effects == Effects::Once
-                && run(&claim.operation_id).is_some()
+        let mut open = past.opened().filter(|claim| claim.may_have_happened());
+        let open = open.find(|claim| run(&claim.operation_id).is_some());
+        Ok(open.cloned())
+    }
+
+    /// Of an improvised action: the open claim of a once-only step in an earlier run of the same task. Nobody is asked to
+    /// approve the action again before that step is settled.
+    pub(super) fn open_step(&mut self) -> Result<Option<Claim>, LedgerError> {
+        let (who, hash) = (&self.ask.who, &self.hashes.request_hash);
+        let mut entries = self.ask.asked.steps.iter().map(|step| &step.entry);
+        if who.part.is_some() || !entries.any(|entry| entry == IMPROVISED) {
+            return Ok(None);
+        }
+        let key = claim_key(self.ask, hash).request_hash;
+        let mut runs = self.tx.links_about(who.session_id, hash, 0, usize::MAX)?;
+        runs.retain(|link| {
+            let Body { task, claimed, .. } = link.body().unwrap_or_default();
+            let of_task = task.is_some() && task.as_deref() == who.task_id;
+            (link.is(Event::Reserved) || link.is(Event::TakenOver))
+                && (of_task || claimed.is_none_or(|claimed| claimed == key))
         });
-        Ok(open.next().cloned())
+        let Some(first) = runs.first() else {
+            return Ok(None);
+        };
+        let past = Past::since(self.tx, who.session_id, first.seq)?;
+        let mut open = past.opened().filter(|claim| claim.may_have_happened());
+        let open = open.find(|claim| {
+            let parent = claim.operation_id.split_once('.').map(|(parent, _)| parent);
+            runs.iter().any(|run| parent == Some(&run.operation_id))
+        });
+        Ok(open.cloned())
     }
 }
 
