@@ -1,6 +1,8 @@
 //! Decisions of a person: whether an operation happened, and whether an answer is good. The link of each one says
 //! who decided, when and why.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::task::{IMPROVISED, ReviewState};
@@ -10,7 +12,7 @@ use super::{
     answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, CommandError, Name, only, origin, sealed},
+    naming::{CANDIDATES, CommandError, Name, only, origin, sealed, settled},
     past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -362,7 +364,12 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError>
     // Ended operations count, too: a shown short id is unique among all ids.
     let open = claims.values().map(|claim| claim.operation_id.clone());
     let mut operations: Vec<String> = open.collect();
+    let mut settled_before = BTreeMap::new();
     if !name.is_empty() {
+        if operations.is_empty() {
+            settled_before = settled(tx, name)?;
+            operations.extend(settled_before.keys().cloned());
+        }
         let ended = tx.rows(&Which::operation(name), CANDIDATES)?;
         operations.extend(ended.into_iter().map(|row| row.operation_id));
     }
@@ -374,6 +381,13 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, CommandError>
     let mut rows = tx.rows(&Which::operation(&operation), FEW)?;
     rows.retain(|row| row.operation_id == operation);
     let row = Past::default().first_believed(tx, rows)?;
+    if let Some((link, how)) = settled_before.remove(&operation) {
+        return Err(CommandError::SettledBefore {
+            operation,
+            link,
+            how,
+        });
+    }
     let Some(claim) = claim else {
         return Err(match row.and_then(|row| row.state) {
             Some(state) => CommandError::Ended {

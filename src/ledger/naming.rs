@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    past::Past,
-    record::{Row, Seq},
+    past::{PAGE, Past},
+    record::{Event, Row, Seq, word},
     store::{StoreError, Tx, Which},
 };
 
@@ -108,6 +108,12 @@ pub(crate) enum CommandError {
     },
     #[error("operation {operation} was settled by someone else in the meantime")]
     Settled { operation: String },
+    #[error("operation {operation} is settled by link {link}: {how}")]
+    SettledBefore {
+        operation: String,
+        link: Seq,
+        how: String,
+    },
     #[error(
         "link {link} does not contain the request of operation {operation}, so the request could not be recognized later; only --did-not is possible"
     )]
@@ -177,6 +183,39 @@ pub(super) fn origin(tx: &mut Tx<'_>, row: Row) -> Result<Row, CommandError> {
     match tx.row(&Which::id(&made))? {
         Some(made) => believed(tx, made),
         None => Err(CommandError::Unsealed { row: made }),
+    }
+}
+
+/// The operations whose ids begin with `text` and that were settled without their own answer: the link, and how.
+pub(super) fn settled(
+    tx: &mut Tx<'_>,
+    text: &str,
+) -> Result<BTreeMap<String, (Seq, String)>, StoreError> {
+    let mut settled = BTreeMap::new();
+    let mut from = 0;
+    loop {
+        let links = tx.links(from, PAGE)?;
+        let Some(last) = links.last() else {
+            return Ok(settled);
+        };
+        from = last.seq + 1;
+        for link in links {
+            let body = link.body().unwrap_or_default();
+            let (operation, how) = match (word(&link.event), body.row) {
+                (Some(Event::Resolved), row) => {
+                    let what = row.map_or("did not happen", |_| "happened");
+                    let how = format!("a person said that it {what}");
+                    (Some(link.operation_id), how)
+                }
+                (Some(Event::TakenOver), _) => {
+                    let how = format!("operation {} took its request over", link.operation_id);
+                    (body.about, how)
+                }
+                _ => continue,
+            };
+            let named = operation.filter(|operation| operation.starts_with(text));
+            settled.extend(named.map(|operation| (operation, (link.seq, how))));
+        }
     }
 }
 

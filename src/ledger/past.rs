@@ -437,7 +437,7 @@ pub(super) fn delivery(named: &Value) -> String {
 const NEWEST: Seq = 512;
 
 /// The number of links that are read at once.
-const PAGE: usize = 1024;
+pub(super) const PAGE: usize = 1024;
 
 /// The number of newest links that are read about a request that may be repeated. If all of them are failures, it
 /// is performed once more.

@@ -353,7 +353,7 @@ fn a_person_says_that_it_happened_and_it_is_not_done_again() {
     assert_eq!(oneact(&root, &["verify"]).0, 0);
     let (exit, _, stderr) = oneact(&root, &["resolve", &operation, "--did-not"]);
     assert!(
-        exit == 2 && stderr.contains("is not open: it ended as `done`"),
+        exit == 2 && stderr.contains("is settled by link 4: a person said that it happened"),
         "{stderr}"
     );
 }

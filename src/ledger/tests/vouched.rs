@@ -180,3 +180,43 @@ fn a_person_can_vouch_for_a_call_whatever_the_length_of_its_names() {
     assert_eq!(said(again), Err(Again::Suppressed));
     assert_eq!(file.verdict().broken, None);
 }
+
+#[test]
+fn an_operation_that_was_settled_says_so_and_how() {
+    let refused = |file: &InFile| {
+        let resolved = file.open().resolve("op_1", Happened::No, None);
+        resolved.unwrap_err().to_string()
+    };
+    let yes = |_: &_| "{}".to_owned();
+    let unknown = Ended {
+        state: RowState::Unknown,
+        ..failed()
+    };
+    for (happened, how) in [
+        (Happened::Yes(&yes), "happened"),
+        (Happened::No, "did not happen"),
+    ] {
+        let file = InFile::new();
+        record(&mut file.open(), &once("op_1.2"), &unknown);
+        file.open().resolve("op_1.2", happened, None).unwrap();
+        let said = format!("operation op_1.2 is settled by link 4: a person said that it {how}");
+        assert_eq!(refused(&file), said);
+        if how == "did not happen" {
+            // Now a later run is the open one.
+            record(&mut file.open(), &once("op_2.2"), &unknown);
+            assert_eq!(refused(&file), said);
+        }
+    }
+    // It died, also after a person had said that it did not happen.
+    let file = two_that_died();
+    file.open().resolve("op_1", Happened::No, None).unwrap();
+    assert!(refused(&file).ends_with("a person said that it did not happen"));
+    // It died before anything was sent.
+    let file = InFile::new();
+    running(begin(&mut file.open(), &once("op_1"), &Around::default()));
+    record(&mut file.open(), &once("op_2"), &ended());
+    assert_eq!(
+        refused(&file),
+        "operation op_1 is settled by link 2: operation op_2 took its request over"
+    );
+}
