@@ -10,7 +10,6 @@ mod integrity_checker;
 mod metadata_extractor;
 mod partial;
 mod proxy;
-mod source;
 #[cfg(test)]
 mod tests;
 mod transfer;

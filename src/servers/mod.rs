@@ -6,7 +6,6 @@ mod data_management;
 mod files;
 mod media;
 mod media_processing;
-mod protected;
 mod stdio;
 mod tool;
 

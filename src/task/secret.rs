@@ -9,7 +9,6 @@ mod credentials;
 mod decoded;
 mod forms;
 mod links;
-mod numeral;
 mod table;
 mod values;
 

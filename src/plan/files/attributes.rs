@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::task::hexadecimal;
 
-use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
+use super::{Dir, Facts, FileError, faults::Call, timespec};
 
 /// The attributes of one file, to be given to another.
 #[derive(Debug, Clone)]

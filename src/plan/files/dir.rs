@@ -21,13 +21,7 @@ use rustix::{
 
 use crate::{host, task::RelPath};
 
-use super::{
-    Facts, FileError,
-    facts::{Mounted, timespec},
-    faults::Call,
-    root::Root,
-    there,
-};
+use super::{Facts, FileError, Mounted, faults::Call, root::Root, there, timespec};
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {

@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use super::{
     content::{formats, sniffed_type},
     partial::{Finished, Part},
-    source::Source,
     transfer::{MAX_BYTES, Transfer, Transferred},
+    url_validator::Source,
     web::Web,
 };
 use crate::servers::{
-    files::{absolute, file_uri, local_path, temporary_directory},
-    protected::check_unprotected,
+    files::{absolute, check_unprotected, file_uri, local_path, temporary_directory},
     tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
 };
 

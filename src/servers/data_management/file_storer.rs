@@ -21,8 +21,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::servers::{
-    files::{Measured, local_path, measure, open_regular},
-    protected::check_unprotected,
+    files::{Measured, check_unprotected, local_path, measure, open_regular},
     tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
 

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     convert::Converter,
+    input_uri,
     layout::Width,
     output::{Format, Output},
+    output_path, output_uri,
     place::Written,
-    request::{input_uri, output_path, output_uri, places},
+    places,
     source::Source,
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};

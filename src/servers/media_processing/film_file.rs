@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     encoding::{Codec, Container, Picture},
     ffmpeg::{self, Input, Limits, Output},
+    input_uri, lacks, opened, opened_video, output_path, output_uri,
     place::{Draft, Place, Written},
-    request::{input_uri, lacks, opened, opened_video, output_path, output_uri},
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 

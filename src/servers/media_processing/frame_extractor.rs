@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     bundle::{self, Member, bundle, timed},
     ffmpeg::{self, Input, Output, words},
-    request::{input_uri, opened_video, output_path, output_uri},
+    input_uri, opened_video, output_path, output_uri,
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 

@@ -11,8 +11,7 @@ use std::{
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::servers::{
-    files::{absolute, file_uri, local_path, parent, temporary_directory},
-    protected::check_unprotected,
+    files::{absolute, check_unprotected, file_uri, local_path, parent, temporary_directory},
     tool::ToolError,
 };
 

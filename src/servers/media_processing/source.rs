@@ -21,8 +21,7 @@ use symphonia::core::{
 use super::{
     container::{self, Marks},
     decode::{Decoder, failed, readable},
-    signal::{Block, Signal},
-    window::Window,
+    signal::{Block, Signal, Window},
 };
 use crate::servers::{
     files::open_regular,

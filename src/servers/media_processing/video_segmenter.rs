@@ -12,7 +12,7 @@ use super::{
     bundle::{Member, bundle, timed},
     encoding::{Codec, Container, EVEN, Picture},
     ffmpeg::{self, Film, Input, Output, url, words},
-    request::{input_uri, opened_video, output_path, output_uri},
+    input_uri, opened_video, output_path, output_uri,
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
