@@ -9,9 +9,7 @@
 
 mod answer;
 mod prepare;
-mod recover;
 mod steps;
-mod unperformed;
 
 use std::time::Duration;
 
@@ -37,7 +35,8 @@ pub use crate::{
     task::Reuse,
 };
 pub use answer::{Answer, broken, overdue};
-pub(crate) use recover::{Consent, recover, recover_named};
+
+pub(crate) use crate::executor::{Consent, Settled};
 
 /// The operator's decisions, which are made before a task arrives.
 #[derive(Debug, Clone)]
@@ -334,4 +333,23 @@ fn tell_end(outcome: &Outcome) {
         json!(outcome.phase),
         json!(outcome.effect)
     );
+}
+
+/// Settles plans that a crash interrupted, and removes expired backups.
+pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
+    project.with_desk(host, |desk| {
+        let mut settled = executor::recover_all(desk);
+        settled.told.extend(executor::clear_expired(desk));
+        settled
+    })
+}
+
+/// Settles the plan of one report directory, wherever its journal was written, if `ask` agrees to the changes.
+pub(crate) fn recover_named(
+    path: &str,
+    ask: &mut dyn FnMut(&[String]) -> Consent,
+    project: &Project,
+    host: &Host,
+) -> Settled {
+    project.with_desk(host, |desk| executor::recover_named(desk, path, ask))
 }

@@ -7,12 +7,11 @@ use uuid::Builder;
 use super::{
     canonical::sha256,
     chain::{self, Body, Change, Stamp, instant},
-    note::Note,
     record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
-    words::{Ask, Ended, Running},
+    words::{Ask, Ended, Note, Running},
 };
 
 /// The `agent_name` of the rows (R-004-43).

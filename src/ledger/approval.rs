@@ -21,13 +21,12 @@ use super::{
     canonical::sha256,
     chain::{self, AskedApproval, Body, instant},
     grant,
-    note::Note,
     past::{Past, open},
     record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
     request::Asked,
     signature::{Purpose, Signer, check},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, LedgerError, Running},
+    words::{Ask, LedgerError, Note, Running},
 };
 pub(crate) use vote::{Gesture, Voted};
 

@@ -12,11 +12,10 @@ use super::{
     answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    note::Note,
     past::{Past, claim_key, linked, settle},
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Ended, LedgerError, Recorded, Running, Why},
+    words::{Ask, Ended, LedgerError, Note, Recorded, Running, Why},
 };
 
 /// The size limit of a letter, in bytes.

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::task::{Failure, Fault, OnDuplicate, Reuse, Review, ReviewRule};
+use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
 
 use super::{
-    chain::Change,
-    note::Note,
+    chain::{AskedApproval, Body, Change},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::StoreError,
@@ -358,5 +357,50 @@ impl From<LedgerError> for Failure {
             _ => true,
         };
         failure
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Note {
+    Requests {
+        id: String,
+        asked: AskedApproval,
+    },
+    /// The run found the approval unusable: the next run asks again.
+    Ends {
+        id: String,
+    },
+    /// A step of the improvised action waits: the approval is used again when the action goes on.
+    Keeps {
+        id: String,
+    },
+    /// The answer opens a grant, which a person has approved, in the root of that name.
+    Opens {
+        granted: Granted,
+        home: String,
+    },
+}
+
+impl Note {
+    /// The body of the link of that answer.
+    pub(super) fn told(&self, body: Body, row: &Row) -> Body {
+        match self {
+            Self::Requests { id, asked } => Body {
+                approval: Some(id.clone()),
+                asked: Some(asked.clone()),
+                task: row.task_id.clone(),
+                ..body
+            },
+            Self::Ends { id } | Self::Keeps { id } => Body {
+                approval: Some(id.clone()),
+                ..body
+            },
+            Self::Opens { granted, home } => Body {
+                grant: Some(granted.clone()),
+                home: Some(home.clone()),
+                ..body
+            },
+        }
     }
 }

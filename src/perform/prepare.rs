@@ -1,7 +1,7 @@
 //! Prepares a task: every error that can be found before anything is started is found here
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
-mod improvised;
+mod proposal;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-use super::{Mode, Reply, Settings, unperformed};
+use super::{Mode, Reply, Settings};
 
 /// A task after all checks that need no tool.
 pub(super) enum Prepared<'h> {
@@ -66,13 +66,13 @@ pub(super) fn prepare<'h>(
         Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings, host)?,
         Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings, host)?,
         Task::Suggestion(card) => {
-            return said(unperformed::suggestion(card), received, settings, host);
+            return said(proposal::suggestion(card), received, settings, host);
         }
         Task::Clarification(question) => {
-            let outcome = unperformed::clarification(question, &settings.project);
+            let outcome = proposal::clarification(question, &settings.project);
             return said(outcome, received, settings, host);
         }
-        Task::Improvised(proposal) => improvised::prepare(proposal, received, settings, host)?,
+        Task::Improvised(proposal) => proposal::prepare(proposal, received, settings, host)?,
     };
     Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
 }

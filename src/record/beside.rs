@@ -28,13 +28,12 @@ use steps::Step;
 use super::{
     Project,
     approvals::{Approvals, Asks, Pass},
-    ask, ended, grants,
-    kept::Ids,
-    left_behind::{Left, left_behind},
-    old_answer::old_answer,
-    refusal::{refused, unrecordable},
+    ask,
+    ended::{self, Ids},
+    grants,
+    old_answer::{old_answer, refused, unrecordable},
     review, said,
-    world::Here,
+    world::{Here, Left, left_behind},
 };
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.

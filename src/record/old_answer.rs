@@ -1,8 +1,9 @@
-//! Repeats a recorded answer (R-004-38, C-38).
+//! The answers that the ledger decides: a recorded answer is repeated (R-004-38, C-38), or the request is refused.
 
 use crate::{
     envelope::read_response,
-    ledger::{Again, Answered, Made, RowOutcome, holds_cut_link},
+    executor::Executed,
+    ledger::{Again, Answered, LedgerError, Made, RowOutcome, holds_cut_link},
     task::{
         Effect, Failure, Fault, Outcome, Phase, Produced, Record, RefId, ReuseReport, State,
         decided,
@@ -121,4 +122,28 @@ fn asset(made: &Made) -> Option<Produced> {
             .and_then(|id| RefId::parse(id).ok()),
         bytes: 0,
     })
+}
+
+/// The answer if an approval is needed but could not be recorded.
+pub(super) fn unrecordable() -> Executed {
+    let message = "the task needs an approval or a grant, but the ledger is switched off (`none`), so neither can be recorded";
+    let mut failure = Failure::new(Fault::LedgerUnavailable, message);
+    failure.recoverable = false;
+    Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure)).into()
+}
+
+pub(super) fn refused(error: LedgerError) -> Executed {
+    let review = match &error {
+        LedgerError::ReviewOpen(review) => Some((**review).clone()),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    let state = match failure.fault {
+        Fault::Cancelled => State::Cancelled,
+        Fault::RequestInFlight | Fault::ReviewOpen => State::Pending,
+        Fault::IdempotencyConflict | Fault::ContextChanged => State::Rejected,
+        _ => State::Failed,
+    };
+    let outcome = Outcome::nothing_done(state, Phase::Inputs, Some(failure));
+    Outcome { review, ..outcome }.into()
 }

@@ -1,12 +1,16 @@
-//! Prepares an improvised action that asks for a grant (R-003-06 … R-003-08).
+//! The proposals that call nothing by themselves (003, "The four kinds"): an improvised action that asks for a grant
+//! (R-003-06 … R-003-08), and those that are answered and never performed. No rule of the catalog applies to the latter.
 
 use crate::{
-    catalog::{Capability, Catalog, look_up, must_not_be},
+    catalog::{Capability, Catalog, enough_for, look_up, must_not_be},
     envelope::Received,
     executor::{GrantWork, Rejection, Work},
     host::Host,
-    record::RunLedger,
-    task::{ApprovalRule, Assessment, Failure, Fault, Grant, Improvised, Phase, When, assess},
+    record::{Project, RunLedger},
+    task::{
+        ApprovalRule, Assessment, Clarification, Failure, Fault, Grant, Improvised, Outcome, Phase,
+        State, Suggestion, Waiting, When, assess, cut_links, decided,
+    },
 };
 
 use super::{Settings, ledger, only_of_plans};
@@ -63,4 +67,58 @@ fn workflow(id: &str) -> Failure {
         "`grant.entries` names {id}, which is a workflow; name the capabilities that it runs"
     );
     Failure::new(Fault::KindRule, message)
+}
+
+/// The card of a suggestion (R-003-12, R-003-13).
+pub(super) fn suggestion(card: &Suggestion) -> Outcome {
+    let mut card = card.clone();
+    let texts = [&mut card.title, &mut card.summary, &mut card.rationale];
+    texts.into_iter().flatten().for_each(cut_links);
+    Outcome {
+        suggestion: Some(card),
+        reasoning: vec![decided(
+            "The suggestion is a card for the user; a suggestion is never performed.".to_owned(),
+        )],
+        ..Outcome::nothing_done(State::Advised, Phase::Complete, None)
+    }
+}
+
+/// The answer to a clarification (R-003-18 … R-003-20). It needs no catalog: without one, only the hint is missing.
+pub(super) fn clarification(question: &Clarification, project: &Project) -> Outcome {
+    let mut blocked_on = question.blocked_on.clone();
+    blocked_on.iter_mut().for_each(cut_links);
+    let first: String = blocked_on
+        .first()
+        .map_or("", String::as_str)
+        .chars()
+        .take(LONGEST)
+        .collect();
+    let message = format!(
+        "nothing was performed, because information is missing (`waiting.blocked_on`): {first}"
+    );
+    Outcome {
+        waiting: Some(Waiting::Clarification {
+            blocked_on,
+            resume: "Find out what `blocked_on` names, then send a new task with it, in which `clarifies` is the \
+                     `operation_id` of this answer.",
+        }),
+        notes: hint(question, project).into_iter().collect(),
+        ..Outcome::nothing_done(
+            State::Pending,
+            Phase::Read,
+            Some(Failure::new(Fault::ClarificationRequired, message)),
+        )
+    }
+}
+
+/// The longest text in a message, in characters.
+const LONGEST: usize = 200;
+
+/// Names the action for which the texts of the clarification are enough (R-003-21).
+fn hint(question: &Clarification, project: &Project) -> Option<String> {
+    let catalog = Catalog::load(&project.catalog).ok()?;
+    let action = enough_for(&catalog.tables().ok()?, &question.texts).ok()??;
+    Some(decided(format!(
+        "The text of the clarification is enough for the standard action {action}; it could be sent as kind `standard`."
+    )))
 }
