@@ -12,7 +12,6 @@ pub(crate) mod reach;
 mod regular;
 pub(crate) mod staging;
 pub(crate) mod store;
-mod writers;
 
 pub(crate) use address::{CheckedResolver, Policy, Refused, client};
 pub(crate) use error::StoreError;
@@ -20,4 +19,3 @@ pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use regular::{open_regular, open_within};
 pub(crate) use staging::Staging;
 pub(crate) use store::{Prepared, Store};
-pub(crate) use writers::is_being_written;

@@ -18,13 +18,10 @@ mod selftest;
 mod serve;
 mod settings;
 mod show;
-mod stdin;
 mod streams;
 mod supervise;
-mod tame;
 mod terminal;
 mod verify;
-mod watch;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 

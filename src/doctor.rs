@@ -3,7 +3,6 @@
 //!
 //! `cli` prints the findings.
 
-mod command;
 mod finding;
 mod server;
 mod tool;

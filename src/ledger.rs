@@ -18,7 +18,6 @@ mod decision;
 mod finish;
 mod grant;
 mod naming;
-mod note;
 mod past;
 mod place;
 mod prune;
@@ -45,7 +44,6 @@ pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
 pub(crate) use grant::Improvisation;
 pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
-pub(crate) use note::Note;
 pub(crate) use place::{Place, home};
 pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
@@ -58,8 +56,8 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Begun, Ended, LedgerError, Part, Running, Target, TaskRun, Under, Who,
-    Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Note, Part, Running, Target, TaskRun, Under,
+    Who, Why,
 };
 
 use anchor::HeadFile;

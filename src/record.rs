@@ -10,11 +10,7 @@ mod ended;
 mod evidence;
 mod exhibit;
 mod grants;
-mod kept;
-mod left_behind;
 mod old_answer;
-mod promote;
-mod refusal;
 mod replay;
 mod review;
 mod said;
@@ -27,6 +23,7 @@ use crate::{
     catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
     executor::Desk,
     host::{Host, resolved},
+    ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file},
     task::{ASSETS, Course, Failure, Fault, OperationId},
 };
 
@@ -39,11 +36,9 @@ pub(crate) use approvers::{allowed_signers, approvers};
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
-pub(crate) use promote::trace;
+pub(crate) use grants::trace;
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 pub(crate) use said::unrecorded;
-
-use crate::ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file};
 
 #[derive(Debug, Clone)]
 pub struct Project {

@@ -7,7 +7,6 @@ mod format;
 mod ids;
 mod json;
 mod outcome;
-mod path_pattern;
 mod pin;
 mod print;
 mod proposal;
@@ -37,13 +36,12 @@ pub use outcome::{
     LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,
     ReportFiles, ReuseReport, ServerReport, State, StepReport, Timings, decided,
 };
-pub use path_pattern::{PathPattern, folded};
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
 };
-pub use rel_path::RelPath;
+pub use rel_path::{PathPattern, RelPath, folded};
 pub use request::{
     Asker, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input, InputRef,
     MAX_ACTIONS, MAX_STEPS, NamedAs, PlanName, PlanOrder, Question, RefStatus, Resources, Response,

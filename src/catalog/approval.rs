@@ -1,16 +1,20 @@
-//! `approval` of an entry and of `[defaults]`, and `[approval]`: who is told of a request, and whose signatures count.
+//! What people decide about an entry: `approval` of an entry and of `[defaults]`, `[approval]` (who is told of a request,
+//! and whose signatures count), and `review` (R-003-32, R-003-33).
+
+use std::time::Duration;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::task::{
-    ApprovalRule, Approver, Elicitation, Policy, Risk, SelfApproval, When, hexadecimal,
+    ApprovalRule, Approver, Blocks, Elicitation, Policy, ReviewRule, Risk, SelfApproval, When,
+    hexadecimal, review_timeout,
 };
 
 use super::{
     document::{CatalogError, Named, Tables},
     entry::Access,
-    raw::{RawApproval, RawDefaults, RawWay},
+    raw::{RawApproval, RawCapability, RawDefaults, RawWay},
 };
 
 /// `[approval]`.
@@ -115,4 +119,34 @@ impl Named<'_> {
         }
         Ok(rule)
     }
+}
+
+/// The time for a review if the entry does not say it.
+const REVIEW_TIMEOUT: Duration = Duration::from_hours(72);
+
+/// The rule by which a person reviews the results of an entry.
+pub(super) fn review(
+    named: Named<'_>,
+    raw: &RawCapability,
+) -> Result<Option<ReviewRule>, CatalogError> {
+    let review = match (raw.requires_post_review, &raw.review) {
+        (Some(true), review) => review,
+        (Some(false) | None, None) => return Ok(None),
+        (Some(false) | None, Some(review)) => {
+            return Err(named.wrong_at(
+                review.span().start,
+                "`review` has an effect only with `requires_post_review = true`; add that key, or remove `review`",
+            ));
+        }
+    };
+    let review = review.as_ref().map(toml::Spanned::get_ref);
+    let timeout = review.and_then(|review| review.timeout.as_ref());
+    let timeout = timeout.map(|text| {
+        review_timeout(text.get_ref())
+            .map_err(|problem| named.wrong_at(text.span().start, &problem))
+    });
+    Ok(Some(ReviewRule {
+        blocks: review.map_or(Blocks::No, |review| review.blocks),
+        timeout: timeout.transpose()?.unwrap_or(REVIEW_TIMEOUT),
+    }))
 }

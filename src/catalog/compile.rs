@@ -22,7 +22,6 @@ use super::{
     file_plan::{self, FilePlan},
     identity,
     raw::{RawCapability, RawDefaults, RawResult, RawRetry, RawWorkflow},
-    review,
     schema::Schema,
     standard,
     workflow::{self, Workflow},
@@ -208,7 +207,7 @@ impl Compiler<'_> {
         let effects = raw.effects.unwrap_or_default();
         let access = named.access(&raw)?;
         let identity = identity::compile(named, &raw, effects)?;
-        let review = review::compile(named, &raw)?;
+        let review = approval::review(named, &raw)?;
         let mcp = raw.mcp.ok_or_else(|| {
             let problem = "has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table";
             named.wrong(problem).coded(Code::CAT004)

@@ -13,8 +13,7 @@ use crate::task::{Failure, Fault, duration};
 
 use super::{
     code::Code,
-    cut::{CAPABILITY, Piece, Pieces, TOP, cut},
-    lines::Lines,
+    cut::{CAPABILITY, Lines, Piece, Pieces, TOP, cut},
 };
 
 /// Top-level keys that are not built in yet.

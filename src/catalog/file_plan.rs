@@ -13,12 +13,13 @@ use crate::task::{
 };
 
 use super::{
+    approval,
     code::Code,
     document::{CatalogError, Named, Place, Tables},
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},
-    review, server,
+    server,
 };
 
 /// The capability id of plans that name no capability.
@@ -105,7 +106,7 @@ pub(super) fn compile(
         id: named.name.to_owned(),
         place: Some(named.place(named.at)),
         version: entry.version,
-        review: review::compile(named, entry)?,
+        review: approval::review(named, entry)?,
         on_duplicate: match &entry.on_duplicate {
             Some(said) => match identity::duplicates(named, said, HAPPENS)? {
                 OnDuplicate::Repeat => OnDuplicate::Repeat,

@@ -1,15 +1,18 @@
-//! Fills bound parameters from the task, from the step before, or from the step's own output.
+//! Fills bound parameters from the task, from the step before, or from the step's own output; just before a step is
+//! performed, also from what earlier steps made. Checks the parameters against the schema.
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri};
+use crate::task::{
+    BLOB, CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri, each_text, was_redacted,
+};
 
 use super::{
     bind::{Bound, Form, Source},
     entry::Entry,
-    job::{Late, Places, Step, StepOutput, What},
-    schema::Schema,
+    job::{Late, Places, Step, StepOutput, Supply, What},
+    schema::{Schema, Values},
 };
 
 /// The sources of one step's bound parameters.
@@ -239,4 +242,122 @@ pub(super) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<V
     if let Value::Object(whole) = whole {
         *parameters = whole;
     }
+}
+
+/// Completes the parameters of a step, and checks them then.
+pub(crate) fn supply(step: &mut Step, made: &[Supply], root: &Utf8Path) -> Result<(), Failure> {
+    for late in std::mem::take(&mut step.late) {
+        let made = made.get(late.from);
+        let found = match &late.what {
+            What::Asset(form) => asset(made.and_then(|made| made.asset.as_deref()), *form, root),
+            What::Data(pointer) => data(made.and_then(|made| made.data.as_ref()), pointer),
+        };
+        let (asked, value) = found.map_err(|why| {
+            let (id, text) = (&step.entry.id, &late.text);
+            let message = format!("{id} cannot get {text}: {why}");
+            // Another attempt gets the same results.
+            Failure {
+                recoverable: false,
+                ..Failure::new(Fault::ResultIncomplete, message)
+            }
+        })?;
+        put(&mut step.asked, &late.to, Some(asked));
+        put(&mut step.parameters, &late.to, Some(value));
+    }
+    let parameters = std::mem::take(&mut step.parameters);
+    step.parameters = check(&step.entry, parameters, &[])?;
+    Ok(())
+}
+
+/// The parameters of a step that is not performed, with references in the places of what earlier steps would give.
+pub(crate) fn foreseen(step: &Step, mut parameters: Map<String, Value>) -> Map<String, Value> {
+    for late in &step.late {
+        if matches!(late.what, What::Data(_)) {
+            put(&mut parameters, &late.to, Some(late.text.as_str().into()));
+        }
+    }
+    parameters
+}
+
+/// The parameters that identify the request of a step, with all references in the places of what they stand for.
+pub(crate) fn referring(step: &Step) -> Map<String, Value> {
+    let mut asked = step.asked.clone();
+    for late in &step.late {
+        put(&mut asked, &late.to, Some(late.text.as_str().into()));
+    }
+    asked
+}
+
+/// The stored asset of a step: its URI for the request, and the form that the tool takes.
+fn asset(uri: Option<&str>, form: Form, root: &Utf8Path) -> Result<(Value, Value), String> {
+    let uri = uri.ok_or("the step made no asset")?;
+    let value = match form {
+        Form::Uri => for_others(uri),
+        Form::Path => {
+            let path = Uri::parse(uri).ok().and_then(|uri| uri.local_path(root));
+            let path = path.ok_or_else(|| format!("the asset {uri} is not on this machine"))?;
+            path.into_string()
+        }
+    };
+    Ok((uri.into(), value.into()))
+}
+
+/// A part of the result of a step.
+fn data(data: Option<&Value>, pointer: &str) -> Result<(Value, Value), String> {
+    let data = data.ok_or("the step has no result")?;
+    if data.get(BLOB).is_some() {
+        return Err(
+            "the result is too large for an answer, and only its file is stored".to_owned(),
+        );
+    }
+    let value = data
+        .pointer(pointer)
+        .ok_or_else(|| format!("the result has no `{pointer}`"))?;
+    // The ledger does not keep signatures of links, and secrets are redacted.
+    let mut cut = false;
+    each_text(&mut value.clone(), &mut |text| cut |= was_redacted(text));
+    if cut {
+        return Err("a link or a secret in it was redacted".to_owned());
+    }
+    Ok((value.clone(), value.clone()))
+}
+
+/// Returns the parameters if they fit the entry's schema. Those that get a value later are left out of the check.
+pub(super) fn check(
+    entry: &Entry,
+    parameters: Map<String, Value>,
+    late: &[Late],
+) -> Result<Map<String, Value>, Failure> {
+    let id = &entry.id;
+    let Some(schema) = &entry.schema else {
+        tracing::info!("{id} has no parameter schema; the schema of the server is used.");
+        return Ok(parameters);
+    };
+    let values = if entry.secret.is_empty() {
+        Values::Shown
+    } else {
+        Values::Hidden
+    };
+    if !late.is_empty() {
+        let late: Vec<&str> = late.iter().map(Late::parameter).collect();
+        let mut known = parameters.clone();
+        known.retain(|name, _| !late.contains(&name.as_str()));
+        let entry_schema = schema.without(&late);
+        entry_schema.check(&Value::Object(known), values, |problems| {
+            unfit(id, &problems)
+        })?;
+        return Ok(parameters);
+    }
+    let parameters = Value::Object(parameters);
+    schema.check(&parameters, values, |problems| unfit(id, &problems))?;
+    tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
+    Ok(match parameters {
+        Value::Object(parameters) => parameters,
+        _ => Map::new(),
+    })
+}
+
+fn unfit(id: &str, problems: &str) -> Failure {
+    let message = format!("the parameters of {id} do not fit its schema: {problems}");
+    Failure::new(Fault::ParamsInvalid, message)
 }

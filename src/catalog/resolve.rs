@@ -13,14 +13,11 @@ use super::{
     compile::{self, Capability, Gated},
     configure,
     document::{CatalogError, Tables, nearest},
-    entry::Entry,
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
-    fill::Sources,
+    fill::{Sources, check},
     input,
-    job::{Job, Late, Places, Step, ToolJob},
-    outputs,
-    schema::Values,
-    server, standard,
+    job::{Job, Places, Step, ToolJob},
+    outputs, server, standard,
     workflow::{self, Planned},
 };
 
@@ -307,44 +304,4 @@ pub(crate) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) ->
         Fault::UnknownCapability,
         format!("unknown capability {id:?}{hint}"),
     )
-}
-
-/// Returns the parameters if they fit the entry's schema. Those that get a value later are left out of the check.
-pub(super) fn check(
-    entry: &Entry,
-    parameters: Map<String, Value>,
-    late: &[Late],
-) -> Result<Map<String, Value>, Failure> {
-    let id = &entry.id;
-    let Some(schema) = &entry.schema else {
-        tracing::info!("{id} has no parameter schema; the schema of the server is used.");
-        return Ok(parameters);
-    };
-    let values = if entry.secret.is_empty() {
-        Values::Shown
-    } else {
-        Values::Hidden
-    };
-    if !late.is_empty() {
-        let late: Vec<&str> = late.iter().map(Late::parameter).collect();
-        let mut known = parameters.clone();
-        known.retain(|name, _| !late.contains(&name.as_str()));
-        let entry_schema = schema.without(&late);
-        entry_schema.check(&Value::Object(known), values, |problems| {
-            unfit(id, &problems)
-        })?;
-        return Ok(parameters);
-    }
-    let parameters = Value::Object(parameters);
-    schema.check(&parameters, values, |problems| unfit(id, &problems))?;
-    tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
-    Ok(match parameters {
-        Value::Object(parameters) => parameters,
-        _ => Map::new(),
-    })
-}
-
-fn unfit(id: &str, problems: &str) -> Failure {
-    let message = format!("the parameters of {id} do not fit its schema: {problems}");
-    Failure::new(Fault::ParamsInvalid, message)
 }

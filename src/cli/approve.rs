@@ -1,7 +1,6 @@
-//! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions. Nothing is
-//! performed.
+//! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions, also
+//! of the user of the gateway's host. Nothing is performed.
 
-mod hosted;
 mod request;
 
 use std::{
@@ -14,6 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
+    gateway::Requests,
     host::{Interrupts, read_plain},
     record::{Gesture, Voted, Wish, allowed_signers, approvers},
     task::{Answer, IMPROVISED, visible_lines},
@@ -26,7 +26,6 @@ use super::{
     stop, terminal,
 };
 
-pub(super) use hosted::Hosted;
 use request::{Request, Values, shown};
 
 pub(super) const EXIT_CODES: &str = "\
@@ -296,4 +295,49 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
         Answer::Denied => "Deny? [y/N] ",
     };
     terminal::agreed(&(text + question))
+}
+
+/// The requests of one project.
+#[derive(Debug)]
+pub(in crate::cli) struct Hosted {
+    pub(in crate::cli) root: Utf8PathBuf,
+    pub(in crate::cli) catalog: Utf8PathBuf,
+    pub(in crate::cli) interrupts: Interrupts,
+}
+
+impl Hosted {
+    /// The request with this id for exactly this call.
+    fn find(&self, id: &str, intent_hash: &str) -> Result<(Desk, Request), Stop> {
+        let places = PlaceArgs {
+            root: Some(self.root.clone()),
+            catalog: Some(self.catalog.clone()),
+        };
+        let (desk, request) = find(id, places, self.interrupts.clone())?;
+        if request.case.asked.intent_hash == intent_hash {
+            Ok((desk, request))
+        } else {
+            Err(stop(2)(format!("{id} is a request for another call")))
+        }
+    }
+}
+
+impl Requests for Hosted {
+    fn shown(&self, id: &str, intent_hash: &str) -> Result<String, String> {
+        let (desk, request) = self.find(id, intent_hash).map_err(|stop| stop.why)?;
+        let mut text = shown(&request, &desk, Values::Whole);
+        text.extend(request.diff.as_deref().map(readable));
+        Ok(text)
+    }
+
+    fn decide(
+        &self,
+        (id, intent_hash): (&str, &str),
+        answer: Answer,
+        host: &str,
+    ) -> Result<(), String> {
+        let found = self.find(id, intent_hash);
+        let voted = found
+            .and_then(|(desk, request)| record(&desk, &request, answer, Gesture::Told(host), None));
+        voted.map(drop).map_err(|stop| stop.why)
+    }
 }

@@ -4,13 +4,11 @@
 mod change;
 mod check;
 mod entries;
-mod import;
-mod live;
 mod promote;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -20,12 +18,12 @@ use crate::{
         prompt, search, tools,
     },
     host::{self, Interrupts},
+    servers,
     task::{CallContext, visible},
 };
 
 use check::CheckArgs;
 use entries::{json_of, one, table};
-use import::ImportArgs;
 use promote::PromoteArgs;
 
 use super::{
@@ -171,7 +169,7 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
         }
         CatalogVerb::Render(args) => render(args),
         CatalogVerb::Check(args) => check::run(args, interrupts),
-        CatalogVerb::Import(args) => import::run(args),
+        CatalogVerb::Import(args) => import(args),
         CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }
 }
@@ -260,4 +258,32 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
         RenderForm::Gemini => ToolForm::Gemini,
     };
     Ok(printed(format!("{}\n", tools(&entries, form)), 0))
+}
+
+#[derive(Debug, Args)]
+struct ImportArgs {
+    /// The document: Markdown with the tables of capabilities and defaults
+    #[arg(value_name = "FILE")]
+    file: Utf8PathBuf,
+}
+
+fn import(args: &ImportArgs) -> Result<ExitCode, Stop> {
+    let text = read_document(&args.file)?.to_catalog(&command);
+    Ok(printed(text, 0))
+}
+
+fn read_document(path: &Utf8Path) -> Result<Application, Stop> {
+    let text = host::read_named(path, LARGEST)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+        .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
+    Application::read(path, &text).map_err(stop(2))
+}
+
+/// The command of a built-in server; for another one, a name to be replaced.
+fn command(server: &str) -> Vec<String> {
+    if servers::names().any(|(name, _)| name == server) {
+        ["{self}", "serve", server].map(str::to_owned).to_vec()
+    } else {
+        vec![format!("your-{server}-server")]
+    }
 }

@@ -13,7 +13,7 @@ use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, task, words},
     settings::number,
-    tame::{fit, hanging, padded, width, wrapped},
+    terminal::{fit, hanging, padded, width, wrapped},
 };
 
 #[derive(Debug, Args)]

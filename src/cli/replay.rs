@@ -25,7 +25,7 @@ use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, page, words},
     stop,
-    tame::{fit, hanging},
+    terminal::{fit, hanging},
 };
 
 #[derive(Debug, Args)]

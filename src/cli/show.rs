@@ -15,7 +15,7 @@ use crate::{
 use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, size, words},
-    tame::{fit, hanging, padded, width},
+    terminal::{fit, hanging, padded, width},
 };
 
 #[derive(Debug, Args)]

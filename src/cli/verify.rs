@@ -15,7 +15,7 @@ use super::{
     Stop, printed,
     printing::{columns, grouped, json::line, words},
     settings::PlaceArgs,
-    tame::hanging,
+    terminal::hanging,
 };
 
 /// Beside what it is held.

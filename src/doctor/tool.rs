@@ -11,7 +11,10 @@ use crate::{
     task::{Effects, OnDrift, worse},
 };
 
-use super::{About, Doctor, Finding, Kind, Level, Subject, command};
+use super::{
+    About, Doctor, Finding, Kind, Level, Subject,
+    server::{finds_program, search_path},
+};
 
 struct Pair<'a> {
     entry: &'a Entry,
@@ -220,7 +223,7 @@ impl Pair<'_> {
 
     /// Finds programs that the tool declares and the server's `PATH` lacks.
     fn programs(&self, tool: &ToolListing, spec: &ServerSpec) -> Vec<Finding> {
-        let missing = tool.programs().filter(|name| !command::finds(spec, name));
+        let missing = tool.programs().filter(|name| !finds_program(spec, name));
         let finding = |program: &str| {
             let install = match program {
                 "ffmpeg" | "ffprobe" => "FFmpeg (Debian: apt-get install ffmpeg)",
@@ -235,7 +238,7 @@ impl Pair<'_> {
                 ),
                 format!("install {install}, or add it to the PATH of the server with `env`"),
             )
-            .with(vec![format!("PATH={}", command::search_path(spec))])
+            .with(vec![format!("PATH={}", search_path(spec))])
         };
         missing.map(finding).collect()
     }

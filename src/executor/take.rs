@@ -11,8 +11,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::{
-    assets::{Staging, Store, StoreError, is_being_written, open_regular, open_within},
+    assets::{Staging, Store, StoreError, open_regular, open_within},
     catalog::{Step, StepOutput, Take},
+    host::is_being_written,
     mcp::{Content, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
 };

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{
     printing::{Desk, columns, words},
-    tame::{fit, hanging, padded, width},
+    terminal::{fit, hanging, padded, width},
 };
 use crate::{
     host::{Host, name_of},

@@ -1,21 +1,24 @@
-//! `oneact catalog check`: all findings about the catalog.
+//! `oneact catalog check`: all findings about the catalog. `--live` compares it with the running servers, as `oneact
+//! doctor` does, and `--pin` binds entries to the tools of now.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
 use camino::Utf8PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
+use toml_edit::{DocumentMut, Item};
 
-use super::{
-    FormArgs, Stop,
-    import::read,
-    live::{Live, compared, offer, shown},
-    printed, stop,
-};
+use super::{FormArgs, Stop, change::Before, printed, read_document, stop};
 use crate::{
-    catalog::{Application, Catalog, Finding, Level, lint},
-    host::{self, Interrupts},
-    task::{Approver, visible},
+    catalog::{Application, Catalog, CatalogTables, Code, Finding, Level, lint},
+    cli::terminal,
+    doctor::{self, Setup, examine},
+    host::{self, Host, Interrupt, Interrupts},
+    record::Project,
+    task::{Approver, Pin, visible},
 };
 
 #[derive(Debug, Args)]
@@ -52,7 +55,7 @@ pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, 
     // A file that is no catalog at all is one finding.
     let (mut findings, entries) = found.unwrap_or_else(|error| (vec![Finding::from(error)], 0));
     if let Some(path) = &args.against {
-        let document = read(path)?;
+        let document = read_document(path)?;
         let drift = catalog
             .tables()
             .and_then(|tables| Ok(document.drift(&Application::of(&tables)?)));
@@ -150,5 +153,133 @@ const fn word(level: Level) -> &'static str {
     match level {
         Level::Error => "error",
         Level::Warning => "warning",
+    }
+}
+
+#[derive(Default)]
+struct Live {
+    pub(super) findings: Vec<Finding>,
+    /// The pins of tools that the catalog does not have, by the ids of their capabilities.
+    pub(super) pins: Vec<(String, Pin)>,
+    pub(super) interrupted: Option<Interrupt>,
+}
+
+/// Starts every server, and reports what does not fit.
+fn compared(project: &Project, tables: Option<&CatalogTables<'_>>, interrupts: Interrupts) -> Live {
+    let host = Host::new(None, None, interrupts);
+    let setup = Setup {
+        project: project.clone(),
+        capabilities: Vec::new(),
+    };
+    let diagnosis = examine(&setup, &host, &mut |_| ());
+    let findings = diagnosis.findings.iter().filter_map(|finding| {
+        let code = finding.code()?;
+        let level = match (code, finding.level) {
+            (Code::CAT061, _) | (_, doctor::Level::Problem) => Level::Error,
+            (_, doctor::Level::Warning | doctor::Level::Good) => Level::Warning,
+        };
+        let remedy = finding.remedy.as_deref().unwrap_or_default();
+        let text = format!("{}; {remedy}", finding.what);
+        Some(Finding::about(
+            tables?,
+            finding.subject.table(),
+            (code, level),
+            &text,
+        ))
+    });
+    Live {
+        findings: findings.collect(),
+        pins: diagnosis.pins,
+        interrupted: diagnosis.interrupted,
+    }
+}
+
+/// The lines of the pins, as the entries would contain them.
+fn shown(pins: &[(String, Pin)]) -> String {
+    let line = |(id, pin): &(String, Pin)| format!("[capability.{id}]\npin = \"{pin}\"\n");
+    pins.iter().map(line).collect()
+}
+
+/// Writes the pins into the catalog if a person at the terminal agrees.
+fn offer(project: &Project, catalog: &Catalog, pins: &[(String, Pin)]) -> Result<(), Stop> {
+    if pins.is_empty() || !io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let before = Before::read(&project.catalog)?;
+    let path = visible(project.catalog.as_str());
+    if !terminal::agreed(&format!("Write these pins into {path}? [y/N] ")) {
+        return Ok(());
+    }
+    if before.text != catalog.text().as_bytes() {
+        return Err(stop(2)(format!(
+            "{path} has changed since it was checked, so nothing was written; check it again"
+        )));
+    }
+    let text = pinned(catalog.text(), pins).map_err(stop(2))?;
+    before.replace(text.as_bytes())
+}
+
+/// The text with these pins, by the ids of their capabilities. The error says which one has no place.
+fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, String> {
+    let (mark, lines) = match text.strip_prefix('\u{feff}') {
+        Some(lines) => ("\u{feff}", lines),
+        None => ("", text),
+    };
+    let returns = lines.matches("\r\n").count();
+    if returns > 0 && returns < lines.matches('\n').count() {
+        return Err("its lines end in two ways, so the pins have to be added by hand".to_owned());
+    }
+    let mut document: DocumentMut = lines
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.to_string())?;
+    for (id, pin) in pins {
+        let capabilities = document.get_mut("capability");
+        let entry = capabilities.and_then(|all| all.as_table_like_mut()?.get_mut(id));
+        let entry = entry
+            .and_then(Item::as_table_like_mut)
+            .ok_or_else(|| format!("the catalog has no table [capability.{id}]"))?;
+        let mut value = toml_edit::Value::from(pin.to_string());
+        if let Some(old) = entry.get("pin").and_then(Item::as_value) {
+            *value.decor_mut() = old.decor().clone();
+        }
+        entry.insert("pin", value.into());
+    }
+    let mut lines = document.to_string();
+    if returns > 0 {
+        lines = lines.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    Ok(format!("{mark}{lines}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_the_order_of_keys_stay() {
+        let pin = Pin::of("echo", None, None, None);
+        let pins = ["A", "B", "C"].map(|id| (id.to_owned(), pin.clone()));
+        let before = "catalog = 1 # format\n\n[capability.A] # first\nmcp   = { tool = \"echo\" }\n\n[capability.A.result]\n\
+                      kind = \"metadata\"\n\n# second\n[capability.B]\npin = \"old\"   # of May\nmcp = {}\n";
+        let inline = "[capability]\nC = { mcp = { tool = \"echo\" } }\n";
+        let after = pinned(before, &pins[..2]).unwrap();
+        let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        assert_eq!(
+            pinned(&windows(before), &pins[..2]).unwrap(),
+            windows(&after)
+        );
+        assert!(pinned(&before.replacen('\n', "\r\n", 1), &pins[..2]).is_err());
+        let added = format!("mcp   = {{ tool = \"echo\" }}\npin = \"{pin}\"\n");
+        let expected = before
+            .replace("mcp   = { tool = \"echo\" }\n", &added)
+            .replace("\"old\"", &format!("\"{pin}\""));
+        assert_eq!(after, expected);
+        let inside = pinned(inline, &pins[2..]).unwrap();
+        let parsed: toml::Table = inside.parse().unwrap();
+        assert_eq!(
+            parsed["capability"]["C"]["pin"].as_str(),
+            Some(&*pin.to_string())
+        );
+        assert!(pinned(before, &pins).is_err());
     }
 }

@@ -1,7 +1,5 @@
 //! A session as one self-contained web page, without scripts and requests. Foreign text is always escaped.
 
-mod html;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,11 +7,10 @@ use serde_json::Value;
 use crate::{
     envelope::{OldAnswer, read_response},
     record::{Exhibit, Made, Page, Reason, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit},
-    task::{Sight, Still},
+    task::{Sight, Still, visible_lines},
 };
 
 use super::{Desk, size, task, words};
-use html::{block, escaped, list, pretty};
 
 /// The limits for one exhibit and for all of them, in bytes before base64.
 const ROOM: Room = Room {
@@ -368,4 +365,87 @@ fn ends(row: &Row) -> (i64, i64) {
     };
     let end = read(&row.timestamp).unwrap_or_default();
     (read(&row.started_at).unwrap_or(end).min(end), end)
+}
+
+/// The longest text that is shown, in bytes.
+const TEXT: usize = 200_000;
+
+/// Escapes foreign text, so that it contains no tag, ends no attribute and changes no direction of writing.
+fn escaped(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let text = visible_lines(&text);
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn list(facts: &[(String, String)]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let each = facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    format!("<dl>\n{}</dl>\n", each.collect::<String>())
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn block(text: &str) -> String {
+    let end = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .take_while(|at| *at <= TEXT)
+        .last()
+        .unwrap_or_default();
+    let (shown, rest) = match text.len() {
+        length if length <= TEXT => (text, String::new()),
+        length => (
+            text.get(..end).unwrap_or_default(),
+            format!(
+                "<p class=\"soft\">{} more are not shown here.</p>",
+                size((length - end) as u64)
+            ),
+        ),
+    };
+    format!("<pre>{}</pre>{rest}", escaped(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_stays_text() {
+        let hostile = "</script><img src=x onerror=\"alert('1')\">\u{202e}&\0";
+        assert_eq!(
+            escaped(hostile),
+            "&lt;/script&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&lt;U+202E&gt;&amp;^@"
+        );
+        assert_eq!(escaped("a\nb"), "a\nb");
+        assert_eq!(escaped("a\r\nb\r\n\r"), "a\nb\n^M");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_and_says_so() {
+        let text = "ä".repeat(TEXT);
+        let shown = block(&text);
+        assert!(
+            shown.ends_with("</pre><p class=\"soft\">200 kB more are not shown here.</p>"),
+            "{}",
+            &shown[shown.len() - 90..]
+        );
+        assert_eq!(block("short"), "<pre>short</pre>");
+    }
 }
