@@ -68,9 +68,7 @@ impl Capability {
             }
         }
     }
-}
 
-impl Capability {
     /// The approval rule of the entry; of a workflow, the first of its steps that waits at its risk.
     pub(crate) fn approval(&self) -> ApprovalRule {
         let gated = self.gated();
@@ -89,18 +87,24 @@ impl Capability {
     }
 }
 
+impl Access {
+    fn gated<'a>(&'a self, id: &'a str, effects: Effects, backup: Backup) -> Gated<'a> {
+        Gated {
+            id,
+            available_in: &self.available_in,
+            hazards: Hazards {
+                effects,
+                amplifiers: self.amplifiers.clone(),
+                backup,
+            },
+            approval: &self.approval,
+        }
+    }
+}
+
 impl Entry {
     pub(crate) fn gated(&self) -> Gated<'_> {
-        Gated {
-            id: &self.id,
-            available_in: &self.access.available_in,
-            hazards: Hazards {
-                effects: self.effects,
-                amplifiers: self.access.amplifiers.clone(),
-                backup: Backup::Unknown,
-            },
-            approval: &self.access.approval,
-        }
+        self.access.gated(&self.id, self.effects, Backup::Unknown)
     }
 
     /// What the gate knows of the tool.
@@ -117,16 +121,7 @@ impl Entry {
 
 impl FilePlan {
     pub(crate) fn gated(&self) -> Gated<'_> {
-        Gated {
-            id: &self.id,
-            available_in: &self.access.available_in,
-            hazards: Hazards {
-                effects: Self::EFFECTS,
-                amplifiers: self.access.amplifiers.clone(),
-                backup: Backup::Kept,
-            },
-            approval: &self.access.approval,
-        }
+        self.access.gated(&self.id, Self::EFFECTS, Backup::Kept)
     }
 }
 

@@ -119,62 +119,50 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
     let effects = Effects::worst(gated.iter().map(|gated| gated.hazards.effects));
     let available_in = Contexts::common(gated.iter().map(|gated| gated.available_in));
     let approval = capability.approval();
-    Ok(Some(match capability {
-        Capability::FilePlan(entry) => Listed {
-            id: entry.id,
-            words,
-            audience,
-            available_in,
-            effects,
-            assessment,
-            on_duplicate: Some(entry.on_duplicate),
-            approval,
-            parameters: vec![Parameter {
-                name: "plan".to_owned(),
-                presence: Presence::Required,
-            }],
-            schema: json!({"type": "object", "required": ["plan"], "properties": {"plan": {"type": "object"}}}),
-            executor: Executor::FilePlan,
-            binds: Binds::Nothing,
-        },
-        Capability::Workflow(workflow) => Listed {
-            parameters: parameters(&workflow.schema.value, &Map::new()),
-            on_duplicate: None,
-            executor: Executor::Steps(workflow.told_steps()),
-            binds: Binds::Refs(workflow.refs()),
-            schema: workflow.schema.value,
-            id: workflow.id,
-            words,
-            audience,
-            available_in,
-            effects,
-            assessment,
-            approval,
-        },
-        Capability::Tool(entry) => {
-            let schema = offered(entry.schema.as_ref(), &entry.bind);
-            Listed {
-                parameters: parameters(&schema, &entry.defaults),
-                id: entry.id,
-                words,
-                audience,
-                available_in,
-                effects,
-                assessment,
-                on_duplicate: Some(entry.identity.on_duplicate),
-                approval,
-                schema,
-                executor: Executor::Tool {
-                    tool: entry.tool,
-                    server: entry.server,
-                },
-                binds: if binds_asset(&entry.bind) {
-                    Binds::Asset
-                } else {
-                    Binds::Nothing
-                },
-            }
+    let (id, on_duplicate, schema, defaults, executor, binds) = match capability {
+        Capability::FilePlan(entry) => (
+            entry.id,
+            Some(entry.on_duplicate),
+            json!({"type": "object", "required": ["plan"], "properties": {"plan": {"type": "object"}}}),
+            Map::new(),
+            Executor::FilePlan,
+            Binds::Nothing,
+        ),
+        Capability::Workflow(workflow) => {
+            let executor = Executor::Steps(workflow.told_steps());
+            let binds = Binds::Refs(workflow.refs());
+            let schema = workflow.schema.value;
+            (workflow.id, None, schema, Map::new(), executor, binds)
         }
+        Capability::Tool(entry) => (
+            entry.id,
+            Some(entry.identity.on_duplicate),
+            offered(entry.schema.as_ref(), &entry.bind),
+            entry.defaults,
+            Executor::Tool {
+                tool: entry.tool,
+                server: entry.server,
+            },
+            if binds_asset(&entry.bind) {
+                Binds::Asset
+            } else {
+                Binds::Nothing
+            },
+        ),
+    };
+    Ok(Some(Listed {
+        id,
+        words,
+        audience,
+        available_in,
+        effects,
+        assessment,
+        on_duplicate,
+        approval,
+        parameters: parameters(&schema, &defaults),
+        schema,
+        executor,
+        binds,
     }))
 }
 

@@ -222,40 +222,26 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     } else {
         Need::None
     };
-    Ok(match capability {
-        Capability::FilePlan(plan) => Nature {
-            need,
-            effects: Effects::default(),
-            bound: Vec::new(),
-            blocks: blocks(plan.review),
-        },
-        Capability::Tool(entry) => Nature {
-            need,
-            effects: entry.effects,
-            blocks: blocks(entry.review),
-            bound: entry
-                .bind
-                .into_iter()
-                .map(|bound| bound.parameter)
-                .collect(),
-        },
+    let blocks = |review: Option<ReviewRule>| review.map_or(Blocks::No, |review| review.blocks);
+    let (effects, bound, blocks) = match capability {
+        Capability::FilePlan(plan) => (Effects::default(), Vec::new(), blocks(plan.review)),
+        Capability::Tool(entry) => {
+            let bound = entry.bind.into_iter().map(|bound| bound.parameter);
+            (entry.effects, bound.collect(), blocks(entry.review))
+        }
         Capability::Workflow(workflow) => {
             let steps = || workflow.steps.iter().map(|step| &step.entry);
-            Nature {
-                need,
-                effects: Effects::worst(steps().map(|entry| entry.effects)),
-                bound: Vec::new(),
-                blocks: steps()
-                    .map(|entry| blocks(entry.review))
-                    .max()
-                    .unwrap_or_default(),
-            }
+            let strictest = steps().map(|entry| blocks(entry.review)).max();
+            let effects = Effects::worst(steps().map(|entry| entry.effects));
+            (effects, Vec::new(), strictest.unwrap_or_default())
         }
+    };
+    Ok(Nature {
+        effects,
+        bound,
+        blocks,
+        need,
     })
-}
-
-fn blocks(review: Option<ReviewRule>) -> Blocks {
-    review.map_or(Blocks::No, |review| review.blocks)
 }
 
 /// `[storage] uri`, or its default.
