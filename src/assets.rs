@@ -6,7 +6,6 @@
 mod address;
 mod error;
 pub(crate) mod format;
-pub(crate) mod health;
 pub(crate) mod print;
 pub(crate) mod reach;
 mod regular;

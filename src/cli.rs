@@ -19,7 +19,6 @@ mod serve;
 mod settings;
 mod show;
 mod streams;
-mod supervise;
 mod terminal;
 mod verify;
 
@@ -202,7 +201,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
-        Verb::Supervise(args) => supervise::run(&args, interrupts),
+        Verb::Supervise(args) => serve::supervise(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),

@@ -10,7 +10,7 @@ mod tool;
 use serde_json::Value;
 
 use crate::{
-    assets::{Staging, Store, health},
+    assets::{Staging, Store, reach},
     catalog::{self, Catalog, Checked, check},
     host::{Host, Interrupt},
     record::Project,
@@ -185,7 +185,7 @@ impl Doctor<'_> {
         };
         let about = Subject::of(About::Storage);
         let store = Store::open(uri, &self.setup.project.root);
-        let probed = store.and_then(|store| Ok((health::probe(store.dir())?, store)));
+        let probed = store.and_then(|store| Ok((reach::probe(store.dir())?, store)));
         self.note(match probed {
             Err(error) => Finding::problem(
                 &about,
@@ -216,7 +216,7 @@ impl Doctor<'_> {
         let operation = OperationId::new(self.host.timestamp(), self.host.random_bytes());
         let opened = left_over.and_then(|dirs| {
             let scratch = Staging::open(dir, operation.as_str())?;
-            Ok((dirs, scratch, health::mode(dir)?))
+            Ok((dirs, scratch, reach::mode(dir)?))
         });
         let (dirs, scratch, mode) = match opened {
             Ok(opened) => opened,

@@ -11,7 +11,6 @@ mod job;
 mod judge;
 mod launch;
 mod quality;
-mod spill;
 mod steps;
 mod take;
 mod tool;

@@ -2,13 +2,15 @@
 //!
 //! The check is a `stat` and an `open`, or one HEAD and at most one GET without reading the body. Every
 //! connection, also after a redirect, follows the address policy. A dry run contacts no host.
+//!
+//! For `oneact doctor`: whether files can be created in a directory, the free space, the permissions.
 
 #[cfg(test)]
 mod tests;
 
-use std::{fs, time::Duration};
+use std::{fs, io::Write as _, os::unix::fs::PermissionsExt, time::Duration};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{Mode, OFlags};
 use ureq::{
     Agent, Error,
@@ -17,7 +19,10 @@ use ureq::{
 };
 use url::Url;
 
-use super::address::{CheckedResolver, Policy, Refused, client};
+use super::{
+    address::{CheckedResolver, Policy, Refused, client},
+    error::StoreError,
+};
 use crate::task::{
     redact_presigned,
     uri::{Location, Uri},
@@ -156,4 +161,47 @@ fn length(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
     } else {
         text(header::CONTENT_LENGTH)?.parse().ok()
     }
+}
+
+/// A directory that can be written to.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// The directory in which a file was created: the given one, or its nearest ancestor that exists.
+    pub(crate) tried: Utf8PathBuf,
+    /// The space that this user may still use.
+    pub(crate) free_bytes: u64,
+}
+
+/// Creates and removes a file. If the directory does not exist, its nearest existing ancestor is used, and the
+/// directory is not created.
+pub(crate) fn probe(dir: &Utf8Path) -> Result<Room, StoreError> {
+    let tried = dir
+        .ancestors()
+        .find(|above| above.symlink_metadata().is_ok())
+        .unwrap_or(dir);
+    let made = tempfile::Builder::new()
+        .prefix(".oneact-probe-")
+        .tempfile_in(tried);
+    let mut file = made.map_err(StoreError::io("create a file in", tried))?;
+    file.write_all(b"probe")
+        .map_err(StoreError::io("write a file in", tried))?;
+    file.close()
+        .map_err(StoreError::io("remove a file from", tried))?;
+    let space = rustix::fs::statvfs(tried.as_std_path())
+        .map_err(StoreError::io("ask for the space of", tried))?;
+    Ok(Room {
+        tried: tried.to_owned(),
+        free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+    })
+}
+
+/// The permission bits of a directory, such as `0o700`.
+pub(crate) fn mode(dir: &Utf8Path) -> Result<u32, StoreError> {
+    let found = fs::metadata(dir).map_err(StoreError::io("look at", dir))?;
+    Ok(found.permissions().mode() & 0o777)
+}
+
+/// Whether this user may execute that file.
+pub(crate) fn is_executable(path: &Utf8Path) -> bool {
+    path.is_file() && rustix::fs::access(path.as_std_path(), rustix::fs::Access::EXEC_OK).is_ok()
 }

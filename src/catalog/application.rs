@@ -14,10 +14,9 @@ use serde_json::{Map, Value};
 use crate::task::visible;
 
 use super::{
-    check::Wrong,
-    code::Code,
+    code::{Code, Place, Wrong},
     compile::{Capability, compile},
-    document::{CatalogError, Place, Tables},
+    document::{CatalogError, Tables},
     lint::Finding,
 };
 use page::Row;
@@ -310,17 +309,17 @@ impl Mapped {
 }
 
 fn finding(place: Option<&Place>, problem: String) -> Finding {
-    Finding::of(Wrong {
-        code: Code::CAT091,
-        place: place.cloned(),
-        problem,
-    })
+    Finding::of(about(place, problem))
 }
 
 fn wrong(place: &Place, problem: String) -> CatalogError {
-    CatalogError::Invalid {
+    CatalogError::Invalid(about(Some(place), problem))
+}
+
+fn about(place: Option<&Place>, problem: String) -> Wrong {
+    Wrong {
         code: Code::CAT091,
-        place: place.clone(),
+        place: place.cloned(),
         problem,
     }
 }

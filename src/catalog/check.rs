@@ -3,23 +3,22 @@
 //! A run compiles only what its task names, and stops at the first error. A person who repairs a catalog
 //! needs all errors at once.
 
-use std::{collections::HashSet, fmt};
+use std::collections::HashSet;
 
 use crate::task::{Failure, Fault};
 
 use super::{
     approval,
-    code::Code,
+    code::{Code, Wrong},
     compile::{Capability, compile},
-    document::{CatalogError, Place, Tables},
+    document::{CatalogError, Tables},
     entry::Entry,
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
     raw::RawDefaults,
     resolve,
     schema::Schema,
-    server,
-    server::Server,
+    server::{self, Server},
 };
 
 #[derive(Debug, Default)]
@@ -40,44 +39,6 @@ pub(crate) struct Problem {
     /// The place in the file, and what is wrong there.
     pub(crate) text: String,
     pub(super) wrong: Wrong,
-}
-
-/// An error with its code and its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub(super) code: Code,
-    pub(super) place: Option<Place>,
-    pub(super) problem: String,
-}
-
-impl From<CatalogError> for Wrong {
-    fn from(error: CatalogError) -> Self {
-        match error {
-            CatalogError::Invalid {
-                code,
-                place,
-                problem,
-            } => Self {
-                code,
-                place: Some(place),
-                problem,
-            },
-            other => Self {
-                code: Code::default(),
-                place: None,
-                problem: other.to_string(),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.place {
-            write!(f, "{place}: ")?;
-        }
-        f.write_str(&self.problem)
-    }
 }
 
 impl From<Failure> for Wrong {

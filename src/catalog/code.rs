@@ -1,6 +1,8 @@
-//! The codes of the findings about a catalog, which `oneact catalog check` prints.
+//! The codes of the findings about a catalog, which `oneact catalog check` prints, and an error with its code and its place.
 
 use std::fmt;
+
+use camino::Utf8PathBuf;
 
 /// Makes a code of each row: its number is its name.
 macro_rules! codes {
@@ -101,5 +103,35 @@ impl Code {
         };
         let code = Self::ALL.iter().find(|code| code.name() == name);
         (code.copied().unwrap_or_default(), rest)
+    }
+}
+
+/// An error with its code and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(super) code: Code,
+    pub(super) place: Option<Place>,
+    pub(super) problem: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+/// `catalog.toml:131`, for a person to open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(super) path: Utf8PathBuf,
+    pub(crate) line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path, self.line)
     }
 }

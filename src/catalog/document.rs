@@ -1,6 +1,6 @@
 //! The catalog file: finds it, parses it and returns its tables one at a time, with lines for errors.
 
-use std::{fmt, fs, io, sync::OnceLock, time::Duration};
+use std::{fs, io, sync::OnceLock, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use toml::{
 use crate::task::{Failure, Fault, duration};
 
 use super::{
-    code::Code,
+    code::{Code, Place, Wrong},
     cut::{CAPABILITY, Lines, Piece, Pieces, TOP, cut},
 };
 
@@ -44,24 +44,32 @@ pub(crate) enum CatalogError {
     },
     #[error("{path} is not a catalog: a catalog must be a regular file of at most {} MiB", LARGEST >> 20)]
     NoCatalog { path: Utf8PathBuf },
-    #[error("{place}: {problem}")]
-    Invalid {
-        code: Code,
-        place: Place,
-        problem: String,
-    },
+    #[error("{0}")]
+    Invalid(Wrong),
 }
 
 impl CatalogError {
     /// The same error with the code of its finding.
     pub(super) fn coded(self, as_code: Code) -> Self {
         match self {
-            Self::Invalid { place, problem, .. } => Self::Invalid {
+            Self::Invalid(wrong) => Self::Invalid(Wrong {
                 code: as_code,
-                place,
-                problem,
-            },
+                ..wrong
+            }),
             other => other,
+        }
+    }
+}
+
+impl From<CatalogError> for Wrong {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Invalid(wrong) => wrong,
+            other => Self {
+                code: Code::default(),
+                place: None,
+                problem: other.to_string(),
+            },
         }
     }
 }
@@ -69,19 +77,6 @@ impl CatalogError {
 impl From<CatalogError> for Failure {
     fn from(error: CatalogError) -> Self {
         Self::new(Fault::CatalogInvalid, error.to_string())
-    }
-}
-
-/// `catalog.toml:131`, for a person to open.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(super) path: Utf8PathBuf,
-    pub(crate) line: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.path, self.line)
     }
 }
 
@@ -157,14 +152,14 @@ impl Catalog {
         let path = path.to_owned();
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
-            CatalogError::Invalid {
+            CatalogError::Invalid(Wrong {
                 code: Code::default(),
-                place: Place {
+                place: Some(Place {
                     path: path.clone(),
                     line: Lines::default().of(before.unwrap_or_default(), usize::MAX),
-                },
+                }),
                 problem: "this line is not UTF-8; save the catalog as UTF-8".to_owned(),
-            }
+            })
         })?;
         Ok(Self {
             path,
@@ -229,11 +224,11 @@ impl Catalog {
     }
 
     fn invalid(&self, pieces: Pieces<'_>, at: usize, problem: String) -> CatalogError {
-        CatalogError::Invalid {
+        CatalogError::Invalid(Wrong {
             code: Code::default(),
-            place: self.place(pieces.at(at)),
+            place: Some(self.place(pieces.at(at))),
             problem,
-        }
+        })
     }
 
     fn toml_error(&self, pieces: Pieces<'_>, error: &toml::de::Error) -> CatalogError {

@@ -13,8 +13,8 @@ use crate::task::{
 
 use super::{
     bind::{Bound, Source},
-    code::Code,
-    document::{Place, unknown_key},
+    code::{Code, Place},
+    document::unknown_key,
     schema::Schema,
 };
 

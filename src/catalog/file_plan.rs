@@ -14,8 +14,8 @@ use crate::task::{
 
 use super::{
     approval,
-    code::Code,
-    document::{CatalogError, Named, Place, Tables},
+    code::{Code, Place},
+    document::{CatalogError, Named, Tables},
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
     raw::{RawCapability, RawFilePlan, RawProtection},

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 
 use super::{
-    check::{Wrong, check},
-    code::Code,
+    check::check,
+    code::{Code, Place, Wrong},
     compile::Capability,
-    document::{CatalogError, Place, Tables},
+    document::{CatalogError, Tables},
     listing::listed,
     raw::{Described, described},
 };

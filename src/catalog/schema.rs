@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, redact_presigned};
 
-use super::document::Place;
+use super::code::Place;
 
 /// A JSON Schema with its place in the catalog.
 #[derive(Debug)]

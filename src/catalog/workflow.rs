@@ -13,8 +13,8 @@ use crate::task::{
 
 use super::{
     bind::{Bound, Form, Source},
-    code::Code,
-    document::{CatalogError, Named, Place},
+    code::{Code, Place},
+    document::{CatalogError, Named},
     entry::Entry,
     fill::{pointer, put},
     identity,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     gateway::Requests,
     host::{Interrupts, read_plain},
-    record::{Gesture, Voted, Wish, allowed_signers, approvers},
+    record::{Approval, Gesture, Row, Voted, Wish, allowed_signers, approvers},
     task::{Answer, IMPROVISED, visible_lines},
 };
 
@@ -92,9 +92,7 @@ pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitC
     if let Some(answer) = args.statement {
         return Ok(printed(case.statement(answer) + "\n", 0));
     }
-    let name = case.id.clone();
-    let signers = allowed_signers(&desk.project);
-    let request = Request::of(case, row.as_ref(), &signers).ok_or_else(|| damaged(&name))?;
+    let request = request_of(case, row.as_ref(), &desk)?;
     let text = if args.read.json {
         line(&request.document(&desk.host))
     } else {
@@ -118,10 +116,13 @@ pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitC
     Ok(printed(text, 0))
 }
 
-fn damaged(id: &str) -> Stop {
-    stop(2)(format!(
-        "the row of {id} was changed, so its parameters cannot be believed; see `oneact verify`"
-    ))
+fn request_of(case: Approval, row: Option<&Row>, desk: &Desk) -> Result<Request, Stop> {
+    let id = case.id.clone();
+    Request::of(case, row, &allowed_signers(&desk.project)).ok_or_else(|| {
+        stop(2)(format!(
+            "the row of {id} was changed, so its parameters cannot be believed; see `oneact verify`"
+        ))
+    })
 }
 
 fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
@@ -172,11 +173,7 @@ pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, 
 }
 
 fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let places = PlaceArgs {
-        root: args.places.root.clone(),
-        catalog: args.places.catalog.clone(),
-    };
-    let (desk, request) = find(&args.id, places, interrupts)?;
+    let (desk, request) = find(&args.id, args.places.clone(), interrupts)?;
     let id = &request.case.id;
     let signature = args.signature.as_ref().map(signature).transpose()?;
     let gesture = match &signature {
@@ -229,9 +226,7 @@ fn find(id: &str, places: PlaceArgs, interrupts: Interrupts) -> Result<(Desk, Re
     };
     let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
     let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
-    let id = case.id.clone();
-    let signers = allowed_signers(&desk.project);
-    let request = Request::of(case, row.as_ref(), &signers).ok_or_else(|| damaged(&id))?;
+    let request = request_of(case, row.as_ref(), &desk)?;
     Ok((desk, request))
 }
 

@@ -15,7 +15,7 @@ use crate::{
 use super::{Stop, owner, stop};
 
 /// Where everything is.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlaceArgs {
     /// The directory for relative paths and outputs [default: `$ONEACT_ROOT`, or the nearest directory upwards
     /// that contains catalog.toml, or the working directory]

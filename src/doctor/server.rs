@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 
 use crate::{
-    assets::health::is_executable,
+    assets::reach::is_executable,
     catalog::{Entry, Server},
     executor, host,
     mcp::{CallError, Inspection, Parting, ServerSpec, inspect},

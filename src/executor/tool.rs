@@ -15,12 +15,10 @@ use crate::{
 
 use super::{
     Context, Seen,
-    document::Document,
+    document::{self, Document, ResultData},
     failure,
     hidden::Hidden,
-    judge, quality,
-    spill::{self, ResultData},
-    take,
+    judge, quality, take,
 };
 
 pub(super) struct End {
@@ -122,7 +120,7 @@ pub(super) fn run(
             match taken {
                 Ok(seen) => {
                     let document = document.map(|document| hidden.document(document));
-                    Ok((spill::result_data(entry, document), seen))
+                    Ok((document::result_data(entry, document), seen))
                 }
                 Err(failure) => Err(hidden.failure(&failure)),
             }

@@ -8,6 +8,8 @@ use std::{
     thread,
 };
 
+use tempfile::TempDir;
+
 use super::*;
 
 fn look_as(policy: Policy, contact: Contact, uri: &str) -> Reach {
@@ -285,4 +287,33 @@ fn no_reason_shows_a_secret() {
         unsure(&found) && !format!("{found:?}").contains("hunter2"),
         "{found:?}"
     );
+}
+
+fn dir() -> (TempDir, Utf8PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let path = Utf8PathBuf::try_from(dir.path().to_owned()).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn a_probe_leaves_nothing_behind() {
+    let (_kept, path) = dir();
+    assert!(probe(&path).unwrap().free_bytes > 0);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+}
+
+#[test]
+fn a_directory_that_is_not_there_yet_is_tried_above_and_not_made() {
+    let (_kept, path) = dir();
+    let room = probe(&path.join("store/deep")).unwrap();
+    assert_eq!(room.tried, path);
+    assert!(!path.join("store").exists());
+}
+
+#[test]
+fn a_file_in_the_way_is_an_error_with_its_path() {
+    let (_kept, path) = dir();
+    fs::write(path.join("store"), "").unwrap();
+    let error = probe(&path.join("store/deep")).unwrap_err().to_string();
+    assert!(error.contains(path.join("store").as_str()), "{error}");
 }

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::{
     convert::Converter,
     input_uri,
-    layout::Width,
     output::{Format, Output},
     output_path, output_uri,
     place::Written,
     places,
+    signal::Width,
     source::Source,
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};

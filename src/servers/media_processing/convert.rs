@@ -1,9 +1,8 @@
 //! Converts samples: mixes channels, changes the rate, and rounds to 16 bits.
 
 use super::{
-    layout::Width,
     resample::Resampler,
-    signal::{Block, Origin, Signal},
+    signal::{Block, Origin, Signal, Width},
 };
 use crate::servers::tool::ToolError;
 
@@ -136,7 +135,7 @@ mod tests {
     use symphonia::core::audio::Channels;
 
     use super::*;
-    use crate::servers::media_processing::layout::Layout;
+    use crate::servers::media_processing::signal::Layout;
 
     fn converter(channels: u16, origin: Origin, width: Width) -> Converter {
         let layout = Layout::of(&Channels::Discrete(channels)).expect("mono or stereo");

@@ -15,10 +15,7 @@ use symphonia::{
     default::get_codecs,
 };
 
-use super::{
-    layout::Layout,
-    signal::{Block, Origin, Signal},
-};
+use super::signal::{Block, Layout, Origin, Signal};
 use crate::servers::{media, tool::ToolError};
 
 /// The readable formats, for messages.

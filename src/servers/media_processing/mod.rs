@@ -1,6 +1,6 @@
 //! The built-in server `media-processing`: extracts audio without other programs, and processes video with FFmpeg.
 //!
-//! Audio passes through `source` (file → packets → `decode` → the window of `signal`) → `convert` (`layout`, `resample`)
+//! Audio passes through `source` (file → packets → `decode` → the window of `signal`) → `convert` (`resample`)
 //! → `output`. Video passes through [`opened`] → `ffmpeg` (with the rules of `encoding`) → `film_file` or `bundle`.
 //! `place` writes the files.
 
@@ -13,7 +13,6 @@ mod encoding;
 mod ffmpeg;
 mod film_file;
 mod frame_extractor;
-mod layout;
 mod output;
 mod place;
 mod resample;

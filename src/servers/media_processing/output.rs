@@ -15,8 +15,8 @@ use flacenc::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    layout::Width,
     place::{Draft, Place, Written},
+    signal::Width,
 };
 use crate::servers::tool::ToolError;
 
