@@ -36,6 +36,16 @@ pub(crate) enum FileOrder {
     Cancel(PlanName),
 }
 
+impl FileOrder {
+    /// The entry of the catalog by which a plan is applied. Everything else has none.
+    pub(crate) fn entry(&self) -> Option<&FilePlan> {
+        match self {
+            Self::Plan { entry, .. } => Some(entry),
+            Self::Rollback { .. } | Self::Status(_) | Self::Cancel(_) => None,
+        }
+    }
+}
+
 pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
     let desk = context.desk();
     let (capability, outcome) = match &work.order {

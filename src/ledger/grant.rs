@@ -10,7 +10,7 @@ use super::{
     Ledger,
     answer::action_type,
     decide::about,
-    naming::{Alone, CommandError, Name, find},
+    naming::{CommandError, Name, find},
     past::{FEW, Past},
     record::{Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq},
     store::{StoreError, Tx, Which},
@@ -54,11 +54,7 @@ impl GrantState {
 
     /// The grant that this believed row opened, if it opened one.
     fn of(tx: &mut Tx<'_>, row: Row) -> Result<Option<Self>, StoreError> {
-        let link = match row.seq {
-            Some(seq) => tx.link(seq)?,
-            None => None,
-        };
-        let opened = link.and_then(|link| {
+        let opened = tx.link_of(&row)?.and_then(|link| {
             let body = link.body()?;
             Some((body.grant?, body.home, link))
         });
@@ -115,20 +111,17 @@ pub(crate) struct Improvisation {
 
 /// The improvised action of an operation. `operation` may be the beginning of the id.
 pub(super) fn improvised(tx: &mut Tx<'_>, operation: &str) -> Result<Improvisation, CommandError> {
-    let name = Name {
-        text: operation,
-        session: None,
-        alone: Alone::Refused,
-    };
-    let operation = find(tx, name)?.operation_id;
+    let operation = find(tx, Name::operation(operation))?.operation_id;
     let row = answer(tx, &operation)?.filter(|row| {
         row.action_type.as_deref() == Some(IMPROVISED)
             && row.outcome == RowOutcome::Success
             && has_own_request(row)
     });
-    let link = row.as_ref().and_then(|row| row.seq);
-    let link = link.map_or(Ok(None), |seq| tx.link(seq))?;
-    let (Some(row), Some(link)) = (row, link) else {
+    let sealed = match row {
+        Some(row) => tx.link_of(&row)?.map(|link| (row, link)),
+        None => None,
+    };
+    let Some((row, link)) = sealed else {
         return Err(CommandError::NotImprovised { operation });
     };
     let calls = match (GrantState::of(tx, row.clone())?, row.revoked_by) {
@@ -286,12 +279,7 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<(GrantState, Head), CommandError> {
         self.decide(note, |tx, person| {
-            let name = Name {
-                text: operation,
-                session: None,
-                alone: Alone::Refused,
-            };
-            let operation = find(tx, name)?.operation_id;
+            let operation = find(tx, Name::operation(operation))?.operation_id;
             let Some(grant) = GrantState::by(tx, &operation)? else {
                 return Err(CommandError::NoGrant { operation });
             };

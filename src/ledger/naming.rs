@@ -18,6 +18,17 @@ pub(crate) struct Name<'a> {
     pub(crate) alone: Alone,
 }
 
+impl<'a> Name<'a> {
+    /// An operation, by its id or the beginning of it.
+    pub(super) fn operation(text: &'a str) -> Self {
+        Self {
+            text,
+            session: None,
+            alone: Alone::Refused,
+        }
+    }
+}
+
 /// What the number of a step means without a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alone {

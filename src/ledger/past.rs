@@ -217,11 +217,7 @@ impl Past {
 
     /// The row, if it matches its link. The links also decide whether it was revoked, or rejected in a review.
     pub(super) fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
-        let link = match row.seq {
-            Some(seq) => tx.link(seq)?,
-            None => None,
-        };
-        if !link.is_some_and(|link| sealed(&row, &link)) {
+        if !tx.link_of(&row)?.is_some_and(|link| sealed(&row, &link)) {
             return Ok(None);
         }
         let by = match row.revoked_by {

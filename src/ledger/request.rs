@@ -11,7 +11,7 @@ use super::canonical::{canonical, escaped, exact, marked, sha256};
 const RULE: u32 = 1;
 
 /// What is asked, in the terms of the catalog.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Asked {
     /// One per capability, in the order in which they run.
     pub(crate) steps: Vec<AskedStep>,
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
 }
 
 /// One capability and its parameters, before a retry changes any.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AskedStep {
     pub(crate) entry: String,
     /// A person raises this number when the same request should have another answer.
@@ -38,9 +38,10 @@ pub(crate) struct AskedStep {
 }
 
 /// Whether the signature of a link in the parameters belongs to the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Signatures {
     /// It does not: a link that was signed again leads to the same object.
+    #[default]
     LeftOut,
     /// It does, because the link itself is written to a file.
     Counted,

@@ -41,11 +41,7 @@ pub(super) fn of<'a>(
     let base = Ask {
         request: String::new(),
         who,
-        asked: Asked {
-            steps: Vec::new(),
-            outputs: Vec::new(),
-            salt: None,
-        },
+        asked: Asked::default(),
         target: None,
         confidence: confidence(received),
         entry_digest: String::new(),
@@ -279,10 +275,9 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
         version,
         shown: (args != parameters).then(|| object(args.clone())),
         parameters: object(parameters),
-        volatile: Vec::new(),
         // A plan that writes a link with another signature writes another file.
         signatures: Signatures::Counted,
-        answers: None,
+        ..AskedStep::default()
     });
     ask.target = Some(Target {
         kind: "plan",

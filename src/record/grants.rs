@@ -3,21 +3,21 @@
 
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::{
     catalog::{Performed, Said, ToolJob, Trace, seal},
     envelope::{Received, read_response},
-    executor::{Context, FileOrder, GrantWork, Work},
+    executor::{Context, GrantWork, Work},
     ledger::{
-        Ask, Asked, AskedStep, Effects, Improvisation, Made, Reading, Row, Signatures, Under, home,
+        Ask, Asked, AskedStep, Change, Effects, Improvisation, Made, Reading, Row, Signatures,
+        Under, home,
     },
     task::{
         ApprovalRule, Grant, IMPROVISED, Need, Policy, Risk, Task, When, assess, canonical,
         hexadecimal,
     },
 };
-
-use sha2::{Digest, Sha256};
 
 use super::OpenError;
 
@@ -39,19 +39,16 @@ pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>) -> (Ask<'a>, Value) {
         asked: Asked {
             steps: vec![AskedStep {
                 entry: IMPROVISED.to_owned(),
-                version: None,
                 parameters: args.as_object().cloned().unwrap_or_default(),
-                shown: None,
-                volatile: Vec::new(),
                 signatures: Signatures::Counted,
-                answers: None,
+                ..AskedStep::default()
             }],
-            outputs: Vec::new(),
             salt: grant.salt.clone(),
+            ..Asked::default()
         },
         entry_digest: hexadecimal(&Sha256::digest(seals)),
         effects: Effects::Idempotent,
-        change: crate::ledger::Change::Nothing,
+        change: Change::Nothing,
         ..base
     };
     (ask, args)
@@ -73,10 +70,7 @@ pub(super) fn under<'a>(
 ) -> Option<Under<'a>> {
     let access = match work {
         Work::Tools(ready) => ready.job.steps.first().map(|step| &step.entry.access),
-        Work::Files(files) => match &files.order {
-            FileOrder::Plan { entry, .. } => Some(&entry.access),
-            FileOrder::Rollback { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
-        },
+        Work::Files(files) => files.order.entry().map(|entry| &entry.access),
         Work::Grant(_) | Work::Said(_) => None,
     };
     Some(Under {

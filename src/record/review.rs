@@ -1,7 +1,7 @@
 //! The review of a result during a run (R-003-32, R-003-33).
 
 use crate::{
-    executor::{Context, FileOrder, Work},
+    executor::{Context, Work},
     task::{Outcome, Release, Review, ReviewRule, ReviewTerms, State, decided},
 };
 
@@ -12,10 +12,7 @@ pub(super) fn rule(work: &Work) -> Option<ReviewRule> {
             let steps = ready.job.steps.iter();
             ReviewRule::strictest(steps.filter_map(|step| step.entry.review))
         }
-        Work::Files(files) => match &files.order {
-            FileOrder::Plan { entry, .. } => entry.review,
-            FileOrder::Rollback { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
-        },
+        Work::Files(files) => files.order.entry()?.review,
         Work::Grant(_) | Work::Said(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     envelope::Received,
     executor::Work,
-    ledger::{Ask, AskedStep, Change, Effects, Signatures},
+    ledger::{Ask, AskedStep, Change, Effects},
     task::{Outcome, Task, abridged, redact_value},
 };
 
@@ -30,12 +30,8 @@ pub(super) fn ask<'a>(received: &Received, base: Ask<'a>) -> (Ask<'a>, Value) {
     };
     ask.asked.steps.push(AskedStep {
         entry: received.kind.name().to_owned(),
-        version: None,
         parameters: parameters.clone(),
-        shown: None,
-        volatile: Vec::new(),
-        signatures: Signatures::LeftOut,
-        answers: None,
+        ..AskedStep::default()
     });
     (ask, Value::Object(abridged(parameters)))
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ledger::{
     canonical::sha256,
-    record::{CHANGES_STATE, Claim, ClaimKey, Head, Link, NOTHING, Seq, Session},
+    record::{CHANGES_STATE, Claim, ClaimKey, Head, Link, NOTHING, Row, Seq, Session},
 };
 
 pub(crate) struct Tx<'a> {
@@ -80,6 +80,11 @@ impl<'a> Tx<'a> {
     pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
         let stored = self.stored_link(seq)?;
         stored.map(|link| self.whole(link)).transpose()
+    }
+
+    /// The link that records a row; none for a row from before oneact.
+    pub(crate) fn link_of(&mut self, row: &Row) -> Result<Option<Link>, StoreError> {
+        row.seq.map_or(Ok(None), |seq| self.link(seq))
     }
 
     /// The link of that number as it is stored, whatever its hash.
