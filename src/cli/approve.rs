@@ -292,7 +292,7 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
     terminal::agreed(&(text + question))
 }
 
-/// The requests of one project.
+/// The requests of one project, for the gateway: it asks the user of its host where the catalog allows that.
 #[derive(Debug)]
 pub(in crate::cli) struct Hosted {
     pub(in crate::cli) root: Utf8PathBuf,

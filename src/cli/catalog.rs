@@ -267,6 +267,7 @@ struct ImportArgs {
     file: Utf8PathBuf,
 }
 
+/// Prints a catalog with the entries of an application document.
 fn import(args: &ImportArgs) -> Result<ExitCode, Stop> {
     let text = read_document(&args.file)?.to_catalog(&command);
     Ok(printed(text, 0))

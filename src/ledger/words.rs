@@ -360,6 +360,7 @@ impl From<LedgerError> for Failure {
     }
 }
 
+/// What an answer says about an approval, or about the grant that it opens. Its link says the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Note {

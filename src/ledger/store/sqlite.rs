@@ -275,6 +275,7 @@ type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 /// The characters that a path in a URI must escape.
 const NOT_IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#').add(b' ');
 
+/// Opens a database to read or to write it.
 fn open_database(files: &Files, wish: Wish) -> Result<(Connection, Journal), StoreError> {
     let told = |error: rusqlite::Error| files.told(&error);
     if wish == Wish::Read {

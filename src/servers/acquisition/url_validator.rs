@@ -151,6 +151,7 @@ fn attachment_name(text: &str) -> Option<&str> {
     }
 }
 
+/// The source of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// A URL with the scheme `http` or `https` and a host.

@@ -280,6 +280,7 @@ fn lines(stderr: &str) -> impl Iterator<Item = String> {
     stderr.lines().map(said).filter(|line| !line.is_empty())
 }
 
+/// The facts about a media file that `ffprobe` finds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Film {
     /// The duration in seconds, if it is known.

@@ -60,6 +60,7 @@ pub(super) struct Signal {
     pub(super) origin: Origin,
 }
 
+/// Cuts the blocks of a track to the part that is played.
 pub(super) struct Window {
     marks: Marks,
     time_base: Option<TimeBase>,
