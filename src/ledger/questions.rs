@@ -217,7 +217,7 @@ impl Questions<'_, '_, '_> {
         Ok(ControlFlow::Continue(before.map(|_| Why::Repeat)))
     }
 
-    /// The row of the newest success; or that success, if its row does not match its link.
+    /// The row of the newest success, or that success if its row does not match its link.
     fn newest_success(&mut self) -> Result<Option<Result<Row, Success>>, LedgerError> {
         let successes: Vec<Success> = self.past.successes().cloned().collect();
         for success in successes {
@@ -342,7 +342,10 @@ impl Questions<'_, '_, '_> {
             holder = self.past.maybe_made(self.tx, task)?;
         }
         if holder.is_none() {
-            holder = self.made_before()?;
+            holder = match self.made_before()? {
+                ControlFlow::Break(step) => return Ok(step),
+                ControlFlow::Continue(open) => open,
+            };
         }
         let Some(theirs) = holder else {
             let turn = self.turn(why)?;
@@ -387,10 +390,9 @@ impl Questions<'_, '_, '_> {
         (why, attempt): (Why, u32),
     ) -> Result<Running, LedgerError> {
         let request_hash = &self.hashes.request_hash;
-        let event = match before {
-            None => Event::Reserved,
-            Some(_) => Event::TakenOver,
-        };
+        let event = before
+            .as_ref()
+            .map_or(Event::Reserved, |_| Event::TakenOver);
         let body = Body {
             request_hash: Some(request_hash.clone()),
             entry_digest: Some(self.ask.entry_digest.clone()),

@@ -1,12 +1,14 @@
 //! What the earlier runs of a task mean for its steps.
 
+use std::ops::ControlFlow;
+
 use serde_json::json;
 
 use super::{Questions, Step};
 use crate::{
     ledger::{
         chain::Body,
-        past::{Past, claim_key, delivery},
+        past::{Past, Success, claim_key, delivery},
         record::{Claim, Effects, Event, Row, RowOutcome, Seq},
         words::{Again, LedgerError},
     },
@@ -33,20 +35,21 @@ impl Questions<'_, '_, '_> {
         }
     }
 
-    /// The open claim of this once-only step in an earlier run of the same task, which may have performed it with other
-    /// parameters. It is an error if such a run has performed it. If duplicates are repeated, another delivery with the
-    /// same content may perform it again.
-    pub(super) fn made_before(&mut self) -> Result<Option<Claim>, LedgerError> {
+    /// The answer that an earlier run of the same task or of the same delivery gave to this once-only step, or else its
+    /// open claim in such a run, which may have performed it with other parameters. It is an error if such a run has
+    /// performed it with other parameters. If duplicates are repeated, another delivery with the same content may perform
+    /// it again.
+    pub(super) fn made_before(&mut self) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let who = &self.ask.who;
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
-            return Ok(None);
+            return Ok(ControlFlow::Continue(None));
         };
         let key = part
             .key
             .map(|key| delivery(&json!({"idempotency_key": key})));
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
         let mut runs: Vec<Run> = Vec::new();
-        // The last success of this task: since then, its steps are performed anew.
+        // The last success of this task: since then, its steps are performed anew, but once per delivery.
         let mut done = 0;
         let of_content = self
             .tx
@@ -64,11 +67,12 @@ impl Questions<'_, '_, '_> {
                 && link.operation_id != part.parent
             {
                 let Body { task, claimed, .. } = link.body().unwrap_or_default();
-                let of_task = (task.is_some() && task.as_deref() == who.task_id)
-                    || (claimed.is_some() && claimed == key);
+                let of_key = claimed.is_some() && claimed == key;
+                let of_task = of_key || (task.is_some() && task.as_deref() == who.task_id);
                 runs.push(Run {
                     seq: link.seq,
                     step,
+                    of_key,
                     of_task,
                     // Without a delivery in its claim, the whole task is performed once, whoever sends it.
                     counts: of_task || claimed.is_none() || !repeats,
@@ -76,23 +80,31 @@ impl Questions<'_, '_, '_> {
             }
         }
         let Some(first) = runs.first() else {
-            return Ok(None);
+            return Ok(ControlFlow::Continue(None));
         };
         let past = Past::since(self.tx, who.session_id, first.seq)?;
         let run = |step: &str| runs.iter().find(|run| run.counts && run.step == step);
+        let is_same = |success: &Success| success.link.tells_of(&self.hashes.request_hash);
+        // If duplicates are not repeated, the questions have judged an answer to the same parameters.
         let made = past.successes().find(|success| {
-            run(&success.link.operation_id).is_some_and(|run| run.seq > done)
-                && !success.link.tells_of(&self.hashes.request_hash)
+            run(&success.link.operation_id).is_some_and(|run| run.of_key || run.seq > done)
+                && (repeats || !is_same(success))
                 && past.revoked_by(&success.row_id).is_none()
                 && !past.is_rejected(&success.row_id)
         });
         if let Some(success) = made {
+            if is_same(success) {
+                return Ok(match self.row_of(success)? {
+                    Some(row) => ControlFlow::Break(self.again(Again::Replayed, row)?),
+                    None => self.damaged(success)?.map_continue(|_| None),
+                });
+            }
             let operation = success.link.operation_id.clone();
             return Err(LedgerError::OtherStep { operation });
         }
         let mut open = past.opened().filter(|claim| claim.may_have_happened());
         let open = open.find(|claim| run(&claim.operation_id).is_some());
-        Ok(open.cloned())
+        Ok(ControlFlow::Continue(open.cloned()))
     }
 
     /// Of an improvised action: the open claim of a once-only step in an earlier run of the same task. Nobody is asked to
@@ -129,6 +141,8 @@ struct Run {
     seq: Seq,
     /// Its operation of the step.
     step: String,
+    /// Whether it is a run of the same delivery, by the key of the delivery.
+    of_key: bool,
     /// Whether it is a run of the same task: by the task's id, or by the key of the delivery.
     of_task: bool,
     /// Whether it forbids to perform the step again.

@@ -72,20 +72,72 @@ fn the_success_of_another_task_does_not_make_a_once_only_step_another_call() {
     }
 }
 
-/// A delivery is the same if its key is, whatever its task is called.
+/// A whole task of that name in a delivery of that key.
+fn delivered(
+    operation: &'static str,
+    (task_id, key): (Option<&'static str>, Option<&'static str>),
+    attempt: u32,
+) -> Ask<'static> {
+    let whole = task(operation, attempt);
+    Ask {
+        who: Who {
+            task_id,
+            idempotency_key: key,
+            ..whole.who
+        },
+        ..whole
+    }
+}
+
+/// Its second step.
+fn second_of<'a>(
+    run: &'a TaskRunOf,
+    (task_id, key): (Option<&'a str>, Option<&'a str>),
+) -> Ask<'a> {
+    let mut second = step(run, 2, repeat(once("x")));
+    second.who.task_id = task_id;
+    second.who.part = second.who.part.map(|part| Part { key, ..part });
+    second
+}
+
+/// A delivery is the same if its key is, whatever its task is called, and although the task was performed meanwhile.
+#[test]
+fn what_a_delivery_has_done_once_it_does_not_do_again() {
+    let (t, t2) = ((Some("t"), Some("k")), (Some("t2"), Some("k")));
+    for (first, between, then) in [
+        (t, None, t2),
+        (t, None, (None, Some("k"))),
+        ((None, Some("k")), None, t),
+        (t, Some((Some("t"), None)), t),
+        (t, Some((Some("t"), Some("k2"))), t),
+    ] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &delivered("op_1", first, 1));
+        finished(&place, &second_of(&run, first), &ended());
+        drop(dead);
+        if let Some(other) = between {
+            let other = delivered("op_2", other, 2);
+            let mut ledger = place.open();
+            let whole = running(begin(&mut ledger, &other, &Around::default()));
+            ledger.finish(&other, whole, ended());
+        }
+        let (_, next) = run_of(&mut place.open(), &delivered("op_3", then, 3));
+        let asked = begin(
+            &mut place.open(),
+            &second_of(&next, then),
+            &Around::default(),
+        );
+        assert_eq!(
+            said(asked),
+            Err(Again::Replayed),
+            "{first:?} {between:?} {then:?}"
+        );
+    }
+}
+
 #[test]
 fn a_delivery_with_another_task_does_not_send_a_once_only_step_again() {
-    let named = |operation, task_id, attempt| {
-        let whole = task(operation, attempt);
-        Ask {
-            who: Who {
-                task_id,
-                idempotency_key: Some("k"),
-                ..whole.who
-            },
-            ..whole
-        }
-    };
+    let named = |operation, task_id, attempt| delivered(operation, (task_id, Some("k")), attempt);
     for (first, then) in [
         (Some("t"), Some("t2")),
         (Some("t"), None),
@@ -94,18 +146,12 @@ fn a_delivery_with_another_task_does_not_send_a_once_only_step_again() {
         let place = Place::new();
         let (dead, run) = run_of(&mut place.open(), &named("op_1", first, 1));
         let mut owner = place.open();
-        let mut second = step(&run, 2, repeat(once("x")));
-        second.who.task_id = first;
+        let second = second_of(&run, (first, Some("k")));
         let begun = running(begin(&mut owner, &second, &Around::default()));
         owner.dispatch(&second, &begun, None).unwrap();
         drop((owner, dead));
         let (_, next) = run_of(&mut place.open(), &named("op_2", then, 2));
-        let mut second = changed(step(&next, 2, repeat(once("x"))));
-        second.who.task_id = then;
-        second.who.part = second.who.part.map(|part| Part {
-            key: Some("k"),
-            ..part
-        });
+        let second = changed(second_of(&next, (then, Some("k"))));
         let refused = begin(&mut place.open(), &second, &Around::default());
         assert!(
             matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1.2"),
