@@ -13,6 +13,7 @@ mod approval;
 mod begin;
 mod canonical;
 mod chain;
+mod claims;
 mod decide;
 mod decision;
 mod finish;

@@ -17,7 +17,6 @@ mod closing;
 mod era;
 mod error;
 mod greeting;
-mod lines;
 mod link;
 mod memory;
 mod message;

@@ -12,8 +12,9 @@ use super::{
     answer::{self, Beside},
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
+    claims::{linked, opened},
     naming::{CANDIDATES, CommandError, Name, only, origin, sealed, settled},
-    past::{FEW, Past, linked, opened},
+    past::{FEW, Past},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
 };

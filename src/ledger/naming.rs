@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    past::{PAGE, Past},
+    claims::PAGE,
+    past::Past,
     record::{Event, Row, Seq, word},
     store::{StoreError, Tx, Which},
 };

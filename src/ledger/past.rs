@@ -3,20 +3,17 @@
 //! Rows and claims are copies for fast searches. If they differ from the links, the links decide: a row alone is
 //! never enough to give an answer or to perform a once-only call.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use serde_json::{Value, json};
-
-use crate::task::{OnDuplicate, ReviewDecision, ReviewState};
+use crate::task::{ReviewDecision, ReviewState};
 
 use super::{
-    canonical::{canonical, sha256},
     chain::Body,
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
+    claims::{self, Opened, follow},
+    record::{Claim, ClaimKey, Effects, Event, Link, NOTHING, Row, Seq},
     review,
     store::{StoreError, Tx, Which},
     validity::{is_complete, sealed},
-    words::{Ask, Running, TaskRun, Who},
 };
 
 /// What the links say about one request in its session.
@@ -176,11 +173,7 @@ impl Past {
         if let Some(claim) = newest.find(|claim| claim.key == *key) {
             return Ok(Some(claim.clone()));
         }
-        // The same delivery may have been claimed for another request.
-        let Some(said) = tx.claim(key)? else {
-            return Ok(None);
-        };
-        Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
+        claims::of_delivery(tx, key)
     }
 
     /// The open claim of a once-only call that another delivery of the same task may have made.
@@ -299,141 +292,8 @@ pub(super) fn examined(
     Ok(of_it.map(|link| link.seq).collect())
 }
 
-/// A claim as the links record it; none if it is not open by the links.
-pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
-    let link = tx.link(said.seq)?;
-    match link.and_then(|link| Some((link.body()?.request_hash?, link.session_id))) {
-        Some((request_hash, session_id)) => open(tx, &session_id, &request_hash, said.seq),
-        None => Ok(None),
-    }
-}
-
-/// The claim that link `seq` made, as the later links record it; none if it is not open by the links.
-pub(super) fn open(
-    tx: &mut Tx<'_>,
-    session_id: &str,
-    request_hash: &str,
-    seq: Seq,
-) -> Result<Option<Claim>, StoreError> {
-    let links = tx.links_about(session_id, request_hash, seq, usize::MAX)?;
-    Ok(Past::from(tx, links)?.opened.remove(&seq))
-}
-
-/// All open claims, by the links alone. A row of `claims` that was changed could lead to another operation.
-pub(super) fn opened(tx: &mut Tx<'_>) -> Result<Opened, StoreError> {
-    let mut opened = Opened::new();
-    let mut from = 0;
-    loop {
-        let links = tx.links(from, PAGE)?;
-        for link in &links {
-            if link.hash() != link.entry_hash {
-                return Err(tx.damaged(format!("link {} was changed", link.seq)));
-            }
-            if let Some(body) = link.body() {
-                follow(&mut opened, link, &body);
-            }
-        }
-        match links.last() {
-            Some(last) => from = last.seq + 1,
-            None => return Ok(opened),
-        }
-    }
-}
-
-/// Settles this run's claim and returns it; none if it was taken over.
-pub(super) fn settle(
-    tx: &mut Tx<'_>,
-    key: &ClaimKey,
-    request_hash: &str,
-    seq: Seq,
-) -> Result<Option<Claim>, StoreError> {
-    let ours = open(tx, &key.session_id, request_hash, seq)?.filter(|claim| claim.key == *key);
-    tx.drop_claim(key, Some(seq))?;
-    Ok(ours)
-}
-
-pub(super) type Opened = BTreeMap<Seq, Claim>;
-
-pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
-    if let Some(seq) = body.claim {
-        let state = match word(&link.event) {
-            Some(Event::Dispatched) => Some(ClaimState::Dispatched),
-            Some(Event::Unknown) => Some(ClaimState::Unknown),
-            _ => None,
-        };
-        match (state, opened.get_mut(&seq)) {
-            (Some(state), Some(claim)) => claim.state = state,
-            (Some(_), None) => {}
-            (None, _) => drop(opened.remove(&seq)),
-        }
-    }
-    if link.is(Event::Reserved) || link.is(Event::TakenOver) {
-        let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
-        let claim = Claim {
-            key: ClaimKey {
-                session_id: link.session_id.clone(),
-                request_hash: claimed.cloned().unwrap_or_default(),
-            },
-            operation_id: link.operation_id.clone(),
-            seq: link.seq,
-            state: ClaimState::Reserved,
-            // An unreadable word counts as `Once`, the strictest.
-            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
-        };
-        opened.insert(link.seq, claim);
-    }
-}
-
-/// The key that a run claims: the request. If duplicates are repeated, it is the delivery, or the operation if the
-/// caller names no delivery.
-pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
-    let who = &ask.who;
-    let claimed = match ask.on_duplicate {
-        OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
-        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
-            (None, None) => who.operation_id.to_owned(),
-            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
-            (None, Some(task_id)) => delivery(&json!({
-                "request_id": who.request_id,
-                "task_id": task_id,
-                "attempt": who.attempt,
-            })),
-        },
-    };
-    ClaimKey {
-        session_id: who.session_id.to_owned(),
-        request_hash: claimed,
-    }
-}
-
-impl Running {
-    /// What the steps of the request need, if it is a task of several.
-    pub(crate) fn whole(&self, who: &Who<'_>) -> TaskRun {
-        let (key, operation) = match (who.task_id, who.idempotency_key) {
-            (Some(_), _) => (None, None),
-            (None, key) => (key, key.is_none().then_some(who.operation_id)),
-        };
-        let named = json!({
-            "task_id": who.task_id, "idempotency_key": key, "operation_id": operation,
-            "request_hash": self.hashes.request_hash, "since": self.since,
-        });
-        TaskRun {
-            id: sha256(canonical(&named)),
-            attempt: self.attempt,
-            whole: self.hashes.request_hash.clone(),
-        }
-    }
-}
-
-pub(super) fn delivery(named: &Value) -> String {
-    format!("delivery:{}", sha256(canonical(named)))
-}
-
 /// The number of newest links that are examined before a once-only call.
 const NEWEST: Seq = 512;
-
-/// The number of links that are read at once.
-pub(super) const PAGE: usize = 1024;
 
 /// The number of newest links that are read about a request that may be repeated. If all of them are failures, it
 /// is performed once more.

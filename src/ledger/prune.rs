@@ -9,7 +9,7 @@ use crate::task::OperationId;
 use super::{
     Ledger,
     chain::{self, Body, Stamp},
-    past::opened,
+    claims::opened,
     record::{Event, Row, Seq},
     review,
     store::{Durability, StoreError, Tx, Which, read, write},

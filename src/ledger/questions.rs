@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use super::{
     answer::{self, Beside},
     chain::{self, Body, SessionSeal},
-    past::{FEW, Past, Success, claim_key},
+    claims::{self, claim_key},
+    past::{FEW, Past, Success},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
         name,
@@ -351,9 +352,7 @@ impl Questions<'_, '_, '_> {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
-        if self.tx.claim(&theirs.key)?.as_ref() != Some(&theirs) {
-            self.tx.restore_claim(&theirs)?;
-        }
+        claims::restore(self.tx, &theirs)?;
         let operation = theirs.operation_id.clone();
         match (theirs.state, theirs.effects) {
             (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),

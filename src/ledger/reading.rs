@@ -12,10 +12,10 @@ use crate::task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms};
 use super::{
     Place,
     begin::lock_of,
+    claims::linked,
     decision::Decision,
     grant::{self, GrantState, Improvisation},
     naming::{Alone, CommandError, Name, find, last_session},
-    past::linked,
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     review,
     store::{Store, StoreError, Tx, Which, Wish, read},

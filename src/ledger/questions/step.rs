@@ -8,7 +8,8 @@ use super::{Questions, Step};
 use crate::{
     ledger::{
         chain::Body,
-        past::{Past, Success, claim_key, delivery},
+        claims::{claim_key, delivery},
+        past::{Past, Success},
         record::{Claim, Effects, Event, Row, RowOutcome, Seq},
         words::{Again, LedgerError},
     },

@@ -56,6 +56,41 @@ fn a_tail_that_was_cut_off_carelessly_is_found_by_the_head_file_or_the_rows() {
     assert_eq!((found.link, found.good), (Some(10), Some(7)));
 }
 
+/// The run that was killed has not written the head file yet. The table of claims still says what it did (R-004-35).
+#[test]
+fn a_request_that_was_sent_is_not_sent_again_if_the_newest_links_were_removed() {
+    for (newest, keyed) in [(1, false), (2, false), (1, true), (2, true)] {
+        let asked = |operation| match other(once(operation), 2) {
+            ask if keyed => Ask {
+                who: Who {
+                    idempotency_key: Some("k"),
+                    ..ask.who
+                },
+                on_duplicate: OnDuplicate::Repeat,
+                ..ask
+            },
+            ask => ask,
+        };
+        let file = InFile::new();
+        record(&mut file.open(), &once("op_1"), &ended());
+        let mut owner = file.open();
+        let begun = running(begin(&mut owner, &asked("op_2"), &Around::default()));
+        owner.dispatch(&asked("op_2"), &begun, None).unwrap();
+        drop(owner);
+        let remaining = file.links().len() - newest;
+        file.change(&format!(
+            "DELETE FROM ledger_events WHERE seq >= {remaining}"
+        ));
+        assert_ne!(file.verdict().broken, None);
+        let refused = begin(&mut file.open(), &asked("op_3"), &Around::default());
+        let Err(LedgerError::Store(why)) = refused else {
+            panic!("{newest} {keyed}: {refused:?}");
+        };
+        assert!(why.to_string().contains("links were removed"), "{why}");
+        assert_ne!(file.verdict().broken, None);
+    }
+}
+
 #[test]
 fn a_chain_that_was_computed_anew_is_found_by_an_anchor() {
     let file = InFile::filled();

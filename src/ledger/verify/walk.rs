@@ -10,7 +10,7 @@ use crate::ledger::{
     anchor::Note,
     canonical::sha256,
     chain::Body,
-    past::{Opened, follow},
+    claims::{Opened, follow},
     record::{ClaimState, Event, Head, Link, NOTHING, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };

@@ -1,0 +1,190 @@
+//! Claims: which run performs a request. The table of claims is a copy for fast searches; the links decide.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::task::OnDuplicate;
+
+use super::{
+    canonical::{canonical, sha256},
+    chain::Body,
+    record::{Claim, ClaimKey, ClaimState, Event, Head, Link, Seq, word},
+    store::{StoreError, Tx},
+    words::{Ask, Running, TaskRun, Who},
+};
+
+/// The number of links that are read at once.
+pub(super) const PAGE: usize = 1024;
+
+/// The open claims, by the number of the link that made them.
+pub(super) type Opened = BTreeMap<Seq, Claim>;
+
+/// The open claim of a delivery, which may be of another request. It is an error if the table says that it was sent, and
+/// no link does: then links were removed.
+pub(super) fn of_delivery(tx: &mut Tx<'_>, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
+    let Some(said) = tx.claim(key)? else {
+        return Ok(None);
+    };
+    let is_cut = |head: Head| said.seq > head.seq;
+    if said.may_have_happened() && tx.head()?.is_none_or(is_cut) {
+        return Err(removed(tx, &said));
+    }
+    Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
+}
+
+/// Makes the claim in the table that of the links, unless the table says that the request was sent, and the links do not.
+pub(super) fn restore(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), StoreError> {
+    let said = tx.claim(&claim.key)?;
+    if said.as_ref() == Some(claim) {
+        return Ok(());
+    }
+    if let Some(said) = said.filter(|said| said.seq == claim.seq && said.may_have_happened())
+        && !claim.may_have_happened()
+    {
+        return Err(removed(tx, &said));
+    }
+    tx.restore_claim(claim)
+}
+
+fn removed(tx: &mut Tx<'_>, claim: &Claim) -> StoreError {
+    tx.damaged(format!(
+        "operation {} may have sent its request, but no link says so: links were removed",
+        claim.operation_id
+    ))
+}
+
+/// A claim as the links record it; none if it is not open by the links.
+pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
+    let link = tx.link(said.seq)?;
+    match link.and_then(|link| Some((link.body()?.request_hash?, link.session_id))) {
+        Some((request_hash, session_id)) => open(tx, &session_id, &request_hash, said.seq),
+        None => Ok(None),
+    }
+}
+
+/// The claim that link `seq` made, as the later links record it; none if it is not open by the links.
+pub(super) fn open(
+    tx: &mut Tx<'_>,
+    session_id: &str,
+    request_hash: &str,
+    seq: Seq,
+) -> Result<Option<Claim>, StoreError> {
+    let links = tx.links_about(session_id, request_hash, seq, usize::MAX)?;
+    let mut opened = Opened::new();
+    for link in links {
+        match link.body() {
+            Some(body) => follow(&mut opened, &link, &body),
+            None => return Err(tx.damaged(format!("link {} cannot be read", link.seq))),
+        }
+    }
+    Ok(opened.remove(&seq))
+}
+
+/// All open claims, by the links alone. A row of `claims` that was changed could lead to another operation.
+pub(super) fn opened(tx: &mut Tx<'_>) -> Result<Opened, StoreError> {
+    let mut opened = Opened::new();
+    let mut from = 0;
+    loop {
+        let links = tx.links(from, PAGE)?;
+        for link in &links {
+            if link.hash() != link.entry_hash {
+                return Err(tx.damaged(format!("link {} was changed", link.seq)));
+            }
+            if let Some(body) = link.body() {
+                follow(&mut opened, link, &body);
+            }
+        }
+        match links.last() {
+            Some(last) => from = last.seq + 1,
+            None => return Ok(opened),
+        }
+    }
+}
+
+/// Settles this run's claim and returns it; none if it was taken over.
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    key: &ClaimKey,
+    request_hash: &str,
+    seq: Seq,
+) -> Result<Option<Claim>, StoreError> {
+    let ours = open(tx, &key.session_id, request_hash, seq)?.filter(|claim| claim.key == *key);
+    tx.drop_claim(key, Some(seq))?;
+    Ok(ours)
+}
+
+pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
+    if let Some(seq) = body.claim {
+        let state = match word(&link.event) {
+            Some(Event::Dispatched) => Some(ClaimState::Dispatched),
+            Some(Event::Unknown) => Some(ClaimState::Unknown),
+            _ => None,
+        };
+        match (state, opened.get_mut(&seq)) {
+            (Some(state), Some(claim)) => claim.state = state,
+            (Some(_), None) => {}
+            (None, _) => drop(opened.remove(&seq)),
+        }
+    }
+    if link.is(Event::Reserved) || link.is(Event::TakenOver) {
+        let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
+        let claim = Claim {
+            key: ClaimKey {
+                session_id: link.session_id.clone(),
+                request_hash: claimed.cloned().unwrap_or_default(),
+            },
+            operation_id: link.operation_id.clone(),
+            seq: link.seq,
+            state: ClaimState::Reserved,
+            // An unreadable word counts as `Once`, the strictest.
+            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
+        };
+        opened.insert(link.seq, claim);
+    }
+}
+
+/// The key that a run claims: the request. If duplicates are repeated, it is the delivery, or the operation if the
+/// caller names no delivery.
+pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
+    let who = &ask.who;
+    let claimed = match ask.on_duplicate {
+        OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
+        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
+            (None, None) => who.operation_id.to_owned(),
+            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
+            (None, Some(task_id)) => delivery(&json!({
+                "request_id": who.request_id,
+                "task_id": task_id,
+                "attempt": who.attempt,
+            })),
+        },
+    };
+    ClaimKey {
+        session_id: who.session_id.to_owned(),
+        request_hash: claimed,
+    }
+}
+
+impl Running {
+    /// What the steps of the request need, if it is a task of several.
+    pub(crate) fn whole(&self, who: &Who<'_>) -> TaskRun {
+        let (key, operation) = match (who.task_id, who.idempotency_key) {
+            (Some(_), _) => (None, None),
+            (None, key) => (key, key.is_none().then_some(who.operation_id)),
+        };
+        let named = json!({
+            "task_id": who.task_id, "idempotency_key": key, "operation_id": operation,
+            "request_hash": self.hashes.request_hash, "since": self.since,
+        });
+        TaskRun {
+            id: sha256(canonical(&named)),
+            attempt: self.attempt,
+            whole: self.hashes.request_hash.clone(),
+        }
+    }
+}
+
+pub(super) fn delivery(named: &Value) -> String {
+    format!("delivery:{}", sha256(canonical(named)))
+}
