@@ -37,8 +37,8 @@ pub use before_main::stdout_is_unusable;
 pub use children::{children, had_children, is_being_written, look_for_children};
 pub use interrupts::{Interrupt, Interrupts};
 pub use plain::{
-    is_out_of_files, is_plain_or_free, open_named, open_plain, open_plain_at, place, read_named,
-    read_plain, resolved,
+    is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at, place,
+    read_named, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, die_with_us, spawn, spawn_self, tell};

@@ -22,7 +22,7 @@ use crate::{
     assets::Store,
     catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
     executor::Desk,
-    host::{Host, resolved},
+    host::{Host, new_at, resolved},
     ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file},
     task::{ASSETS, Course, Failure, Fault, OperationId},
 };
@@ -153,7 +153,10 @@ impl Project {
         // A catalog of the usual name may be changed with an approval.
         let leads_to = Utf8PathBuf::try_from(resolved(self.catalog.as_std_path())).ok();
         let names = [Some(self.catalog.clone()), leads_to].into_iter().flatten();
-        own.extend(names.filter(|path| path.file_name() != Some("catalog.toml")));
+        for path in names {
+            own.extend(Utf8PathBuf::try_from(new_at(path.as_std_path())));
+            own.extend(Some(path).filter(|path| path.file_name() != Some("catalog.toml")));
+        }
         own
     }
 

@@ -85,16 +85,17 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
 pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
     let path = path.as_ref();
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".oneact");
-    let left = dir.join(&name);
-    let ours = |found: Metadata| found.is_file() && found.uid() == user_id();
-    if left.symlink_metadata().is_ok_and(ours) {
-        fs::remove_file(&left)?;
+    let new = new_at(path);
+    match new.symlink_metadata() {
+        Ok(left) if left.is_file() && left.uid() == user_id() => fs::remove_file(&new)?,
+        Ok(_) => {
+            let message = format!("{} is in the way: remove it", new.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        Err(_) => {}
     }
     let mut file = Builder::new()
-        .prefix(&name)
+        .prefix(new.file_name().unwrap_or_default())
         .rand_bytes(0)
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
@@ -105,6 +106,14 @@ pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> i
     file.as_file().sync_all()?;
     file.persist(path)?;
     File::open(dir)?.sync_all()
+}
+
+/// Where the new file of [`place`] is until it is complete.
+pub fn new_at(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".oneact");
+    path.with_file_name(name)
 }
 
 /// Checks that a path is free or names a regular file, for programs that open the path themselves.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, statx, syncfs},
+    fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, fstatfs, fstatvfs, statx, syncfs},
     io::Errno,
     process::geteuid,
 };
@@ -299,11 +299,17 @@ pub(crate) struct Mounted {
     pub(crate) ino: u64,
     /// The birth time in nanoseconds since 1970; none where the file system keeps none.
     pub(crate) born: Option<i64>,
+    /// The number of the file system, if it is made of the file system's UUID.
+    pub(crate) fsid: Option<u64>,
 }
+
+/// ext2, ext3 and ext4. The root directories of all of them have the same inode number.
+const EXT: u32 = 0xef53;
 
 impl Mounted {
     fn of(fd: impl AsFd) -> Result<Self, Errno> {
         let stat = fstat(&fd)?;
+        let is_ext = u32::try_from(fstatfs(&fd)?.f_type).is_ok_and(|kind| kind == EXT);
         let wanted = StatxFlags::MNT_ID | StatxFlags::BTIME;
         let found = match statx(&fd, "", AtFlags::EMPTY_PATH, wanted) {
             Err(Errno::NOSYS) => None,
@@ -318,6 +324,10 @@ impl Mounted {
                 let whole = found.stx_btime.tv_sec.saturating_mul(1_000_000_000);
                 whole.saturating_add(i64::from(found.stx_btime.tv_nsec))
             }),
+            fsid: is_ext
+                .then(|| fstatvfs(&fd))
+                .transpose()?
+                .map(|found| found.f_fsid),
         })
     }
 }

@@ -70,8 +70,11 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     let Some(stored) = stored else {
         let pruned = "the answer was pruned, so the ledger no longer contains its content";
         match (&original.response, how, original.outcome) {
-            (None, Again::Suppressed, RowOutcome::Success) => {
+            (None, Again::Suppressed | Again::Replayed, RowOutcome::Success) => {
                 outcome.notes.push(decided(format!("pruned: {pruned}.")));
+                if how == Again::Replayed {
+                    outcome.effect = Effect::Done;
+                }
             }
             (None, ..) => give_up(&mut outcome, pruned),
             (Some(_), ..) => give_up(

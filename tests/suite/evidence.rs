@@ -486,6 +486,18 @@ fn what_is_old_is_pruned_and_every_command_says_so() {
     assert!(why.contains("  pruned "), "{why}");
     let once = root.run(&request("once", "t5"));
     assert_eq!(once.state(), &json!("suppressed"), "{}", once.envelope);
+    // So is the same delivery, of which the answer is lost, too.
+    let same = root.run(&request("once", "t2"));
+    assert_eq!(
+        (same.exit, same.state()),
+        (0, &json!("replayed")),
+        "{}",
+        same.envelope
+    );
+    assert_eq!(
+        same.envelope["output"]["content"]["oneact"]["effect"],
+        "done"
+    );
     let again = document(&root, &["prune", "--older", "90d", "--json"]);
     assert_eq!(again["rows"], 0);
 }

@@ -250,6 +250,7 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
         "sub/agent_outputs/reports/.unfinished/x",
         "sub/AGENT_OUTPUTS/reports/x",
         "conf/tools.toml",
+        "conf/.tools.toml.oneact",
         "results",
         "results/store",
         "results/store/s9",

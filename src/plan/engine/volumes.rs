@@ -20,12 +20,15 @@ pub(crate) struct Volume {
     /// The birth time in nanoseconds since 1970; none where the file system keeps none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     born: Option<i64>,
+    /// The number of the file system, if it is made of the file system's UUID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fsid: Option<u64>,
 }
 
 impl Volume {
     fn is(&self, other: &Self) -> bool {
-        let born = self.born.zip(other.born);
-        (&self.path, self.ino) == (&other.path, other.ino) && born.is_none_or(|(a, b)| a == b)
+        (&self.path, self.ino, self.fsid) == (&other.path, other.ino, other.fsid)
+            && self.born.zip(other.born).is_none_or(|(a, b)| a == b)
     }
 }
 
@@ -49,6 +52,7 @@ pub(super) fn volumes(root: &Root, entries: &[Entry]) -> Result<Vec<Volume>, Fil
                 path: path.clone(),
                 ino: found.ino,
                 born: found.born,
+                fsid: found.fsid,
             });
         }
         mounts.insert(Some(path), found.mount);

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Ext4,
     Xfs,
     Btrfs,
+    /// With small inodes, which have no birth times.
+    Ext2,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
+            Self::Ext2 => "ext2",
         }
     }
 }
@@ -92,10 +95,10 @@ impl Mounted {
         let image = image.to_str().unwrap();
         done("truncate", &["-s", "320M", image])?;
         let maker = format!("mkfs.{}", kind.name());
-        let quiet: &[&str] = if kind == Kind::Ext4 {
-            &["-q", "-F"]
-        } else {
-            &["-q", "-f"]
+        let quiet: &[&str] = match kind {
+            Kind::Ext4 => &["-q", "-F"],
+            Kind::Ext2 => &["-q", "-F", "-I", "128"],
+            Kind::Xfs | Kind::Btrfs => &["-q", "-f"],
         };
         done(&maker, &[quiet, &[image]].concat())?;
         fs::create_dir(mounted.path()).unwrap();
@@ -157,7 +160,7 @@ impl Mounted {
         other.sync_all().unwrap();
         drop(other);
         match self.kind.unwrap() {
-            Kind::Ext4 | Kind::Xfs => {
+            Kind::Ext4 | Kind::Ext2 | Kind::Xfs => {
                 // Without `-f`: the log is not flushed.
                 done("xfs_io", &["-x", "-c", "shutdown", path.to_str().unwrap()]).unwrap();
                 self.unmount().unwrap();

@@ -146,6 +146,41 @@ fn slots(dir: &Path) -> impl Iterator<Item = PathBuf> {
     paths.filter(|path| path.to_str().unwrap().contains("/.oneact"))
 }
 
+/// The root directories of the two have the same inode number, and no birth time.
+#[test]
+fn another_volume_of_the_same_kind_is_not_that_of_the_plan() {
+    let [ours, other] = [(); 2].map(|()| tested("two volumes", Mounted::disk(Kind::Ext2)));
+    let (Some(ours), Some(other)) = (ours, other) else {
+        return;
+    };
+    let lab = Lab::empty(memory());
+    lab.write("a.txt", "one\n");
+    fs::create_dir(lab.root.join("other")).unwrap();
+    let at = lab.root.join("other");
+    let _bound = Bound::new(&ours.path(), at.as_std_path(), "").unwrap();
+    let task = approved(&json!([
+        create("a001", "other/b.txt", "two\n"),
+        replace("a002", "a.txt", "one", "eins"),
+    ]));
+    let mut open = 0;
+    for at_call in (40..).step_by(3) {
+        let end = lab.run(&task, &format!("kill@{at_call}"));
+        if !end.killed {
+            break;
+        }
+        let covered = Bound::new(&other.path(), at.as_std_path(), "").unwrap();
+        open += u32::from(is_open_after_recovery(&lab));
+        drop(covered);
+        lab.settled("another volume");
+        let created = at.join("b.txt").exists();
+        assert_eq!(created, lab.read("a.txt") == "eins\n", "{at_call}");
+        if created {
+            break;
+        }
+    }
+    assert!(open > 1, "{open}");
+}
+
 /// Recovers while something is not mounted as it was. What a plan needs is not taken for undone: either the plan had
 /// changed nothing or was done, or it stays open, and no other plan begins (invariant 4, R-001-125).
 fn is_open_after_recovery(lab: &Lab) -> bool {
