@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use super::tool::Tool;
-use crate::task::has_all_members;
+use crate::task::{RESERVED, has_all_members, has_reserved_key};
 use handler::Handler;
 
 /// The longest line that is read, in bytes.
@@ -228,7 +228,16 @@ enum Unreadable {
 }
 
 fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
-    let mut value: Value = serde_json::from_slice(line).map_err(Unreadable::NotJson)?;
+    let text = String::from_utf8_lossy(line);
+    let reserved = has_reserved_key(&text)
+        .then(|| format!("a key begins with `{RESERVED}`, which is reserved"));
+    let mut value: Value = match (serde_json::from_slice(line), &reserved) {
+        // It is JSON text, but `serde_json` uses the key for something else.
+        (Err(error), Some(problem)) if error.is_data() => {
+            return Err(Unreadable::Request(Value::Null, problem.clone()));
+        }
+        (read, _) => read.map_err(Unreadable::NotJson)?,
+    };
     let Some(members) = value.as_object() else {
         let problem = "it is not an object; batches are not supported".to_owned();
         return Err(Unreadable::Request(Value::Null, problem));
@@ -236,11 +245,9 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
     let [result, error] = ["result", "error"].map(|name| members.contains_key(name));
     let is_answer = result || error;
     let both = (result && error).then_some("it has both `result` and `error`");
-    let problem = if has_all_members(&value, &String::from_utf8_lossy(line)) {
-        both
-    } else {
-        Some("two members of an object have one name")
-    };
+    let twice = "two members of an object have one name";
+    let problem = (!has_all_members(&value, &text)).then_some(twice).or(both);
+    let problem = reserved.or_else(|| problem.map(str::to_owned));
     let id = members.get("id").cloned();
     let known = id.as_ref().map(RequestId::deserialize);
     // An answer is not answered.

@@ -123,6 +123,41 @@ fn arguments_and_keys_that_do_not_fit_are_refused_and_nothing_runs() {
     root.assert_untouched();
 }
 
+/// `serde_json` would read the value of such a key as another value, and a second member of one name would be lost.
+#[test]
+fn a_request_with_a_key_that_serde_json_reserves_is_refused_for_that_key() {
+    let root = Root::with_catalog(CATALOG);
+    let mut client = Client::legacy(&root, &[]);
+    for (arguments, id) in [
+        (
+            r#"{"what":"a","what":"b","m":{"$serde_json::private::RawValue":"[1,2]"}}"#,
+            json!(9),
+        ),
+        (
+            r#"{"$serde_json::private::RawValue":"{\"what\":\"b\"}"}"#,
+            json!(9),
+        ),
+        (
+            r#"{"what":"a","m":{"$serde_json::private::Number":"1"}}"#,
+            json!(9),
+        ),
+        (
+            r#"{"what":"a","m":{"$serde_json\u003a:private::Number":"x"}}"#,
+            json!(null),
+        ),
+    ] {
+        client.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"happen","arguments":{arguments}}}}}"#
+        ));
+        let refused = client.wait(|message| message.get("error").is_some());
+        let error = &refused["error"];
+        assert_eq!((&error["code"], &refused["id"]), (&json!(-32600), &id));
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("is reserved"), "{arguments}: {message}");
+    }
+    assert_eq!(happened(&root), 0);
+}
+
 #[test]
 fn a_cancelled_call_ends_with_its_server_and_the_session_goes_on() {
     let root = Root::with_catalog(CATALOG);

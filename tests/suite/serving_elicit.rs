@@ -138,12 +138,19 @@ fn a_user_who_declines_has_denied_and_one_who_closes_the_form_has_not_decided() 
 fn an_answer_that_says_two_things_approves_nothing_and_ends_the_call_at_once() {
     let yes = r#"{"action":"accept","content":{"approve":true}}"#;
     let twice = r#"{"action":"accept","content":{"approve":false,"approve":true}}"#;
+    let hidden = |value| format!(r#""n":{{"$serde_json::private::RawValue":"{value}"}}"#);
     for answer in [
         &format!(r#""result":{yes},"error":{{"code":-1,"message":"no"}}"#),
         &format!(r#""result":{{"action":"decline"}},"result":{yes}"#),
         &format!(r#""result":{twice}"#),
         r#""result":{"action":"decline","action":"accept","content":{"approve":true}}"#,
         r#""error":"no""#,
+        &format!(
+            r#""result":{{"action":"decline"}},"result":{yes},{}"#,
+            hidden("[1,2,3]")
+        ),
+        &format!(r#""result":{twice},{}"#, hidden("[1,2]")),
+        &format!(r#""result":{yes},{}"#, hidden("[]")),
     ] {
         let root = Root::with_catalog(CATALOG);
         let mut client = asking(&root);
