@@ -65,7 +65,7 @@ pub(super) fn all_words(error: &CallError) -> Option<String> {
     match error {
         CallError::Rpc { code, words, .. } => {
             let words = words.as_ref()?;
-            Some(format!("error {code}\n{words}"))
+            Some(format!("{words}\nerror {code}"))
         }
         CallError::CapabilityMissing { words, .. } | CallError::ProtocolMismatch { words, .. } => {
             words.clone()

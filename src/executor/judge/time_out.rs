@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Deserializer, Value, value::RawValue};
+
+use crate::task::{has_all_members, has_reserved_key};
 
 /// How a time-out is named: in words, or by a number beside a word of HTTP, of JSON-RPC or of curl. The words may be
 /// joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
@@ -40,39 +42,79 @@ pub(super) fn is_named(text: &str) -> bool {
     }
 }
 
-/// Searches the words of a failure, and each line of them that is JSON as a value.
+/// Searches the words of a failure, the JSON text with which they begin, and each line of them that is JSON.
 pub(super) fn is_told(told: &str) -> bool {
     let read = |line| serde_json::from_str(line).ok();
     is_named(told)
+        || begins_with(told, "error")
         || told
             .lines()
             .filter_map(read)
             .any(|value| is_below(&value, "error"))
 }
 
-/// Whether a value under that key names a time-out. What is below a key such as `status` belongs to it, at any depth.
+/// What every key that contains one of [`CODES`] counts as.
+const STATUS: &str = "status";
+
+/// The parts of keys for the code of an answer, such as `errorCode`, `http_response` and `status_line`.
+const CODES: [&str; 3] = ["code", STATUS, "http"];
+
+/// Whether a value under that key names a time-out. Everything below a key such as `status` belongs to it, at any depth.
 fn is_below(value: &Value, key: &str) -> bool {
-    let is_word = |key: &str| {
-        let key = key.to_lowercase();
-        key == "code" || key.contains("status") || key.contains("http")
+    let is_code = |name: &str| {
+        let name = name.to_lowercase();
+        CODES.iter().any(|code| name.contains(code))
     };
     match value {
         Value::Array(items) => items.iter().any(|item| is_below(item, key)),
         Value::Object(members) => members.iter().any(|(name, item)| {
-            let belongs = is_word(key) && !is_word(name);
-            is_below(item, if belongs { key } else { name })
+            let below = if key == STATUS || is_code(name) {
+                STATUS
+            } else {
+                name
+            };
+            is_named(name) || is_below(item, below)
         }),
-        Value::String(text) => match serde_json::from_str(text) {
-            Ok(value) => is_below(&value, key),
-            Err(_) => is_named(&format!("{key}: {text}")),
-        },
+        Value::String(text) => {
+            is_named(&format!("{key}: {text}"))
+                || begins_with(text, key)
+                || serde_json::from_str(text)
+                    .is_ok_and(|inner| is_below(&Value::String(inner), key))
+        }
         Value::Number(number) => is_named(&format!("{key}: {number}")),
         Value::Null | Value::Bool(_) => false,
     }
 }
 
+/// Whether an object or an array at the beginning of a text names a time-out, or one of those that follow it. One that
+/// is cut off, or of which a part cannot be read, could name one.
+fn begins_with(text: &str, key: &str) -> bool {
+    let is_container = |text: &str| text.trim_start().starts_with(['{', '[']);
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let mut values = Deserializer::from_str(text).into_iter::<&RawValue>();
+    loop {
+        let rest = text.get(values.byte_offset()..).unwrap_or_default();
+        match values.next().filter(|_| is_container(rest)) {
+            None => return false,
+            Some(Err(error)) => return error.is_eof(),
+            Some(Ok(raw)) => match whole(raw.get()) {
+                Some(value) if !is_below(&value, key) => {}
+                _ => return true,
+            },
+        }
+    }
+}
+
+/// The value of a JSON text. None if a part of it cannot be read.
+fn whole(text: &str) -> Option<Value> {
+    let value = serde_json::from_str(text).ok()?;
+    (has_all_members(&value, text) && !has_reserved_key(text)).then_some(value)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -124,6 +166,16 @@ mod tests {
             r#"{"text":"{\"cause\":\"timed\\u200bout\"}"}"#,
             "no\n504",
             "no\n[504]",
+            r#"{"status":{"status_line":504}}"#,
+            r#"{"status":{"http_result":[{"v":"504"}]}}"#,
+            r#"{"code":{"status_seen":504}}"#,
+            r#"{"errorCode":{"value":504}}"#,
+            r#"{"error_code":{"is":-32001}}"#,
+            r#"{"CODES":[{"v":504}]}"#,
+            r#"{"responseCode":{"n":5.24e2}}"#,
+            r#"{"http_response":504}"#,
+            r#"{"status_line":"408 x"}"#,
+            r#"{"statusFromUpstream":504}"#,
         ] {
             assert!(is_told(text), "{text}");
         }
@@ -141,8 +193,49 @@ mod tests {
             r#"{"time":"out of range","status":["failed",5040]}"#,
             r#"{"status":"failed","sizes":[504]}"#,
             "no\n{\"line\":504}",
+            r#"{"status":{"bytes":15040,"ratio":0.504,"line":5041}}"#,
         ] {
             assert!(!is_told(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_text_in_a_string_is_searched_and_names_a_time_out_if_a_part_of_it_cannot_be_read() {
+        let deep = format!("{}504{}", "[".repeat(130), "]".repeat(130));
+        for text in [
+            r#"{"e":"ti\u006ded out"}"#,
+            "{\"ti\\u006ded_out\":true}",
+            "\u{feff} {\"status\":{\"v\":504}}",
+            "{\"a\":1}\n{\"status\":{\"v\":504}}",
+            "{\n \"status\": {\n \"v\": 504}}",
+            "{\"status\":[503,504]} was the answer",
+            r#"{"e":"ti\u006ded out","e":"no"}"#,
+            r#"{"e":"\ud800"}"#,
+            r#"{"a":{"$serde_json::private::RawValue":"[1,2]"}}"#,
+            r#"["it began", {"e"#,
+            &deep,
+        ] {
+            assert!(is_told(&json!({"body": text}).to_string()), "{text}");
+            assert!(
+                is_told(&format!("{text}\n\nerror -1")) || text.ends_with("\"e"),
+                "{text}"
+            );
+        }
+        for text in [
+            "[Errno 2] No such file",
+            "{path} not found",
+            "[12:30:01] failed",
+            "[1] no",
+            "[2026-11-26] {job} no",
+            "{\"a\":1} {b} no",
+            "{\n \"a\": {\n \"v\": 504}}",
+            "504 files",
+            "\"quoted",
+            "{}",
+            r#"{"e":"no","line":504}"#,
+        ] {
+            assert!(!is_told(&json!({"text": text}).to_string()), "{text}");
+            assert!(!is_told(&format!("{text}\n\nerror -1")), "{text}");
         }
     }
 }
