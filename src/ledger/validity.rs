@@ -10,7 +10,7 @@ use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Still, Unless, was_r
 
 use super::{
     canonical::sha256,
-    record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
+    record::{Link, Made, Row, RowOutcome, RowState, SeenInput, Seq},
     review::Usable,
     store::{StoreError, Tx},
     words::{Ask, Miss},
@@ -126,15 +126,16 @@ pub(super) fn sealed(row: &Row, link: &Link) -> bool {
         && answer.is_none_or(|answer| answer == row.response_sha256)
 }
 
-/// Whether the request and the answer of a row are there, or a link of `prune` names the row. A repetition of a pruned
-/// answer never had the answer.
+/// Whether the request and the answer of a row are there, or a link of `prune` names the row. A repetition of an answer
+/// that was pruned before never had the answer.
 pub(super) fn is_complete(tx: &mut Tx<'_>, row: &Row) -> Result<bool, StoreError> {
     if row.request.is_some() && row.response.is_some() {
         return Ok(true);
     }
     let repeated = row.reused_from.iter().filter(|_| row.request.is_some());
-    for id in [&row.id].into_iter().chain(repeated) {
-        if tx.is_pruned(id)? {
+    let repeated = repeated.zip(row.seq);
+    for (id, before) in [(&row.id, Seq::MAX)].into_iter().chain(repeated) {
+        if tx.is_pruned(id, before)? {
             return Ok(true);
         }
     }

@@ -181,8 +181,8 @@ impl<'a> Tx<'a> {
         links.into_iter().map(|link| self.whole(link)).collect()
     }
 
-    /// Whether a link of `prune` names the row. These links belong to no session.
-    pub(crate) fn is_pruned(&mut self, row_id: &str) -> Result<bool, StoreError> {
+    /// Whether a link of `prune` before that link names the row. These links belong to no session.
+    pub(crate) fn is_pruned(&mut self, row_id: &str, before: Seq) -> Result<bool, StoreError> {
         let hint = self.engine.indexed_by("ledger_events_session");
         let names = self
             .engine
@@ -191,7 +191,7 @@ impl<'a> Tx<'a> {
             &format!("{hint} WHERE session_id = '' AND event = 'pruned' AND {names} ORDER BY seq"),
             &[row_id.into()],
         )?;
-        for link in links {
+        for link in links.into_iter().filter(|link| link.seq < before) {
             let body = self.whole(link)?.body().unwrap_or_default();
             if body.rows.iter().any(|id| id == row_id) {
                 return Ok(true);

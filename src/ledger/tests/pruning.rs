@@ -190,3 +190,20 @@ fn an_answer_given_again_after_it_was_pruned_is_no_damage() {
     let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
 }
+
+#[test]
+fn a_repetition_that_lost_its_own_answer_is_not_believed_because_its_original_was_pruned_later() {
+    let place = old_place(91);
+    let mut ledger = place.open();
+    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
+    assert_eq!(said(asked), Err(Again::Suppressed));
+    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (2, 0));
+    let set = "UPDATE agent_actions SET response = NULL WHERE operation_id = 'op_3'";
+    assert_eq!(database(&place).execute(set, []).unwrap(), 1);
+    // The original is believed, because it was pruned.
+    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
+    assert_eq!(said(asked), Err(Again::Suppressed));
+    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    assert!(verdict.broken.is_some());
+}
