@@ -47,7 +47,15 @@ pub(super) fn order(
 ) -> Result<Order, Failure> {
     let meta = Meta::read(meta)?;
     let request = format!("jsonrpc:{}:{}", gateway.process, json!(id));
-    let key = earlier.or(meta.key).unwrap_or_else(|| request.clone());
+    let key = match (earlier, meta.key) {
+        (Some(earlier), Some(key)) if key != earlier => {
+            return Err(shape(format!(
+                "`requestState` belongs to the call with the idempotency key {earlier:?}, but `_meta[\"{KEY}\"]` is \
+                 {key:?}"
+            )));
+        }
+        (earlier, key) => earlier.or(key).unwrap_or_else(|| request.clone()),
+    };
     let digits = hexadecimal(&Sha256::digest(&key));
     let task_id = format!("call_{}", digits.get(..DIGITS).unwrap_or_default());
     let mut task = Map::new();

@@ -268,6 +268,11 @@ fn in_the_modern_era_the_result_asks_and_its_state_is_for_that_call_of_that_proc
             "{refused}"
         );
     }
+    let mut other = answered("news", state, true);
+    other["_meta"]["oneact/idempotency_key"] = json!("k2");
+    let refused = client.ask("tools/call", &other)["result"].clone();
+    let message = refused["structuredContent"]["message"].as_str().unwrap();
+    assert!(message.contains("belongs to the call with"), "{refused}");
     let mut stranger = Client::silent(&root, &["--session", "s"]);
     let refused = stranger.ask("tools/call", &answered("news", state, true))["result"].clone();
     assert_eq!(refused["structuredContent"]["fault"], "invalid_shape");
