@@ -31,7 +31,12 @@ fn problems(catalog: &str) -> Vec<String> {
 
 #[test]
 fn an_entry_that_no_task_names_can_be_broken_and_the_check_finds_it_with_its_line() {
-    for broken in ["[capability.m]\nmcp = {", "[capability.m]\nx = \"y"] {
+    for broken in [
+        "[capability.m]\nmcp = {",
+        "[capability.m]\nx = \"y",
+        "[capability.m]\nmcp = [capability.a.approval]\nwhen = \"always\"",
+        "[capability.m]\nmcp = {} = [capability.a.approval]\nwhen = \"always\"",
+    ] {
         let catalog = between(broken);
         for id in ["a", "z"] {
             assert!(resolved(&catalog, &task(&[id])).is_ok(), "{broken} {id}");
