@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{
     host::Interrupts,
-    record::{How, Most, Page, Reason, Row, RowState, Whole},
+    record::{How, Most, Open, Page, Reason, Row, RowState, Whole},
 };
 
 use super::{
@@ -216,7 +216,16 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
         lines.push(match open.how {
             How::AtWork => format!("running since {since}: {operation}"),
             How::Died => {
-                format!("ended without an answer, started {since}: {operation}; the same task can be sent again")
+                let step = format!("{}.", open.operation_id);
+                let unknown = |other: &Open| {
+                    other.how == How::Unknown && other.operation_id.starts_with(&step)
+                };
+                let next = if page.open.iter().any(unknown) {
+                    "first settle its step whose outcome is unknown"
+                } else {
+                    "the same task can be sent again"
+                };
+                format!("ended without an answer, started {since}: {operation}; {next}")
             }
             How::Unknown => {
                 format!("outcome unknown, started {since}: {operation}; find out whether it happened, then:")

@@ -243,6 +243,9 @@ fn nobody_is_asked_to_approve_an_action_again_while_the_outcome_of_a_step_is_unk
     let steps = json!([step("note", "one"), step("note", "two")]);
     let root = root();
     killed(&root, &proposal(1, &steps), "ledger:dispatched.2");
+    let (_, history, _) = oneact(&root, &["history"]);
+    assert!(history.contains("first settle its step"), "{history}");
+    assert!(!history.contains("can be sent again"), "{history}");
     for attempt in [1, 2] {
         let refused = root.run(&proposal(attempt, &steps));
         assert_eq!(refused.fault(), "outcome_unknown", "{}", refused.envelope);
@@ -256,6 +259,8 @@ fn nobody_is_asked_to_approve_an_action_again_while_the_outcome_of_a_step_is_unk
     let open = "SELECT operation_id FROM claims WHERE state = 'unknown'";
     let operation: String = ledger.query_row(open, [], |row| row.get(0)).unwrap();
     assert_eq!(oneact(&root, &["resolve", &operation, "--did-not"]).0, 0);
+    let (_, history, _) = oneact(&root, &["history"]);
+    assert!(history.contains("can be sent again"), "{history}");
     let done = approved(&root, &proposal(2, &steps));
     assert_eq!(states(&done), ["replayed", "done"], "{}", done.envelope);
     assert_eq!(happened(&root), ["one", "two"]);
