@@ -418,13 +418,7 @@ fn a_session_that_is_not_there_names_the_last_one() {
 fn what_was_pruned_is_said_to_be() {
     let root = Root::new();
     root.at(0, &download("task_1", "fox"));
-    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
-    ledger
-        .execute(
-            "UPDATE agent_actions SET request = NULL, response = NULL",
-            [],
-        )
-        .unwrap();
+    assert_eq!(root.look(&["prune", "--older", "2d"]).exit, 0);
     let answer = root.look(&["replay", "0"]);
     assert_eq!((answer.exit, answer.out.as_str()), (1, ""));
     assert!(
