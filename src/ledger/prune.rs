@@ -141,7 +141,8 @@ fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreErr
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
         let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
-        let complete = is_complete(tx, &row)?;
+        // Whether a row without any payload was pruned is not asked: it stays as it is.
+        let complete = bytes(&row) == 0 || is_complete(tx, &row)?;
         let link = link.filter(|link| complete && sealed(&row, link) && has_own_request(&row));
         let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
         let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
