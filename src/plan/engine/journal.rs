@@ -206,16 +206,19 @@ impl Journal {
 
     /// Writes every entry, and reserves space for the events that follow, without a sync.
     pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), FileError> {
+        let volumes = volumes(dir.root, entries);
         let line = line(&Event::Ready {
             entries: entries.to_vec(),
-            volumes: Some(volumes(dir.root, entries)?),
+            volumes: volumes.as_ref().ok().cloned(),
         });
         let room = self.length + (line.len() + TAIL) as u64;
         if room > LONGEST {
             return Err(FileError::of("write", dir.name(JOURNAL))(Errno::FBIG));
         }
         dir.reserve(JOURNAL, &self.file, room)?;
-        self.write(dir, &line)
+        self.write(dir, &line)?;
+        // Without the entries, recovery could not tell that nothing was changed.
+        volumes.map(drop)
     }
 
     /// Reads a journal, and opens it for further events.
