@@ -10,7 +10,7 @@ use super::{
     record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
-    validity::RULES,
+    validity::RESULT_RULES,
     words::{Ask, Ended, Note, Running},
 };
 
@@ -113,7 +113,7 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
 
 /// The versions of the program and of its rules for results.
 fn this_version() -> String {
-    format!("{}+{RULES}", env!("CARGO_PKG_VERSION"))
+    format!("{}+{RESULT_RULES}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The row of an answer that a person gave: a success.

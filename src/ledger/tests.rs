@@ -28,7 +28,7 @@ use super::{
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
-    validity::{RULES, World},
+    validity::{RESULT_RULES, World},
     words::{Again, Ask, Begun, Ended, LedgerError, Miss, Running, Who, Why},
 };
 use crate::{

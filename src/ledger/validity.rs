@@ -16,8 +16,9 @@ use super::{
     words::{Ask, Miss},
 };
 
-/// The version of the rules for results. An answer that was judged by other rules is not good any more.
-pub(super) const RULES: &str = "rules.2";
+/// The version of the rules for results. An answer that was judged by other rules is not good any more. Raise it if
+/// `executor` would judge, check or redact an answer that a tool gave before in another way, not for a new [`Miss`].
+pub(super) const RESULT_RULES: &str = "rules.2";
 
 pub(crate) trait World {
     /// Whether the object at a URI is still as it was seen.
@@ -94,7 +95,10 @@ fn good(
     let digest = row.entry_digest.as_deref();
     holds(digest == Some(&ask.entry_digest), Miss::CatalogChanged)?;
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
-    holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
+    holds(
+        row.oneact_version.ends_with(RESULT_RULES),
+        Miss::OneactChanged,
+    )?;
     holds(
         ttl.is_none_or(|ttl| young(usable, ttl, world)),
         Miss::Expired,

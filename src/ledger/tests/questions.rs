@@ -77,7 +77,7 @@ fn every_reason_not_to_reuse_is_named() {
             Why::Miss(wanted).name()
         );
     }
-    assert!(RULES.starts_with("rules."));
+    assert!(RESULT_RULES.starts_with("rules."));
 }
 
 /// Another request, which changes something.
