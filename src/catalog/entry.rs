@@ -319,35 +319,9 @@ pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
     Ok(pattern)
 }
 
-/// Classes that only oneact can know, because they do not depend on what a tool says.
-const OWN_CLASSES: [Fault; 22] = [
-    Fault::ApprovalRequired,
-    Fault::ApprovalDenied,
-    Fault::ApprovalExpired,
-    Fault::ApprovalMismatch,
-    Fault::GrantNotFound,
-    Fault::GrantClosed,
-    Fault::GrantExpired,
-    Fault::GrantMismatch,
-    Fault::GrantUsedUp,
-    Fault::Cancelled,
-    Fault::RequestInFlight,
-    Fault::InFlight,
-    Fault::ReviewOpen,
-    Fault::LedgerUnavailable,
-    Fault::IdempotencyConflict,
-    Fault::ContextDenied,
-    Fault::ContextChanged,
-    Fault::Stuck,
-    Fault::JournalForeign,
-    Fault::KindRule,
-    Fault::ClarificationRequired,
-    Fault::Internal,
-];
-
 fn class<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fault, D::Error> {
     let fault = named(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
-    if OWN_CLASSES.contains(&fault) {
+    if Fault::OWN.contains(&fault) {
         let name = fault.name();
         let problem = format!(
             "a failure rule cannot give the class `{name}`, which only oneact itself can know; if the text does not say \

@@ -103,7 +103,7 @@ pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
 mod tests {
     use serde_json::Value;
 
-    use crate::task::{Fault, Format};
+    use crate::task::{Fault, Format, Risk};
 
     use super::*;
 
@@ -139,6 +139,9 @@ mod tests {
         );
         let catalog = schema("catalog");
         assert_eq!(listed(&catalog, "/$defs/failure_class/enum"), table);
+        let own: Vec<&str> = Fault::OWN.iter().map(|fault| fault.name()).collect();
+        let class = "/$defs/capability/properties/failure/items/properties/class";
+        assert_eq!(listed(&catalog, &format!("{class}/not/enum")), own);
     }
 
     #[test]
@@ -163,6 +166,19 @@ mod tests {
             "/$defs/result/properties/format/anyOf/0/enum",
         );
         assert_eq!(formats, Format::names());
+    }
+
+    #[test]
+    fn the_schemas_list_the_risks() {
+        let risks = Risk::ALL.map(Risk::name);
+        for shown in ["gate", "waiting_approval"] {
+            let place = format!("/$defs/{shown}/properties/risk/enum");
+            assert_eq!(listed(&schema("envelope"), &place), risks);
+        }
+        let when = schema("catalog")["$defs"]["approval"]["properties"]["when"]["pattern"].take();
+        let (_, higher) = risks.split_first().unwrap();
+        let higher = format!("^(always|never|risk *>= *({}))$", higher.join("|"));
+        assert_eq!(when, higher);
     }
 
     #[test]

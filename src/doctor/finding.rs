@@ -52,6 +52,7 @@ pub(super) enum About {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     CatalogGood,
@@ -220,5 +221,24 @@ pub(super) fn time(duration: Duration) -> String {
         format!("{} ms", duration.as_millis())
     } else {
         format!("{} s", duration.as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_lists_the_kinds() {
+        // The error of an unknown word names every word, each between two backticks.
+        let error = serde_json::from_value::<Kind>(Value::from("?")).expect_err("unknown");
+        let error = error.to_string();
+        let kinds: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        let schema: Value =
+            serde_json::from_str(include_str!("../../schemas/doctor.schema.json")).unwrap();
+        let listed = &schema["$defs"]["finding"]["properties"]["finding"]["enum"];
+        assert_eq!(*listed, Value::from(kinds));
     }
 }

@@ -237,6 +237,33 @@ pub enum Category {
 }
 
 impl Fault {
+    /// Classes that only oneact can know, because they do not depend on what a tool says. No failure rule of a catalog
+    /// can give them.
+    pub const OWN: &[Self] = &[
+        Self::ApprovalRequired,
+        Self::ApprovalDenied,
+        Self::ApprovalExpired,
+        Self::ApprovalMismatch,
+        Self::GrantNotFound,
+        Self::GrantClosed,
+        Self::GrantExpired,
+        Self::GrantMismatch,
+        Self::GrantUsedUp,
+        Self::Cancelled,
+        Self::RequestInFlight,
+        Self::InFlight,
+        Self::ReviewOpen,
+        Self::LedgerUnavailable,
+        Self::IdempotencyConflict,
+        Self::ContextDenied,
+        Self::ContextChanged,
+        Self::Stuck,
+        Self::JournalForeign,
+        Self::KindRule,
+        Self::ClarificationRequired,
+        Self::Internal,
+    ];
+
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|fault| fault.name() == name)

@@ -80,6 +80,29 @@ fn every_reason_not_to_reuse_is_named() {
     assert!(RESULT_RULES.starts_with("rules."));
 }
 
+#[test]
+fn the_schema_lists_the_reasons() {
+    // The error of an unknown word names every word, each between two backticks.
+    let error = serde_json::from_value::<Miss>(json!("?")).unwrap_err();
+    let error = error.to_string();
+    let names: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+    assert_eq!(names, MISSES.map(|miss| Why::Miss(miss).name()));
+    let schema = include_str!("../../../schemas/envelope.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let others = [
+        "replayed",
+        "reused",
+        "suppressed",
+        "retry",
+        "repeat",
+        "taken_over",
+    ];
+    assert_eq!(
+        schema["$defs"]["reuse"]["properties"]["why"]["enum"],
+        json!([others.as_slice(), &names].concat())
+    );
+}
+
 /// Another request, which changes something.
 fn changing(operation: &'static str) -> Ask<'static> {
     let mut ask = once(operation);
