@@ -4,7 +4,7 @@
 use super::{StoreError, Trouble, Wish};
 
 /// All versions for SQLite, in their order.
-pub(super) const SQLITE: [Migration; 3] = [
+pub(super) const SQLITE: &[Migration] = &[
     Migration {
         version: 1,
         name: "the ledger",
@@ -25,10 +25,14 @@ pub(super) const SQLITE: [Migration; 3] = [
     },
 ];
 
-pub(super) const SQLITE_VERSION: i64 = 3;
+/// The last version for SQLite.
+pub(super) const SQLITE_VERSION: i64 = match SQLITE.last() {
+    Some(last) => last.version,
+    None => 0,
+};
 
 /// All versions for PostgreSQL, in their order.
-pub(super) const POSTGRES: [Migration; 4] = [
+pub(super) const POSTGRES: &[Migration] = &[
     Migration {
         version: 1,
         name: "the ledger",

@@ -67,7 +67,7 @@ fn checked(
     let applied: Result<Vec<_>, tokio_postgres::Error> = applied.collect();
     let foreign = "its table oneact_migrations belongs to another program";
     let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
-    standing(place, &applied, &POSTGRES, wish).map(Some)
+    standing(place, &applied, POSTGRES, wish).map(Some)
 }
 
 /// Applies the missing versions, in one transaction. No other transaction writes meanwhile.

@@ -86,7 +86,7 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standi
             "it states version {version}, but other migrations were applied"
         ));
     }
-    standing(files.place(), &applied, &SQLITE, wish).map(Some)
+    standing(files.place(), &applied, SQLITE, wish).map(Some)
 }
 
 /// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates or migrates it.
@@ -209,8 +209,9 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let applied: Vec<(i64, String, String)> = all(conn, text, read)?;
-    let known = SQLITE.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
-    let same = applied == known;
+    let known = SQLITE.iter();
+    let known = known.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
+    let same = known.eq(applied);
     Ok((!same)
         .then(|| "schema_migrations does not list the migrations that were applied".to_owned()))
 }
@@ -218,7 +219,7 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
 /// An empty ledger in memory.
 fn fresh() -> Result<Connection> {
     let conn = Connection::open_in_memory()?;
-    for step in &SQLITE {
+    for step in SQLITE {
         conn.execute_batch(step.text)?;
     }
     Ok(conn)

@@ -67,7 +67,7 @@ fn by_hand(path: &Utf8Path) -> Connection {
 
 #[test]
 fn the_checksums_are_those_of_the_texts() {
-    for step in &super::super::migrations::SQLITE {
+    for step in super::super::migrations::SQLITE {
         assert_eq!(step.checksum, sha256(step.text));
     }
 }

@@ -39,7 +39,7 @@ fn refusal(database: &str) -> StoreError {
 
 #[test]
 fn the_checksums_are_those_of_the_texts() {
-    for step in &super::super::super::migrations::POSTGRES {
+    for step in super::super::super::migrations::POSTGRES {
         assert_eq!(step.checksum, sha256(step.text));
     }
 }
