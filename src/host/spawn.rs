@@ -36,6 +36,11 @@ pub struct Spawned {
 }
 
 impl Program {
+    /// A program without a wish of its own: a field for a new key of a server gets its usual value here.
+    pub fn new(argv: Vec<String>, cwd: Utf8PathBuf, env: Vec<(String, String)>) -> Self {
+        Self { argv, cwd, env }
+    }
+
     /// Its own process group and a pipe for its standard input; `None` if no program is named.
     fn command(&self) -> Option<Command> {
         let (name, arguments) = self.argv.split_first()?;

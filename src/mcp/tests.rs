@@ -58,15 +58,15 @@ impl Stage {
         Self {
             server: ServerSpec {
                 name: "misbehaving".to_owned(),
-                program: Program {
-                    argv: vec!["python3".to_owned(), script, mode.to_owned()],
-                    cwd: folder.to_owned(),
-                    env: vec![
+                program: Program::new(
+                    vec!["python3".to_owned(), script, mode.to_owned()],
+                    folder.to_owned(),
+                    vec![
                         variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
                         variable("RECEIVED", folder.join("received").as_str()),
                         variable("PIDS", folder.join("pids").as_str()),
                     ],
-                },
+                ),
                 secrets: Secrets::new([SECRET.to_owned()]),
                 protocol: Protocol::Legacy,
                 memory: None,

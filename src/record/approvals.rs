@@ -332,11 +332,11 @@ impl Approvals {
         if self.settings.notify.is_empty() {
             return None;
         }
-        let program = Program {
-            argv: self.settings.notify.clone(),
-            cwd: context.root.to_owned(),
-            env: executor::plain_environment(),
-        };
+        let program = Program::new(
+            self.settings.notify.clone(),
+            context.root.to_owned(),
+            executor::plain_environment(),
+        );
         let told = format!("{told}\n").into_bytes();
         let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());
         let why = told.err()?;

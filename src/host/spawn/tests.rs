@@ -10,11 +10,8 @@ use super::*;
 fn said(argv: &[&str], env: &[(&str, &str)], directory: &Path) -> io::Result<String> {
     let argv: Vec<String> = argv.iter().map(|&text| text.to_owned()).collect();
     let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-    let spawned = spawn(&Program {
-        argv,
-        cwd: directory.to_str().unwrap().into(),
-        env: env.iter().map(owned).collect(),
-    })?;
+    let env = env.iter().map(owned).collect();
+    let spawned = spawn(&Program::new(argv, directory.to_str().unwrap().into(), env))?;
     drop(spawned.stdin);
     let mut text = String::new();
     fs::File::from(spawned.stdout).read_to_string(&mut text)?;
