@@ -54,7 +54,7 @@ impl RiskRule {
 }
 
 impl FromStr for When {
-    type Err = &'static str;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
@@ -65,12 +65,15 @@ impl FromStr for When {
                 let least = least
                     .and_then(|rest| rest.strip_prefix(">="))
                     .map(str::trim);
-                let risk = Risk::ALL
-                    .into_iter()
-                    .find(|risk| Some(risk.name()) == least);
-                risk.filter(|risk| *risk > Risk::Low).map(Self::From).ok_or(
-                    "must be \"always\", \"never\", \"risk >= medium\", \"risk >= high\" or \"risk >= critical\"",
-                )
+                let risks = Risk::ALL.into_iter().filter(|risk| *risk > Risk::Low);
+                let found = risks.clone().find(|risk| Some(risk.name()) == least);
+                found.map(Self::From).ok_or_else(|| {
+                    let risks: Vec<_> = risks.map(Risk::name).collect();
+                    format!(
+                        "must be \"always\", \"never\" or \"risk >= RISK\", where RISK is one of: {}",
+                        risks.join(", ")
+                    )
+                })
             }
         }
     }
@@ -315,7 +318,8 @@ mod tests {
             "risk >= severe",
             "Always",
         ] {
-            assert!(text.parse::<When>().is_err(), "{text}");
+            let error = text.parse::<When>().unwrap_err();
+            assert!(error.ends_with(": medium, high, critical"), "{error}");
         }
     }
 
