@@ -234,13 +234,8 @@ fn failed(entry: &Entry, detail: &str, hidden: &Hidden) -> Judged {
 
 fn judged(entry: &Entry, class: Class, detail: &str, hidden: &Hidden) -> Judged {
     let detail = shorten(&hidden.text(detail));
-    let meaning = match class.fault {
-        Fault::InputCorrupt => "the input appears corrupt or incomplete",
-        Fault::OutOfMemory => "it ran out of memory; smaller inputs or other parameters may help",
-        Fault::RateLimited => "it was rate limited; wait before trying again",
-        Fault::ToolTimeout => "it timed out, possibly for network connectivity or rate limiting",
-        _ => "it reported an error",
-    };
+    let known = PHRASES.iter().find(|(fault, ..)| *fault == class.fault);
+    let meaning = known.map_or("it reported an error", |(_, meaning, _)| meaning);
     let message = format!("{} failed: {meaning}. Error detail: {detail}", entry.tool);
     class.judged(message, detail)
 }
@@ -259,14 +254,17 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// Phrases of each class, in lower case; the first class that matches wins.
-const PHRASES: [(Fault, &[&str]); 3] = [
+/// What the message says of each class that has a text of its own, and phrases of the class, in lower case; the first
+/// class that matches wins. [`time_out`] finds a time-out.
+const PHRASES: [(Fault, &str, &[&str]); 4] = [
     (
         Fault::RateLimited,
+        "it was rate limited; wait before trying again",
         &["too many requests", "rate limit", "rate-limit", "ratelimit"],
     ),
     (
         Fault::OutOfMemory,
+        "it ran out of memory; smaller inputs or other parameters may help",
         &[
             "out of memory",
             "out-of-memory",
@@ -279,6 +277,7 @@ const PHRASES: [(Fault, &[&str]); 3] = [
     ),
     (
         Fault::InputCorrupt,
+        "the input appears corrupt or incomplete",
         &[
             "corrupt",
             "incomplete",
@@ -286,6 +285,11 @@ const PHRASES: [(Fault, &[&str]); 3] = [
             "moov atom not found",
             "invalid data found when processing input",
         ],
+    ),
+    (
+        Fault::ToolTimeout,
+        "it timed out, possibly for network connectivity or rate limiting",
+        &[],
     ),
 ];
 
@@ -295,9 +299,9 @@ fn by_text(text: &str) -> Option<Fault> {
         return Some(Fault::RateLimited);
     }
     let mut classes = PHRASES.iter();
-    let found = classes.find(|(_, phrases)| phrases.iter().any(|phrase| lower.contains(phrase)));
+    let found = classes.find(|(.., phrases)| phrases.iter().any(|phrase| lower.contains(phrase)));
     let time_out = || time_out::is_named(text).then_some(Fault::ToolTimeout);
-    found.map(|(fault, _)| *fault).or_else(time_out)
+    found.map(|(fault, ..)| *fault).or_else(time_out)
 }
 
 /// Whether a text contains a number by itself, not as a part of another one.
