@@ -10,8 +10,8 @@ struct Row {
 }
 
 /// Makes a format of each row: `FORMAT = NAME IN THE CATALOG, NAME FOR PEOPLE, MEDIA, FILE NAME ENDINGS;`. If the
-/// built-in media tools read the format, `MEDIA` is its place in lists of such formats and its short name there. The
-/// first ending is the usual one.
+/// built-in media tools read the format, `MEDIA` is its place in lists of such formats and its short name there, and
+/// FFmpeg knows its demuxer by `NAME IN THE CATALOG` (or by that of another row). The first ending is the usual one.
 macro_rules! table {
     ($($(#[$doc:meta])* $format:ident = $name:literal, $title:literal, $media:expr, $endings:expr;)*) => {
         /// A format of an asset, as catalogs name it.

@@ -14,6 +14,7 @@ pub(super) fn formats() -> impl Iterator<Item = &'static str> {
     checked.chain(UNCHECKED).copied()
 }
 
+/// The endings of media besides the [`formats`].
 const MEDIA_ENDINGS: &[&str] = &[
     "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
     "wma",
@@ -139,6 +140,14 @@ mod tests {
             .join("file");
         fs::write(&path, bytes).expect("written");
         Content::of(bytes, &path).name()
+    }
+
+    #[test]
+    fn an_ending_of_a_format_is_not_listed_again() {
+        assert_eq!(
+            formats().find(|ending| MEDIA_ENDINGS.contains(ending)),
+            None
+        );
     }
 
     #[test]

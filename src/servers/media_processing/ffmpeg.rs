@@ -32,9 +32,6 @@ const FFPROBE: &str = "ffprobe";
 
 /// The allowed demuxers besides those of [`Format::media`]: none of their containers refers to other files.
 const DEMUXERS: &str = "avi,mpegts,mpeg,flv,asf,mxf,ivf,dv,gif,aac";
-/// The allowed formats, for messages.
-const FORMATS: &str =
-    "MP4, MOV, MKV, WebM, AVI, MPEG, FLV, ASF, OGG, MXF, IVF, DV, GIF and plain audio";
 
 /// The name of the input for the programs.
 const INPUT: &str = "file:/proc/self/fd/0";
@@ -363,9 +360,10 @@ impl Film {
 /// The error of a file that ffprobe cannot read.
 fn refused(path: &Path, ended: &Ended) -> ToolError {
     if ended.stderr.contains("not on whitelist") {
-        let path = path.display();
+        let (path, media) = (path.display(), Format::readable());
+        let others = DEMUXERS.to_uppercase().replace(',', ", ");
         let problem =
-            format!("{path} has a format that this tool does not read; it reads {FORMATS}");
+            format!("{path} has a format that this tool does not read; it reads {others}, {media}");
         return ToolError::argument("input_uri", problem);
     }
     unclear(FFPROBE, path, ended).map_or_else(|error| error, |line| corrupt(path, &line))
@@ -384,6 +382,12 @@ mod tests {
             stdout: String::new(),
             stderr: stderr.to_owned(),
         }
+    }
+
+    #[test]
+    fn a_format_in_the_table_of_formats_is_not_listed_again() {
+        let mut names = DEMUXERS.split(',');
+        assert!(names.all(|name| Format::named(name).is_none()));
     }
 
     #[test]
