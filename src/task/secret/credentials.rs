@@ -22,32 +22,29 @@ struct Rule {
     stays: &'static str,
 }
 
+/// The rule of names and their values: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
+/// Its signs and its pattern are made from one list: words, most with what can follow them, and words before `key`.
+macro_rules! named {
+    ($first:literal $(, $word:literal $rest:literal)*; $($key:literal),*) => {
+        Rule {
+            signs: &[
+                $first, $($word,)*
+                $(concat!($key, "key"), concat!($key, "_key"), concat!($key, "-key"),)*
+            ],
+            pattern: concat!(
+                "(?i:((?:", $first, $("|", $word, $rest,)* $("|", $key, "[_-]?key",)*
+                r#")["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#
+            ),
+            stays: "${1}***",
+        }
+    };
+}
+
 const RULES: &[Rule] = &[
-    // Name and value: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
-    Rule {
-        signs: &[
-            "pass",
-            "pwd",
-            "secret",
-            "token",
-            "apikey",
-            "api_key",
-            "api-key",
-            "accesskey",
-            "access_key",
-            "access-key",
-            "privatekey",
-            "private_key",
-            "private-key",
-            "accountkey",
-            "account_key",
-            "account-key",
-            "credential",
-            "authorization",
-        ],
-        pattern: r#"(?i:((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credentials?|authorization)["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#,
-        stays: "${1}***",
-    },
+    named!(
+        "authorization", "pass" "(?:word|wd|phrase)?", "pwd" "", "secret" "", "token" "", "credential" "s?";
+        "api", "access", "secret", "private", "account"
+    ),
     // An HTTP authentication scheme without a name before it.
     Rule {
         signs: &["bearer", "basic"],
