@@ -153,7 +153,9 @@ pub(in crate::ledger) const RENAMED: [[&str; 2]; 3] = [
 ];
 
 impl Record for Row {
-    /// The first thirteen are those of specification 004.
+    /// The first thirteen are those of specification 004. A new column comes last, because SQLite inserts by position,
+    /// and its field has `default` and `skip_serializing_if`, or the seals of older rows break. A new unsealed column also
+    /// needs a migration of `oneact_row_change()` and of the `GRANT UPDATE`, both in `postgres_1.sql`.
     const COLUMNS: &'static [Column<Self>] = &[
         column("id", Kind::Uuid, |r| &mut r.id),
         column("agent_name", Kind::Text, |r| &mut r.agent_name),
