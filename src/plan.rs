@@ -19,12 +19,12 @@ mod engine;
 mod fate;
 mod files;
 mod graph;
-mod kept;
 mod limits;
 mod model;
 mod protected;
 mod read;
 mod record;
+mod redacted;
 mod report;
 mod rollback;
 
@@ -52,7 +52,7 @@ pub(crate) use carry::{
 pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate, is_journalled};
-pub(crate) use kept::kept;
+pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 
 /// The surroundings of one plan.

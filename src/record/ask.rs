@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
-    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
+    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
         self, Admission, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task, abridge,
@@ -269,7 +269,7 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
         }
         FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
     };
-    let mut args = kept_plan(&parameters);
+    let mut args = redacted_plan(&parameters);
     ask.asked.steps.push(AskedStep {
         entry: entry.to_owned(),
         version,

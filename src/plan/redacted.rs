@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 use crate::task::{CUT, hidden};
 
 /// The plan, or any part of it, with `***` for values that look like credentials.
-pub(crate) fn kept(plan: &Value) -> Value {
+pub(crate) fn redacted(plan: &Value) -> Value {
     match plan {
         Value::String(text) => Value::String(hidden(text).into_owned()),
-        Value::Array(items) => items.iter().map(kept).collect(),
+        Value::Array(items) => items.iter().map(redacted).collect(),
         Value::Object(object) => {
             let each = |(name, value): (&String, &Value)| {
                 let value = if is_secret(object, name, value) {
                     Value::from(CUT)
                 } else {
-                    kept(value)
+                    redacted(value)
                 };
                 (name.clone(), value)
             };
@@ -69,7 +69,7 @@ mod tests {
             {"target": "c.json", "operation": {"type": "json_add_property", "path": "$", "key": "db", "value": {"password": "hunter2"}}},
             {"target": "d", "operation": {"type": "create", "content": "https://b/a?X-Amz-Signature=hunter2"}},
         ]});
-        let kept = kept(&plan).to_string();
+        let kept = redacted(&plan).to_string();
         assert!(!kept.contains("hunter2"), "{kept}");
         assert!(!kept.contains(&STANDARD.encode("TOKEN=hunter2")), "{kept}");
         assert!(kept.contains("HOST=h\\nDB_PASSWORD=***\\n"), "{kept}");
@@ -82,6 +82,6 @@ mod tests {
             {"target": "b", "operation": {"type": "create", "encoding": "base64", "content": "AAEC"}},
             {"target": "c.json", "operation": {"type": "json_update_value", "path": "$.a", "value": 1.50}},
         ]});
-        assert_eq!(kept(&plan), plan);
+        assert_eq!(redacted(&plan), plan);
     }
 }
