@@ -36,7 +36,7 @@ pub struct Spawned {
 }
 
 impl Program {
-    /// A program without a wish of its own: a field for a new key of a server gets its usual value here.
+    /// A program that is not configured by the keys of a server. The field of a new key gets its default here.
     pub fn new(argv: Vec<String>, cwd: Utf8PathBuf, env: Vec<(String, String)>) -> Self {
         Self { argv, cwd, env }
     }

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// The version of the rules for results. An answer that was judged by other rules is not good any more. Raise it if
-/// `executor` would judge, check or redact an answer that a tool gave before in another way, not for a new [`Miss`].
+/// `executor` judges or checks the same answer of a tool in another way than before, but not for a new [`Miss`].
 pub(super) const RESULT_RULES: &str = "rules.2";
 
 pub(crate) trait World {

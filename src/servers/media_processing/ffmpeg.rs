@@ -362,8 +362,9 @@ fn refused(path: &Path, ended: &Ended) -> ToolError {
     if ended.stderr.contains("not on whitelist") {
         let (path, media) = (path.display(), Format::readable());
         let others = DEMUXERS.to_uppercase().replace(',', ", ");
-        let problem =
-            format!("{path} has a format that this tool does not read; it reads {others}, {media}");
+        let problem = format!(
+            "{path} has a format that this tool does not read; it reads {media}, and also {others}"
+        );
         return ToolError::argument("input_uri", problem);
     }
     unclear(FFPROBE, path, ended).map_or_else(|error| error, |line| corrupt(path, &line))
