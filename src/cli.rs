@@ -60,7 +60,7 @@ Exit codes of a run:
   0    complete
   1    failed; do not retry
   2    rejected: nothing ran; fix the request or the catalog
-  3    pending: an approval, input or a clarification is missing (oneact.waiting),
+  3    pending: an approval, a review, input or a clarification is missing,
        or another run is performing the same request
   75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
