@@ -9,7 +9,7 @@ use crate::task::OnDuplicate;
 use super::{
     canonical::{canonical, sha256},
     chain::Body,
-    record::{Claim, ClaimKey, ClaimState, Event, Head, Link, Seq, word},
+    record::{Claim, ClaimKey, ClaimState, Event, Link, Seq, word},
     store::{StoreError, Tx},
     words::{Ask, Running, TaskRun, Who},
 };
@@ -21,13 +21,16 @@ pub(super) const PAGE: usize = 1024;
 pub(super) type Opened = BTreeMap<Seq, Claim>;
 
 /// The open claim of a delivery, which may be of another request. It is an error if the table says that it was sent, and
-/// no link does: then links were removed.
+/// no link of that number claims it: then links were removed, and others may have taken their numbers.
 pub(super) fn of_delivery(tx: &mut Tx<'_>, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
     let Some(said) = tx.claim(key)? else {
         return Ok(None);
     };
-    let is_cut = |head: Head| said.seq > head.seq;
-    if said.may_have_happened() && tx.head()?.is_none_or(is_cut) {
+    let claims = |link: Link| {
+        (link.is(Event::Reserved) || link.is(Event::TakenOver))
+            && link.operation_id == said.operation_id
+    };
+    if said.may_have_happened() && !tx.link(said.seq)?.is_some_and(claims) {
         return Err(removed(tx, &said));
     }
     Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
@@ -47,10 +50,20 @@ pub(super) fn restore(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), StoreError> 
     tx.restore_claim(claim)
 }
 
+/// Writes the claim of a new link. If another claim has its number, links were removed, or somebody added that claim.
+pub(super) fn put(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), StoreError> {
+    match tx.claim_at(claim.seq)? {
+        Some(said) if said.may_have_happened() => Err(removed(tx, &said)),
+        Some(_) => tx.restore_claim(claim),
+        None => tx.put_claim(claim),
+    }
+}
+
 fn removed(tx: &mut Tx<'_>, claim: &Claim) -> StoreError {
     tx.damaged(format!(
-        "operation {} may have sent its request, but no link says so: links were removed",
-        claim.operation_id
+        "the claim of operation {} says that its request was sent, but link {} does not claim it: links were removed, or \
+         the claim was added by another program",
+        claim.operation_id, claim.seq
     ))
 }
 

@@ -407,13 +407,14 @@ impl Questions<'_, '_, '_> {
             ..Body::default()
         };
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;
-        self.tx.put_claim(&Claim {
+        let claim = Claim {
             key,
             operation_id: self.ask.who.operation_id.to_owned(),
             seq,
             state: ClaimState::Reserved,
             effects: self.ask.effects,
-        })?;
+        };
+        claims::put(self.tx, &claim)?;
         let newest = self.past.successes().next();
         Ok(Running {
             hashes: self.hashes.clone(),

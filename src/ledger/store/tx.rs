@@ -299,6 +299,10 @@ impl<'a> Tx<'a> {
         self.one(condition, &values_of(key))
     }
 
+    pub(crate) fn claim_at(&mut self, seq: Seq) -> Result<Option<Claim>, StoreError> {
+        self.one("WHERE seq = ?1", &[seq.into()])
+    }
+
     pub(crate) fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {
         self.all("ORDER BY seq", &[])
     }

@@ -255,15 +255,25 @@ fn words_that_oneact_never_writes_into_a_claim_are_found() {
 }
 
 #[test]
-fn a_claim_that_nobody_made_holds_nobody_up() {
-    let file = InFile::filled();
-    let wanted = other(once("op_9"), 9);
-    let hash = wanted.asked.hashes(&[0; 32]).request_hash;
-    file.change(&format!(
-        "INSERT INTO claims VALUES ('s', '{hash}', 'op_x', 5, 'unknown', 'once')"
-    ));
-    let begun = begin(&mut file.open(), &wanted, &Around::default());
-    assert_eq!(said(begun), Ok(Why::New));
+fn a_claim_that_nobody_made_holds_nobody_up_unless_it_says_that_something_was_sent() {
+    for (claim, holds) in [
+        ("5, 'unknown', 'once'", true),
+        ("5, 'reserved', 'once'", false),
+        ("5, 'dispatched', 'idempotent'", false),
+        ("11, 'reserved', 'once'", false),
+    ] {
+        let file = InFile::filled();
+        let wanted = other(once("op_9"), 9);
+        let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+        file.change(&format!(
+            "INSERT INTO claims VALUES ('s', '{hash}', 'op_x', {claim})"
+        ));
+        let begun = begin(&mut file.open(), &wanted, &Around::default());
+        match begun {
+            Err(LedgerError::Store(_)) => assert!(holds, "{claim}"),
+            begun => assert_eq!((said(begun), holds), (Ok(Why::New), false), "{claim}"),
+        }
+    }
 }
 
 #[test]
