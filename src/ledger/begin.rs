@@ -86,7 +86,7 @@ impl Ledger<'_> {
                     if own || !self.store.held(lock_of(&claim.operation_id))? {
                         // The dead owner may have left its answer in the outbox.
                         self.absorb_outbox();
-                        known.dead = Some(claim.seq);
+                        known.dead.push(claim.seq);
                         continue;
                     }
                     let waited = begun.passed();

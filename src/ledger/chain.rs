@@ -32,6 +32,8 @@ pub(crate) struct Body {
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
     pub(crate) claimed: Option<String>,
+    /// Of a claim: the hash of what names its delivery.
+    pub(crate) delivery: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
     pub(crate) entry_digest: Option<String>,
@@ -296,6 +298,7 @@ mod tests {
             changes: changes(Change::State),
             claim: Some(7),
             claimed: text("delivery:1"),
+            delivery: text("delivery:2"),
             effects: text("once"),
             entry_digest: text("d"),
             grant: Some(Granted {
@@ -325,7 +328,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 22);
+        assert_eq!(told.as_object().unwrap().len(), 23);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -36,6 +36,28 @@ pub(super) fn of_delivery(tx: &mut Tx<'_>, key: &ClaimKey) -> Result<Option<Clai
     Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
 }
 
+/// The open claims of the same delivery for other requests.
+pub(super) fn of_other_requests(
+    tx: &mut Tx<'_>,
+    who: &Who<'_>,
+    request_hash: &str,
+) -> Result<Vec<Claim>, StoreError> {
+    let mut others = Vec::new();
+    let Some(delivery) = delivery_of(who).filter(|_| who.part.is_none()) else {
+        return Ok(others);
+    };
+    for said in tx.claims_of(who.session_id)? {
+        let body = tx.link(said.seq)?.and_then(|link| link.body());
+        let body = body.unwrap_or_default();
+        if body.delivery.as_ref() == Some(&delivery)
+            && body.request_hash.as_deref() != Some(request_hash)
+        {
+            others.extend(linked(tx, &said)?);
+        }
+    }
+    Ok(others)
+}
+
 /// Makes the claim in the table that of the links, unless the table says that the request was sent, and the links do not.
 pub(super) fn restore(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), StoreError> {
     let said = tx.claim(&claim.key)?;
@@ -163,19 +185,24 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
     let who = &ask.who;
     let claimed = match ask.on_duplicate {
         OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
-        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
-            (None, None) => who.operation_id.to_owned(),
-            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
-            (None, Some(task_id)) => delivery(&json!({
-                "request_id": who.request_id,
-                "task_id": task_id,
-                "attempt": who.attempt,
-            })),
-        },
+        OnDuplicate::Repeat => delivery_of(who).unwrap_or_else(|| who.operation_id.to_owned()),
     };
     ClaimKey {
         session_id: who.session_id.to_owned(),
         request_hash: claimed,
+    }
+}
+
+/// The hash of what names the delivery; none if the caller names none.
+pub(super) fn delivery_of(who: &Who<'_>) -> Option<String> {
+    match (who.idempotency_key, who.task_id) {
+        (None, None) => None,
+        (Some(key), _) => Some(delivery(&json!({"idempotency_key": key}))),
+        (None, Some(task_id)) => Some(delivery(&json!({
+            "request_id": who.request_id,
+            "task_id": task_id,
+            "attempt": who.attempt,
+        }))),
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) enum Step {
 pub(super) struct Known {
     /// The judged old answers, as they were then. Those to the same delivery and to the same request may differ.
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
-    pub(super) dead: Option<Seq>,
+    /// The numbers of the claims whose owners have died.
+    pub(super) dead: Vec<Seq>,
     /// Those of the newest links that are about the request.
     pub(super) examined: Vec<Seq>,
 }
@@ -334,21 +335,11 @@ impl Questions<'_, '_, '_> {
             return Err(self.no_session("has a row whose step number is too large"));
         }
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let mut holder = self.open_step()?;
-        if holder.is_none() {
-            holder = self.past.holder(self.tx, &key)?;
-        }
-        if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
-            // If duplicates are repeated, each attempt at a task has a claim of its own.
-            holder = self.past.maybe_made(self.tx, task)?;
-        }
-        if holder.is_none() {
-            holder = match self.made_before()? {
-                ControlFlow::Break(step) => return Ok(step),
-                ControlFlow::Continue(open) => open,
-            };
-        }
-        let Some(theirs) = holder else {
+        let theirs = match self.holder(&key)? {
+            ControlFlow::Break(step) => return Ok(step),
+            ControlFlow::Continue(holder) => holder,
+        };
+        let Some(theirs) = theirs else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
@@ -356,7 +347,7 @@ impl Questions<'_, '_, '_> {
         let operation = theirs.operation_id.clone();
         match (theirs.state, theirs.effects) {
             (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),
-            _ if self.known.dead != Some(theirs.seq) => Ok(Step::Claimed(theirs)),
+            _ if !self.known.dead.contains(&theirs.seq) => Ok(Step::Claimed(theirs)),
             (ClaimState::Dispatched, Effects::Once) => {
                 // An earlier run of a task may have claimed its step for other parameters.
                 let claimed = self.tx.link(theirs.seq)?.and_then(|link| link.body());
@@ -404,6 +395,7 @@ impl Questions<'_, '_, '_> {
             home: self.ask.home.clone(),
             session,
             task: self.ask.who.task_id.map(ToOwned::to_owned),
+            delivery: claims::delivery_of(&self.ask.who),
             ..Body::default()
         };
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;

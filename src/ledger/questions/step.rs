@@ -8,15 +8,81 @@ use super::{Questions, Step};
 use crate::{
     ledger::{
         chain::Body,
-        claims::{claim_key, delivery},
+        claims::{self, claim_key, delivery},
         past::{Past, Success},
-        record::{Claim, Effects, Event, Row, RowOutcome, Seq},
+        record::{Claim, ClaimKey, Effects, Event, Row, RowOutcome, Seq, word},
         words::{Again, LedgerError},
     },
     task::{IMPROVISED, OnDuplicate},
 };
 
 impl Questions<'_, '_, '_> {
+    /// The open claim that stands against performing the request, or the answer instead of it.
+    pub(super) fn holder(
+        &mut self,
+        key: &ClaimKey,
+    ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
+        let mut holder = self.open_step()?;
+        if holder.is_none() {
+            holder = self.past.holder(self.tx, key)?;
+        }
+        if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
+            // If duplicates are repeated, each attempt at a task has a claim of its own.
+            holder = self.past.maybe_made(self.tx, task)?;
+        }
+        let (who, hash) = (&self.ask.who, &self.hashes.request_hash);
+        let mut others = Vec::from_iter(holder);
+        if others.is_empty() {
+            others = claims::of_other_requests(self.tx, who, hash)?;
+        }
+        for theirs in others {
+            let is_dead = self.known.dead.contains(&theirs.seq);
+            if is_dead && self.has_begun_another(&theirs)? {
+                let operation = theirs.operation_id;
+                return Ok(ControlFlow::Break(Step::Unknown { operation }));
+            }
+            let is_ours = theirs.key == *key;
+            if is_ours || !is_dead || theirs.may_have_happened() {
+                return Ok(ControlFlow::Continue(Some(theirs)));
+            }
+        }
+        self.made_before()
+    }
+
+    /// Whether it is the claim of a task with another content that may have sent a once-only step.
+    fn has_begun_another(&mut self, claim: &Claim) -> Result<bool, LedgerError> {
+        let link = self.tx.link(claim.seq)?.and_then(|link| link.body());
+        let hash = link.and_then(|body| body.request_hash);
+        if hash.as_ref() == Some(&self.hashes.request_hash) {
+            return Ok(false);
+        }
+        let past = Past::since(self.tx, &claim.key.session_id, claim.seq)?;
+        let step = format!("{}.", claim.operation_id);
+        let is_step = |operation: &str| operation.starts_with(&step);
+        let mut open = past.opened().filter(|open| open.may_have_happened());
+        if open.any(|open| is_step(&open.operation_id)) {
+            return Ok(true);
+        }
+        for success in past.successes() {
+            let claim = success.link.body().and_then(|body| body.claim);
+            let Some(claim) = claim.filter(|_| is_step(&success.link.operation_id)) else {
+                continue;
+            };
+            let made = self.tx.link(claim)?.and_then(|link| link.body());
+            let effects = made.and_then(|body| body.effects);
+            // An unreadable word counts as `Once`, the strictest.
+            if effects
+                .as_deref()
+                .and_then(word::<Effects>)
+                .unwrap_or_default()
+                == Effects::Once
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the
     /// request is repeated. A call that may be made twice is made again if an input or its asset has changed. A failure is
     /// no answer: the task goes on from there.
@@ -40,7 +106,7 @@ impl Questions<'_, '_, '_> {
     /// open claim in such a run, which may have performed it with other parameters. It is an error if such a run has
     /// performed it with other parameters. If duplicates are repeated, another delivery with the same content may perform
     /// it again.
-    pub(super) fn made_before(&mut self) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
+    fn made_before(&mut self) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let who = &self.ask.who;
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
             return Ok(ControlFlow::Continue(None));
@@ -110,7 +176,7 @@ impl Questions<'_, '_, '_> {
 
     /// Of an improvised action: the open claim of a once-only step in an earlier run of the same task. Nobody is asked to
     /// approve the action again before that step is settled.
-    pub(super) fn open_step(&mut self) -> Result<Option<Claim>, LedgerError> {
+    fn open_step(&mut self) -> Result<Option<Claim>, LedgerError> {
         let (who, hash) = (&self.ask.who, &self.hashes.request_hash);
         let mut entries = self.ask.asked.steps.iter().map(|step| &step.entry);
         if who.part.is_some() || !entries.any(|entry| entry == IMPROVISED) {

@@ -303,6 +303,10 @@ impl<'a> Tx<'a> {
         self.one("WHERE seq = ?1", &[seq.into()])
     }
 
+    pub(crate) fn claims_of(&mut self, session_id: &str) -> Result<Vec<Claim>, StoreError> {
+        self.all("WHERE session_id = ?1 ORDER BY seq", &[session_id.into()])
+    }
+
     pub(crate) fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {
         self.all("ORDER BY seq", &[])
     }

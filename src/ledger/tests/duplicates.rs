@@ -1,6 +1,6 @@
 //! What comes twice: what must not happen again, a delivery, an attempt.
 
-use super::*;
+use super::{tampering::other, *};
 
 #[test]
 fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by_now_c_36() {
@@ -247,5 +247,49 @@ fn an_answer_that_is_taken_back_while_it_is_judged_is_not_given() {
         let world = Meanwhile(&place, RefCell::new(false));
         let begun = place.open().begin(&asked, &world, &|| Ok(()));
         assert_eq!(said(begun), Ok(Why::Miss(Miss::Revoked)));
+    }
+}
+
+/// Another content of the same delivery, before the first one has an answer (R-004-35).
+#[test]
+fn two_contents_of_one_delivery_are_not_both_performed() {
+    let keyed = |ask: Ask<'static>| Ask {
+        who: Who {
+            idempotency_key: Some("k"),
+            ..ask.who
+        },
+        ..ask
+    };
+    let of_task = |ask: Ask<'static>| Ask {
+        who: Who {
+            task_id: Some("t"),
+            ..ask.who
+        },
+        ..ask
+    };
+    for deliver in [&keyed as &dyn Fn(Ask<'static>) -> Ask<'static>, &of_task] {
+        let place = Place::new();
+        let mut owner = place.open();
+        let first = deliver(once("op_1"));
+        let begun = running(begin(&mut owner, &first, &Around::default()));
+        let second = |operation| deliver(other(once(operation), 2));
+        let asked = |operation| begin(&mut place.open(), &second(operation), &Around::default());
+        assert!(matches!(asked("op_2"), Err(LedgerError::InFlight { .. })));
+        owner.dispatch(&first, &begun, None).unwrap();
+        assert!(matches!(asked("op_3"), Err(LedgerError::InFlight { .. })));
+        drop((begun, owner));
+        let refused = asked("op_4");
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1"),
+            "{refused:?}"
+        );
+        // Nothing was sent: two runs that died before do not hold the third up.
+        let place = Place::new();
+        for (operation, number) in [("op_1", 1), ("op_2", 2)] {
+            let died = deliver(other(once(operation), number));
+            running(begin(&mut place.open(), &died, &Around::default()));
+        }
+        let third = deliver(other(once("op_3"), 3));
+        running(begin(&mut place.open(), &third, &Around::default()));
     }
 }

@@ -201,3 +201,37 @@ fn a_once_only_step_of_unknown_outcome_stops_each_run_of_its_task() {
         "{refused:?}"
     );
 }
+
+/// The steps of a task are of the delivery of the task, also where the second content is one of them.
+#[test]
+fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
+    for finishes in [false, true] {
+        let place = Place::new();
+        let named = (Some("t"), Some("k"));
+        let whole = Ask {
+            effects: Effects::Once,
+            ..delivered("op_1", named, 1)
+        };
+        let (dead, run) = run_of(&mut place.open(), &whole);
+        let step = second_of(&run, named);
+        if finishes {
+            finished(&place, &step, &ended());
+        } else {
+            let mut owner = place.open();
+            let begun = running(begin(&mut owner, &step, &Around::default()));
+            owner.dispatch(&step, &begun, None).unwrap();
+        }
+        drop(dead);
+        let alone = delivered("op_2", named, 1);
+        let alone = Ask {
+            asked: step.asked.clone(),
+            effects: Effects::Once,
+            ..alone
+        };
+        let refused = begin(&mut place.open(), &alone, &Around::default());
+        assert!(
+            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation.starts_with("op_1")),
+            "{finishes}: {refused:?}"
+        );
+    }
+}
