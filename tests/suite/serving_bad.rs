@@ -17,6 +17,17 @@ fn supervisors(root: &Root) -> Vec<i32> {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         command.split(|byte| *byte == 0).nth(1) == Some(b"run")
     });
+    // A process that a supervisor starts has the supervisor's command line until it executes its own program.
+    let parent = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields
+            .split_whitespace()
+            .nth(1)
+            .and_then(|id| id.parse().ok())
+    };
+    let known = all.clone();
+    all.retain(|pid| parent(pid).is_none_or(|id: i32| !known.contains(&id)));
     all
 }
 
