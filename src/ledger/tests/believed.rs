@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::{Happened, verify::Damage};
+use crate::ledger::verify::Damage;
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
 pub(super) fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
@@ -200,80 +200,6 @@ fn whether_an_answer_was_taken_back_the_links_say() {
     // The link that revokes one answer is named by another, which can still be revoked.
     file.change("UPDATE agent_actions SET revoked_by = 11 WHERE seq = 3");
     assert_eq!(revoke("op_1").link.seq, 13);
-}
-
-#[test]
-fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
-    for attack in [
-        "DELETE FROM claims",
-        "UPDATE claims SET state = 'reserved'",
-        "UPDATE claims SET effects = 'none', state = 'dispatched'",
-        "UPDATE claims SET request_hash = 'sha256:0'",
-        "UPDATE claims SET session_id = 'other'",
-    ] {
-        let file = InFile::new();
-        let mut ledger = file.open();
-        let dead = once("op_1");
-        let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running, None).unwrap();
-        drop(ledger);
-        file.change(attack);
-        assert!(file.verdict().broken.is_some(), "{attack}");
-        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
-        let unknown =
-            matches!(&again, Err(LedgerError::Unknown { operation }) if operation == "op_1");
-        let refused = matches!(&again, Err(LedgerError::Store(error)) if error.lasts());
-        assert!(unknown || refused, "{attack}: {again:?}");
-        if unknown {
-            // The claim is there again, so that a person can settle it.
-            let settled = file.open().resolve("op_1", Happened::No, None);
-            settled.unwrap();
-        }
-    }
-}
-
-#[test]
-fn words_that_oneact_never_writes_into_a_claim_are_found() {
-    for attack in [
-        "UPDATE claims SET state = 'x'",
-        "UPDATE claims SET effects = 'x'",
-    ] {
-        let file = InFile::new();
-        let mut ledger = file.open();
-        let dead = once("op_1");
-        let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running, None).unwrap();
-        drop(ledger);
-        file.change(attack);
-        assert!(
-            matches!(broken(&file).what, Damage::Stored { .. }),
-            "{attack}"
-        );
-        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
-        assert!(matches!(again, Err(LedgerError::Store(_))), "{again:?}");
-    }
-}
-
-#[test]
-fn a_claim_that_nobody_made_holds_nobody_up_unless_it_says_that_something_was_sent() {
-    for (claim, holds) in [
-        ("5, 'unknown', 'once'", true),
-        ("5, 'reserved', 'once'", false),
-        ("5, 'dispatched', 'idempotent'", false),
-        ("11, 'reserved', 'once'", false),
-    ] {
-        let file = InFile::filled();
-        let wanted = other(once("op_9"), 9);
-        let hash = wanted.asked.hashes(&[0; 32]).request_hash;
-        file.change(&format!(
-            "INSERT INTO claims VALUES ('s', '{hash}', 'op_x', {claim})"
-        ));
-        let begun = begin(&mut file.open(), &wanted, &Around::default());
-        match begun {
-            Err(LedgerError::Store(_)) => assert!(holds, "{claim}"),
-            begun => assert_eq!((said(begun), holds), (Ok(Why::New), false), "{claim}"),
-        }
-    }
 }
 
 #[test]

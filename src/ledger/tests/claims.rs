@@ -1,7 +1,10 @@
-//! Who is doing it, and what becomes of it when that one dies or cannot record it.
+//! Which run performs a request, what happens if that run dies or cannot record it, and what a changed claim does.
 
-use super::*;
-use crate::ledger::Wish;
+use super::{
+    tampering::{InFile, broken, other},
+    *,
+};
+use crate::ledger::{Happened, Wish, verify::Damage};
 
 #[test]
 fn a_live_owner_is_waited_for_and_a_dead_one_is_not() {
@@ -162,7 +165,7 @@ fn an_answer_that_comes_after_a_person_has_spoken_is_recorded_as_late() {
     let away = place.file.dir().join("op_1.json");
     std::fs::rename(letter(&place), &away).unwrap();
     let answer = |_: &crate::ledger::Case| "{}".to_owned();
-    let happened = crate::ledger::Happened::Yes(&answer);
+    let happened = Happened::Yes(&answer);
     place.open().resolve("op_1", happened, None).unwrap();
     std::fs::rename(&away, letter(&place)).unwrap();
     let suppressed = again(&place, &once("op_2"), &Around::default());
@@ -210,7 +213,7 @@ fn of_many_that_start_at_once_one_takes_a_letter_in() {
     to_file["ledger"] = json!("ledger.db");
     to_file["row"]["operation_id"] = json!("op_9");
     for _ in 0..5 {
-        let file = tampering::InFile::filled();
+        let file = InFile::filled();
         let outbox = file.path("outbox");
         std::fs::create_dir(&outbox).unwrap();
         std::fs::write(outbox.join("op_1.json"), to_file.to_string()).unwrap();
@@ -240,4 +243,78 @@ fn a_run_with_the_seed_of_one_that_died_does_not_wait_for_itself() {
     running(begin(&mut owner, &ask("op_1"), &world));
     drop(owner);
     assert_eq!(again(&place, &ask("op_1"), &world), Ok(Why::TakenOver));
+}
+
+#[test]
+fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
+    for attack in [
+        "DELETE FROM claims",
+        "UPDATE claims SET state = 'reserved'",
+        "UPDATE claims SET effects = 'none', state = 'dispatched'",
+        "UPDATE claims SET request_hash = 'sha256:0'",
+        "UPDATE claims SET session_id = 'other'",
+    ] {
+        let file = InFile::new();
+        let mut ledger = file.open();
+        let dead = once("op_1");
+        let running = running(begin(&mut ledger, &dead, &Around::default()));
+        ledger.dispatch(&dead, &running, None).unwrap();
+        drop(ledger);
+        file.change(attack);
+        assert!(file.verdict().broken.is_some(), "{attack}");
+        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
+        let unknown =
+            matches!(&again, Err(LedgerError::Unknown { operation }) if operation == "op_1");
+        let refused = matches!(&again, Err(LedgerError::Store(error)) if error.lasts());
+        assert!(unknown || refused, "{attack}: {again:?}");
+        if unknown {
+            // The claim is there again, so that a person can settle it.
+            let settled = file.open().resolve("op_1", Happened::No, None);
+            settled.unwrap();
+        }
+    }
+}
+
+#[test]
+fn words_that_oneact_never_writes_into_a_claim_are_found() {
+    for attack in [
+        "UPDATE claims SET state = 'x'",
+        "UPDATE claims SET effects = 'x'",
+    ] {
+        let file = InFile::new();
+        let mut ledger = file.open();
+        let dead = once("op_1");
+        let running = running(begin(&mut ledger, &dead, &Around::default()));
+        ledger.dispatch(&dead, &running, None).unwrap();
+        drop(ledger);
+        file.change(attack);
+        assert!(
+            matches!(broken(&file).what, Damage::Stored { .. }),
+            "{attack}"
+        );
+        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
+        assert!(matches!(again, Err(LedgerError::Store(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn a_claim_that_nobody_made_holds_nobody_up_unless_it_says_that_something_was_sent() {
+    for (claim, holds) in [
+        ("5, 'unknown', 'once'", true),
+        ("5, 'reserved', 'once'", false),
+        ("5, 'dispatched', 'idempotent'", false),
+        ("11, 'reserved', 'once'", false),
+    ] {
+        let file = InFile::filled();
+        let wanted = other(once("op_9"), 9);
+        let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+        file.change(&format!(
+            "INSERT INTO claims VALUES ('s', '{hash}', 'op_x', {claim})"
+        ));
+        let begun = begin(&mut file.open(), &wanted, &Around::default());
+        match begun {
+            Err(LedgerError::Store(_)) => assert!(holds, "{claim}"),
+            begun => assert_eq!((said(begun), holds), (Ok(Why::New), false), "{claim}"),
+        }
+    }
 }
