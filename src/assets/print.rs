@@ -23,8 +23,12 @@ pub(crate) type GoOn<'a> = &'a dyn Fn() -> bool;
 /// Longer than the time stamp granularity of any file system, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
+/// The longest file whose content is read, in bytes. The content of a longer file is unknown, so that a sparse file of
+/// terabytes does not hold up a run that has no `--timeout`.
+const LONGEST: u64 = 64 << 30;
+
 /// Reads the file at `uri`, if it is on this machine; a relative path is relative to `root`. If the run must stop
-/// before the end is read, the content is unknown.
+/// before the end is read, or the file is longer than [`LONGEST`], the content is unknown.
 pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links, go_on: GoOn<'_>) -> Print {
     let sight = match uri.local_path(root) {
         Some(path) => match open(&path, links).and_then(|file| content(&file, go_on)) {
@@ -105,6 +109,9 @@ fn open(path: &Utf8Path, links: Links) -> Result<File, NoFile> {
 
 fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {
     let before = stat_of(file).ok_or(NoFile::Unseen)?;
+    if before.bytes > LONGEST {
+        return Err(NoFile::Unseen);
+    }
     let (bytes, blake3) = hash(file, before.bytes, go_on).map_err(|_| NoFile::Unseen)?;
     let now = host::file_time();
     // If the file was written while it was read, or so recently that another write could leave its times
@@ -190,7 +197,7 @@ mod tests {
     fn a_file_without_end_is_read_no_further_than_the_run_may_go_on() {
         let (_keep, root) = place();
         let file = File::create(root.join("a.bin")).unwrap();
-        file.set_len(1 << 40).unwrap();
+        file.set_len(LONGEST).unwrap();
         let uri = Uri::parse("a.bin").unwrap();
         let asked = std::cell::Cell::new(0);
         let go_on = || {
@@ -199,6 +206,16 @@ mod tests {
         };
         let seen = print(&uri, &root, Links::Refused, &go_on);
         assert_eq!((seen.sight, asked.get()), (Sight::Unknown, 10));
+    }
+
+    #[test]
+    fn a_sparse_file_of_terabytes_is_not_read() {
+        let (_keep, root) = place();
+        let file = File::create(root.join("a.bin")).unwrap();
+        file.set_len(2 << 40).unwrap();
+        let uri = Uri::parse("a.bin").unwrap();
+        let seen = print(&uri, &root, Links::Refused, &|| panic!("a block is read"));
+        assert_eq!(seen.sight, Sight::Unknown);
     }
 
     #[test]

@@ -5,10 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{Failure, visible_lines};
 
-use super::{
-    elicit::Asked,
-    order::{REFS, Refs},
-};
+use super::order::{REFS, Refs};
 
 /// The largest envelope that a result repeats in its `_meta`, in bytes.
 const SMALL: usize = 64 << 10;
@@ -17,8 +14,8 @@ const SMALL: usize = 64 << 10;
 pub(super) struct Answered {
     pub(super) result: CallToolResult,
     pub(super) refs: Refs,
-    /// The request for an approval that the host may answer.
-    pub(super) asked: Option<Asked>,
+    /// The approval for which the call waits, as the envelope states it.
+    pub(super) approval: Option<Value>,
 }
 
 /// Reads the envelope of a run. The error says that it is none.
@@ -36,7 +33,8 @@ pub(super) fn answered(line: &[u8]) -> Result<Answered, String> {
         .collect();
     let waiting = at("/output/content/oneact/waiting");
     let failed = at("/error/has_error") == Some(&Value::Bool(true)) || waiting.is_some();
-    let asked = waiting.and_then(Asked::of);
+    let approval = waiting.filter(|waiting| waiting["for"] == "approval");
+    let approval = approval.cloned();
     let (structured, text) = if failed { failure(&at) } else { success(&at) };
     let mut result = if failed {
         CallToolResult::error(vec![ContentBlock::text(text)])
@@ -61,7 +59,7 @@ pub(super) fn answered(line: &[u8]) -> Result<Answered, String> {
     Ok(Answered {
         result: result.with_meta(Some(meta)),
         refs,
-        asked,
+        approval,
     })
 }
 

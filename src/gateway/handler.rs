@@ -28,7 +28,7 @@ use crate::{
 use super::{
     Gateway,
     answer::{Answered, answered, refused},
-    elicit::{Way, call, way},
+    elicit::{Asked, Resumed, Way, call, way},
     keeper::Keepers,
     offer::{Offer, Version},
     order::{Order, Refs, order},
@@ -101,28 +101,20 @@ impl Handler {
                 (&shared.gateway, earlier),
             )?
         };
-        let mut refusal = None;
-        let way = match resumed {
-            None => way(context),
+        let (first, way) = match resumed {
+            None => (
+                self.run((&offer, entry), order.clone(), context).await?,
+                way(context),
+            ),
             // The user was asked, and is not asked again.
-            Some(resumed) => {
-                if let Some(answer) = resumed.answer {
-                    let decided = elicit.decide(resumed.asked, answer, context).await;
-                    refusal = match answer {
-                        Answer::Approved => decided.err(),
-                        // A no that cannot be recorded is a no all the same.
-                        Answer::Denied => decided.map(|()| None)?,
-                    };
-                }
-                None
+            Some(Resumed { asked, answer, .. }) => {
+                let decision = answer.map(|answer| (asked, answer));
+                let first = self.decided(decision, (&offer, entry), order.clone(), context);
+                (first.await?, None)
             }
         };
-        let first = self.run((&offer, entry), order.clone(), context).await?;
-        // If the answer was used before, the call has its answer. Otherwise it still waits.
-        if let (Some(refusal), true) = (refusal, first.asked.is_some()) {
-            return Err(Failed::Refused(refusal));
-        }
-        let (Some(asked), Some(way)) = (first.asked, way) else {
+        let asked = first.approval.as_ref().and_then(Asked::of);
+        let (Some(asked), Some(way)) = (asked, way) else {
             return Ok(first.result.into());
         };
         match way {
@@ -138,10 +130,35 @@ impl Handler {
                 let Some(answer) = answer else {
                     return Ok(first.result.into());
                 };
-                elicit.decide(asked, answer, context).await?;
-                let second = self.run((&offer, entry), order, context).await?;
-                Ok(second.result.into())
+                let decision = Some((asked, answer));
+                let second = self.decided(decision, (&offer, entry), order, context);
+                Ok(second.await?.result.into())
             }
+        }
+    }
+
+    /// Records what the user decided, if anything, and performs the task of the call. If the decision was used before,
+    /// the call has its answer. Otherwise it still waits, and the refusal of the decision is the answer.
+    async fn decided(
+        &self,
+        decision: Option<(Asked, Answer)>,
+        offered: (&Offer, &Listed),
+        order: Order,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answered, Failed> {
+        let mut refusal = None;
+        if let Some((asked, answer)) = decision {
+            let decided = self.0.gateway.elicit.decide(asked, answer, context).await;
+            refusal = match answer {
+                Answer::Approved => decided.err(),
+                // A no that cannot be recorded is a no all the same.
+                Answer::Denied => decided.map(|()| None)?,
+            };
+        }
+        let answered = self.run(offered, order, context).await?;
+        match refusal {
+            Some(refusal) if answered.approval.is_some() => Err(Failed::Refused(refusal)),
+            _ => Ok(answered),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     catalog::{Step, referring},
     executor::{Context, Hidden, Ready},
     ledger::{Ask, Asked, AskedStep, Ledger, LedgerError, Signatures},
-    task::{Input, Links, Sight, Uri},
+    task::{Input, Links, Sight, Uri, canonical},
 };
 
 use super::ask::each;
@@ -78,7 +78,8 @@ pub(super) fn whole(ask: &Ask<'_>) -> Value {
     Value::Object(shown.cloned().unwrap_or_default())
 }
 
-/// The content of each asset that a step gets, by parameter; null if it cannot be read.
+/// The content of each asset that a step gets, by parameter. A local file whose content is unknown is described by the
+/// facts of the file system; null if there are none.
 fn contents(step: &Step, context: &Context<'_>) -> Value {
     let content = |uri: &str| {
         let uri = Uri::parse(uri).ok()?;
@@ -87,7 +88,10 @@ fn contents(step: &Step, context: &Context<'_>) -> Value {
         });
         match print.sight {
             Sight::Content(content) => Some(format!("blake3:{}", content.blake3)),
-            Sight::Absent | Sight::Unknown => None,
+            Sight::Absent | Sight::Unknown => {
+                let stat = print::stat(&uri, context.root, Links::Followed)?;
+                Some(format!("unread:{}", canonical(&json!(stat)).ok()?))
+            }
         }
     };
     let each = step

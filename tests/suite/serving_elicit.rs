@@ -106,6 +106,34 @@ fn the_user_of_the_host_approves_a_call_and_the_record_says_that_the_host_said_s
     assert_eq!(oneact(&root, &["verify"]).0, 0);
 }
 
+/// Both calls ask, because the first is not approved when the second arrives.
+#[test]
+fn two_calls_of_one_delivery_that_are_both_approved_get_the_answer_of_one_call() {
+    let root = Root::with_catalog(CATALOG);
+    let mut client = asking(&root);
+    let key = json!({"oneact/idempotency_key": "k"});
+    let call = json!({"name": "publish", "arguments": {"what": "news"}, "_meta": key});
+    let mut asked = || {
+        let id = client.send("tools/call", &call);
+        (
+            id,
+            client.wait(|message| message["method"] == "elicitation/create"),
+        )
+    };
+    let (first, second) = (asked(), asked());
+    for (id, question) in [first, second] {
+        let yes = json!({"action": "accept", "content": {"approve": true}});
+        elicit(&mut client, &question, &yes);
+        let done = result(&mut client, id);
+        assert_eq!(
+            done["structuredContent"],
+            json!({"happened": "news"}),
+            "{done}"
+        );
+    }
+    assert_eq!(happened(&root), 1);
+}
+
 #[test]
 fn a_user_who_declines_has_denied_and_one_who_closes_the_form_has_not_decided() {
     for (answer, fault) in [
