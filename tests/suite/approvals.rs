@@ -261,6 +261,37 @@ fn an_approval_holds_only_in_the_root_that_asked() {
 }
 
 /// The tool's own state belongs to the answers that it got: with another state, they are answers to another question.
+/// The content of a file of more than 64 GiB is not read: its size and its times stand for it.
+#[test]
+fn an_approval_binds_the_contents_of_the_inputs() {
+    for length in [1_u64 << 10, 2 << 40] {
+        let catalog = catalog("", "").replace(
+            "[capability.send]",
+            "[capability.send]\nbind = { what = \"input.uri\" }",
+        );
+        let root = Root::with_catalog(&catalog);
+        let file = fs::File::create(root.path.join("a.bin")).unwrap();
+        file.set_len(length).unwrap();
+        let mut call = task("mail");
+        call["dispatch"]["parameters"] = json!({});
+        call["dispatch"]["input_refs_resolved"] =
+            json!([{"ref_id": "store_1", "storage_uri": "a.bin", "status": "stored"}]);
+        let id = asks(&root.run(&call));
+        approve(&root, &id);
+        file.set_len(length + 1).unwrap();
+        let refused = root.run(&call);
+        assert_eq!(
+            refused.fault(),
+            &json!("approval_mismatch"),
+            "{}",
+            refused.envelope
+        );
+        approve(&root, &asks(&root.run(&call)));
+        let done = root.run(&call);
+        assert_eq!(done.state(), "done", "{}", done.envelope);
+    }
+}
+
 #[test]
 fn an_approval_of_answers_shows_them_and_binds_the_state_of_the_tool() {
     let critical = "effects = { destructive = false, open_world = false }\n\
