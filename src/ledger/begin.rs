@@ -39,9 +39,7 @@ impl Ledger<'_> {
         // Before a once-only call, the newest links are examined. Other runs can write meanwhile.
         let examined = match ask.effects {
             Effects::None | Effects::Idempotent => Vec::new(),
-            Effects::Once => read(&mut *self.store, |tx| {
-                examined(tx, ask.who.session_id, &hashes.request_hash)
-            })?,
+            Effects::Once => read(&mut *self.store, |tx| examined(tx, ask.who.session_id))?,
         };
         let known = Known {
             examined,
@@ -133,6 +131,7 @@ impl Ledger<'_> {
                 known,
                 past,
                 stamp: stamp(ask, actor, now),
+                since: 0,
             };
             questions.decide()
         })

@@ -26,13 +26,15 @@ pub(crate) struct Body {
     pub(crate) approval: Option<String>,
     /// What an approval has to be for.
     pub(crate) asked: Option<AskedApproval>,
+    /// Of a claim with a delivery: the attempt.
+    pub(crate) attempt: Option<u32>,
     /// `state` if the request may change what later reads return.
     pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles or advances.
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
     pub(crate) claimed: Option<String>,
-    /// Of a claim: the hash of what names its delivery.
+    /// Of a claim: the hash of what names its delivery in each attempt.
     pub(crate) delivery: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
@@ -205,6 +207,13 @@ impl Link {
             && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
     }
 
+    /// Whether the link claims a request of that delivery.
+    pub(crate) fn delivers(&self, delivery: &str) -> bool {
+        self.body.contains(delivery)
+            && (self.is(Event::Reserved) || self.is(Event::TakenOver))
+            && self.body().and_then(|body| body.delivery).as_deref() == Some(delivery)
+    }
+
     pub(crate) fn opens(&self, body: &Body) -> Option<Session> {
         let seal = body.session.as_ref()?;
         Some(Session {
@@ -297,6 +306,7 @@ mod tests {
             action: text("\"é\u{1f}"),
             changes: changes(Change::State),
             claim: Some(7),
+            attempt: Some(3),
             claimed: text("delivery:1"),
             delivery: text("delivery:2"),
             effects: text("once"),
@@ -328,7 +338,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 23);
+        assert_eq!(told.as_object().unwrap().len(), 24);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

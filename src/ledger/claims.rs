@@ -36,26 +36,37 @@ pub(super) fn of_delivery(tx: &mut Tx<'_>, key: &ClaimKey) -> Result<Option<Clai
     Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
 }
 
-/// The open claims of the same delivery for other requests.
-pub(super) fn of_other_requests(
+/// The links that claim requests for the same delivery, the newest first. The links that were `examined` must be among
+/// them. A step is not delivered by itself.
+pub(super) fn of_same_delivery(
     tx: &mut Tx<'_>,
     who: &Who<'_>,
-    request_hash: &str,
-) -> Result<Vec<Claim>, StoreError> {
-    let mut others = Vec::new();
-    let Some(delivery) = delivery_of(who).filter(|_| who.part.is_none()) else {
-        return Ok(others);
+    examined: &[Link],
+) -> Result<Vec<(Link, Body)>, StoreError> {
+    let Some(name) = name_of(who) else {
+        return Ok(Vec::new());
     };
-    for said in tx.claims_of(who.session_id)? {
-        let body = tx.link(said.seq)?.and_then(|link| link.body());
-        let body = body.unwrap_or_default();
-        if body.delivery.as_ref() == Some(&delivery)
-            && body.request_hash.as_deref() != Some(request_hash)
-        {
-            others.extend(linked(tx, &said)?);
-        }
+    let links = tx.links_of_delivery(who.session_id, &name)?;
+    let indexed = |seq| links.binary_search_by_key(&seq, |link: &Link| link.seq);
+    let mut wanted = examined.iter().filter(|link| link.delivers(&name));
+    if let Some(lost) = wanted.find(|link| indexed(link.seq).is_err()) {
+        return Err(tx.damaged(format!("no index leads to link {}", lost.seq)));
     }
-    Ok(others)
+    // A key names a delivery whatever the attempt. If the caller does not count, every attempt fits.
+    let attempt = who.attempt.filter(|_| who.idempotency_key.is_none());
+    let fits = |body: &Body| attempt.is_none() || body.attempt == attempt;
+    let runs = links.into_iter().rev();
+    let runs = runs.filter_map(|link| Some((link.body().filter(fits)?, link)));
+    Ok(runs.map(|(body, link)| (link, body)).collect())
+}
+
+/// What names the delivery in the link of a claim.
+pub(super) fn name_of(who: &Who<'_>) -> Option<String> {
+    let each = Who {
+        attempt: None,
+        ..*who
+    };
+    delivery_of(&each).filter(|_| who.part.is_none())
 }
 
 /// Makes the claim in the table that of the links, unless the table says that the request was sent, and the links do not.

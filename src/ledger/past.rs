@@ -51,16 +51,17 @@ impl Past {
         tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
-        (effects, examined): (Effects, &[Seq]),
+        (effects, examined): (Effects, &[Link]),
     ) -> Result<Self, StoreError> {
         let most = match effects {
             Effects::Once => usize::MAX,
             Effects::None | Effects::Idempotent => RECENT,
         };
         let links = tx.links_about(session_id, request_hash, 0, most)?;
-        let indexed = |seq: &Seq| links.binary_search_by_key(seq, |link| link.seq).is_ok();
-        if let Some(seq) = examined.iter().find(|seq| !indexed(seq)) {
-            return Err(tx.damaged(format!("no index leads to link {seq}")));
+        let indexed = |seq| links.binary_search_by_key(&seq, |link: &Link| link.seq);
+        let mut wanted = examined.iter().filter(|link| link.tells_of(request_hash));
+        if let Some(lost) = wanted.find(|link| indexed(link.seq).is_err()) {
+            return Err(tx.damaged(format!("no index leads to link {}", lost.seq)));
         }
         let first = links.first().filter(|_| links.len() == most);
         let from = first.map_or(0, |link| link.seq);
@@ -252,14 +253,10 @@ impl Past {
     }
 }
 
-/// Examines the newest links before a once-only call, and returns the numbers of those about the request. Each
-/// link must have its hash and follow the one before: a link that was changed or removed may have been about the
-/// request. A session that has links must have its row.
-pub(super) fn examined(
-    tx: &mut Tx<'_>,
-    session_id: &str,
-    request_hash: &str,
-) -> Result<Vec<Seq>, StoreError> {
+/// Examines the newest links before a once-only call, and returns those of the session. Each link must have its hash and
+/// follow the one before: a link that was changed or removed may have been about the request. A session that has links
+/// must have its row.
+pub(super) fn examined(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<Link>, StoreError> {
     let Some(head) = tx.head()? else {
         return Ok(Vec::new());
     };
@@ -288,8 +285,7 @@ pub(super) fn examined(
     if !of_session.iter().all(begins) && tx.session(session_id)?.is_none() {
         return Err(tx.damaged(format!("the session `{session_id}` is missing")));
     }
-    let of_it = of_session.iter().filter(|link| link.tells_of(request_hash));
-    Ok(of_it.map(|link| link.seq).collect())
+    Ok(of_session)
 }
 
 /// The number of newest links that are examined before a once-only call.

@@ -10,8 +10,8 @@ use super::{
     claims::{self, claim_key},
     past::{FEW, Past, Success},
     record::{
-        Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
-        name,
+        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
+        Session, name,
     },
     request::Hashes,
     review::{self, Usable},
@@ -41,8 +41,8 @@ pub(super) struct Known {
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
     /// The numbers of the claims whose owners have died.
     pub(super) dead: Vec<Seq>,
-    /// Those of the newest links that are about the request.
-    pub(super) examined: Vec<Seq>,
+    /// Those of the newest links that are of the session.
+    pub(super) examined: Vec<Link>,
 }
 
 pub(super) struct Questions<'t, 'd, 'a> {
@@ -53,6 +53,9 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// What the links say about the request.
     pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
+    /// The link of an answer after which the delivery may be performed again: it was revoked, or it was a failure and
+    /// the caller does not count. Only later runs of the delivery count.
+    pub(super) since: Seq,
 }
 
 /// The number of answers that a session can have.
@@ -112,12 +115,9 @@ impl Questions<'_, '_, '_> {
     fn same_delivery(&mut self) -> Result<Option<Step>, LedgerError> {
         let who = &self.ask.who;
         let session = who.session_id;
-        let (which, what) = match (who.idempotency_key, who.task_id) {
-            (Some(key), _) => (Which::key(session, key), format!("idempotency key `{key}`")),
-            (None, Some(task)) => (
-                Which::delivery(session, who.request_id, task, who.attempt),
-                format!("task `{task}`"),
-            ),
+        let which = match (who.idempotency_key, who.task_id) {
+            (Some(key), _) => Which::key(session, key),
+            (None, Some(task)) => Which::delivery(session, who.request_id, task, who.attempt),
             (None, None) => return Ok(None),
         };
         let Some(row) = self.believed(&which)? else {
@@ -126,16 +126,14 @@ impl Questions<'_, '_, '_> {
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
         let retried = row.outcome == RowOutcome::Error && !counted;
         if retried || row.revoked_by.is_some() {
+            self.since = row.seq.unwrap_or_default();
             return Ok(None);
         }
         if who.part.is_some() {
             return self.same_step(row);
         }
         if row.request_hash != self.hashes.request_hash {
-            return Err(LedgerError::Conflict {
-                what,
-                operation: row.operation_id,
-            });
+            return Err(self.conflict(row.operation_id));
         }
         // A plan's changes may have been undone since. Then the answer does not hold any more.
         if self.ask.on_duplicate == OnDuplicate::Suppress(Unless::FilesChanged)
@@ -148,6 +146,16 @@ impl Questions<'_, '_, '_> {
             }
         }
         self.again(Again::Replayed, row).map(Some)
+    }
+
+    /// The operation performed another content of the same delivery.
+    fn conflict(&self, operation: String) -> LedgerError {
+        let who = &self.ask.who;
+        let what = match who.idempotency_key {
+            Some(key) => format!("idempotency key `{key}`"),
+            None => format!("task `{}`", who.task_id.unwrap_or_default()),
+        };
+        LedgerError::Conflict { what, operation }
     }
 
     /// Questions 2 and 3. Do the links record a success of the same request, and is its answer still good?
@@ -383,6 +391,7 @@ impl Questions<'_, '_, '_> {
         let event = before
             .as_ref()
             .map_or(Event::Reserved, |_| Event::TakenOver);
+        let delivery = claims::name_of(&self.ask.who);
         let body = Body {
             request_hash: Some(request_hash.clone()),
             entry_digest: Some(self.ask.entry_digest.clone()),
@@ -395,7 +404,8 @@ impl Questions<'_, '_, '_> {
             home: self.ask.home.clone(),
             session,
             task: self.ask.who.task_id.map(ToOwned::to_owned),
-            delivery: claims::delivery_of(&self.ask.who),
+            attempt: delivery.as_ref().map(|_| attempt),
+            delivery,
             ..Body::default()
         };
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;

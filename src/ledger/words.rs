@@ -299,7 +299,7 @@ pub(crate) enum LedgerError {
     )]
     InFlight { by: String, waited: Duration },
     #[error(
-        "operation {operation} may have performed the same request: its outcome is unknown, or its result failed a check. The request must not be performed twice. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
+        "operation {operation} may have performed this request, or another content of the same delivery: its outcome is unknown, or its result failed a check. It must not be performed twice. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
     #[error(

@@ -1,4 +1,4 @@
-//! What the earlier runs of a task mean for its steps.
+//! What the earlier runs of a delivery or of a task mean for a request and for its steps.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,8 @@ use crate::{
         chain::Body,
         claims::{self, claim_key, delivery},
         past::{Past, Success},
-        record::{Claim, ClaimKey, Effects, Event, Row, RowOutcome, Seq, word},
+        record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq, word},
+        store::{StoreError, Tx},
         words::{Again, LedgerError},
     },
     task::{IMPROVISED, OnDuplicate},
@@ -24,63 +25,53 @@ impl Questions<'_, '_, '_> {
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let mut holder = self.open_step()?;
         if holder.is_none() {
+            holder = self.same_delivery_unanswered()?;
+        }
+        if holder.is_none() {
             holder = self.past.holder(self.tx, key)?;
         }
         if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
             // If duplicates are repeated, each attempt at a task has a claim of its own.
             holder = self.past.maybe_made(self.tx, task)?;
         }
-        let (who, hash) = (&self.ask.who, &self.hashes.request_hash);
-        let mut others = Vec::from_iter(holder);
-        if others.is_empty() {
-            others = claims::of_other_requests(self.tx, who, hash)?;
+        match holder {
+            Some(claim) => Ok(ControlFlow::Continue(Some(claim))),
+            None => self.made_before(),
         }
-        for theirs in others {
-            let is_dead = self.known.dead.contains(&theirs.seq);
-            if is_dead && self.has_begun_another(&theirs)? {
-                let operation = theirs.operation_id;
-                return Ok(ControlFlow::Break(Step::Unknown { operation }));
-            }
-            let is_ours = theirs.key == *key;
-            if is_ours || !is_dead || theirs.may_have_happened() {
-                return Ok(ControlFlow::Continue(Some(theirs)));
-            }
-        }
-        self.made_before()
     }
 
-    /// Whether it is the claim of a task with another content that may have sent a once-only step.
-    fn has_begun_another(&mut self, claim: &Claim) -> Result<bool, LedgerError> {
-        let link = self.tx.link(claim.seq)?.and_then(|link| link.body());
-        let hash = link.and_then(|body| body.request_hash);
-        if hash.as_ref() == Some(&self.hashes.request_hash) {
-            return Ok(false);
-        }
-        let past = Past::since(self.tx, &claim.key.session_id, claim.seq)?;
-        let step = format!("{}.", claim.operation_id);
-        let is_step = |operation: &str| operation.starts_with(&step);
-        let mut open = past.opened().filter(|open| open.may_have_happened());
-        if open.any(|open| is_step(&open.operation_id)) {
-            return Ok(true);
-        }
-        for success in past.successes() {
-            let claim = success.link.body().and_then(|body| body.claim);
-            let Some(claim) = claim.filter(|_| is_step(&success.link.operation_id)) else {
-                continue;
-            };
-            let made = self.tx.link(claim)?.and_then(|link| link.body());
-            let effects = made.and_then(|body| body.effects);
-            // An unreadable word counts as `Once`, the strictest.
-            if effects
-                .as_deref()
-                .and_then(word::<Effects>)
-                .unwrap_or_default()
-                == Effects::Once
-            {
-                return Ok(true);
+    /// Question 1, for the runs of the delivery that left no answer: the open claim of one that lives, or that may have
+    /// performed its request or, with another content, one of its steps. It is an error if a run with another content has
+    /// performed a once-only request or step.
+    fn same_delivery_unanswered(&mut self) -> Result<Option<Claim>, LedgerError> {
+        let who = &self.ask.who;
+        let mut runs = claims::of_same_delivery(self.tx, who, &self.known.examined)?;
+        runs.retain(|(link, _)| link.seq > self.since);
+        let has_our_content =
+            |body: &Body| body.request_hash.as_ref() == Some(&self.hashes.request_hash);
+        let others = runs.iter().filter(|(_, body)| !has_our_content(body));
+        let others = match others.last() {
+            Some((oldest, _)) => Past::since(self.tx, who.session_id, oldest.seq)?,
+            None => Past::default(),
+        };
+        for (link, body) in &runs {
+            let is_other = !has_our_content(body);
+            let past = if is_other { &others } else { &self.past };
+            let open = past.opened().find(|claim| claim.seq == link.seq).cloned();
+            let lives = open.is_some() && !self.known.dead.contains(&link.seq);
+            if lives || open.as_ref().is_some_and(Claim::may_have_happened) {
+                return Ok(open);
+            }
+            let step = format!("{}.", link.operation_id);
+            let mut steps = others.opened().filter(|claim| claim.may_have_happened());
+            if let Some(step) = steps.find(|claim| claim.operation_id.starts_with(&step)) {
+                return Ok(Some(step.clone()));
+            }
+            if is_other && performed(self.tx, &others, link)? {
+                return Err(self.conflict(link.operation_id.clone()));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the
@@ -201,6 +192,27 @@ impl Questions<'_, '_, '_> {
         });
         Ok(open.cloned())
     }
+}
+
+/// Whether the run that begins with this link has performed its once-only request or a once-only step of it.
+fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreError> {
+    let step = format!("{}.", run.operation_id);
+    for success in past.successes() {
+        let claim = success.link.body().and_then(|body| body.claim);
+        let is_of_run = claim == Some(run.seq) || success.link.operation_id.starts_with(&step);
+        let withdrawn =
+            past.revoked_by(&success.row_id).is_some() || past.is_rejected(&success.row_id);
+        let Some(claim) = claim.filter(|_| is_of_run && !withdrawn) else {
+            continue;
+        };
+        let made = tx.link(claim)?.and_then(|link| link.body());
+        // An unreadable word counts as `Once`, the strictest.
+        let effects: Option<Effects> = made.and_then(|body| word(body.effects.as_deref()?));
+        if effects.unwrap_or_default() == Effects::Once {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// An earlier run of the content of the task.

@@ -23,6 +23,12 @@ pub(super) const SQLITE: &[Migration] = &[
         text: include_str!("../schema/sqlite_3.sql"),
         checksum: "c051eff337d1d8f744e4a7f0206a838a91fd0ecbfee71bf004bbae59020af900",
     },
+    Migration {
+        version: 4,
+        name: "the runs of a delivery are found by their links",
+        text: include_str!("../schema/sqlite_4.sql"),
+        checksum: "dc52a46f2c8370525f5d106413f38aac34c2c10128fd14792a9268794d5a15d8",
+    },
 ];
 
 /// The last version for SQLite.
@@ -56,6 +62,12 @@ pub(super) const POSTGRES: &[Migration] = &[
         name: "requests wait for an approval, and steps have rows",
         text: include_str!("../schema/postgres_4.sql"),
         checksum: "ac0cf6da2d1b5b6d0b9a1acf2a6ca0c2da286aa72a3a614e1f58d29461cfd5d9",
+    },
+    Migration {
+        version: 5,
+        name: "the runs of a delivery are found by their links",
+        text: include_str!("../schema/postgres_5.sql"),
+        checksum: "809e4a2cf5e97d8ce6410cf39dd9551ffdf53823b35f935c11951b19b2d35727",
     },
 ];
 

@@ -87,7 +87,7 @@ impl Which {
             .results("agent_actions_key")
     }
 
-    /// The answers to the delivery of a request's task. Without an attempt, every attempt fits.
+    /// The answers to the delivery of a request's task, which has no key. Without an attempt, every attempt fits.
     pub(crate) fn delivery(
         session_id: &str,
         request_id: Option<&str>,
@@ -96,6 +96,7 @@ impl Which {
     ) -> Self {
         let all = Self::task(session_id, task_id)
             .and("request_id IS NOT DISTINCT FROM ?", request_id)
+            .both(["idempotency_key IS NULL"; 2], None)
             .results("agent_actions_delivery");
         match attempt {
             Some(attempt) => all.and("attempt = ?", u64::from(attempt)),

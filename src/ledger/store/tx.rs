@@ -25,6 +25,9 @@ pub(crate) struct Tx<'a> {
 /// The links that decide something about a request. SQLite uses the index only if this is the index's own wording.
 const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
+/// The links that claim a request, in the wording of their index.
+const CLAIMS: &str = "event IN ('reserved', 'taken_over')";
+
 impl<'a> Tx<'a> {
     pub(super) fn new(engine: Engine, place: &'a str, db: impl Sql + 'a) -> Self {
         Self {
@@ -131,7 +134,7 @@ impl<'a> Tx<'a> {
         let request = self
             .engine
             .choose(["body ->> '$.request_hash'", "public.oneact_request(body)"]);
-        let mut links: Vec<Link> = self.all(
+        let mut links = self.all(
             &format!(
                 "{hint} WHERE session_id = ?1 AND {request} = ?2 AND seq >= ?3 AND {DECIDES} \
                  ORDER BY seq DESC LIMIT ?4"
@@ -144,11 +147,38 @@ impl<'a> Tx<'a> {
             ],
         )?;
         links.reverse();
-        // The index that led to them may have been changed.
-        for link in &links {
-            if link.session_id != session_id || !link.tells_of(request_hash) {
-                return Err(self.misled(&format!("link {}", link.seq)));
-            }
+        self.found(links, session_id, |link| link.tells_of(request_hash))
+    }
+
+    /// The links of a session that claim requests of a delivery, in ascending order.
+    pub(crate) fn links_of_delivery(
+        &mut self,
+        session_id: &str,
+        delivery: &str,
+    ) -> Result<Vec<Link>, StoreError> {
+        let hint = self.engine.indexed_by("ledger_events_delivery");
+        let named = self
+            .engine
+            .choose(["body ->> '$.delivery'", "public.oneact_delivery(body)"]);
+        let links = self.all(
+            &format!("{hint} WHERE session_id = ?1 AND {named} = ?2 AND {CLAIMS} ORDER BY seq"),
+            &[session_id.into(), delivery.into()],
+        )?;
+        self.found(links, session_id, |link| link.delivers(delivery))
+    }
+
+    /// The links to which an index led, unless the index was changed.
+    fn found(
+        &self,
+        links: Vec<Link>,
+        session_id: &str,
+        is_wanted: impl Fn(&Link) -> bool,
+    ) -> Result<Vec<Link>, StoreError> {
+        let mut of_another = links.iter();
+        if let Some(link) =
+            of_another.find(|link| link.session_id != session_id || !is_wanted(link))
+        {
+            return Err(self.misled(&format!("link {}", link.seq)));
         }
         links.into_iter().map(|link| self.whole(link)).collect()
     }
@@ -301,10 +331,6 @@ impl<'a> Tx<'a> {
 
     pub(crate) fn claim_at(&mut self, seq: Seq) -> Result<Option<Claim>, StoreError> {
         self.one("WHERE seq = ?1", &[seq.into()])
-    }
-
-    pub(crate) fn claims_of(&mut self, session_id: &str) -> Result<Vec<Claim>, StoreError> {
-        self.all("WHERE session_id = ?1 ORDER BY seq", &[session_id.into()])
     }
 
     pub(crate) fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {

@@ -1,6 +1,8 @@
 //! What comes twice: what must not happen again, a delivery, an attempt.
 
-use super::{tampering::other, *};
+use rusqlite::Connection;
+
+use super::{super::Happened, tampering::other, *};
 
 #[test]
 fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by_now_c_36() {
@@ -250,6 +252,42 @@ fn an_answer_that_is_taken_back_while_it_is_judged_is_not_given() {
     }
 }
 
+/// A caller who does not count sends the first attempt.
+#[test]
+fn two_contents_of_one_attempt_are_not_both_performed() {
+    for (first, then, is_one) in [
+        (None, Some(1), true),
+        (Some(1), None, true),
+        (Some(2), None, true),
+        (Some(1), Some(2), false),
+        (None, Some(2), false),
+    ] {
+        let of = |ask: Ask<'static>, attempt| Ask {
+            who: Who {
+                task_id: Some("t"),
+                attempt,
+                ..ask.who
+            },
+            ..ask
+        };
+        let place = Place::new();
+        let mut owner = place.open();
+        let begun = running(begin(
+            &mut owner,
+            &of(once("op_1"), first),
+            &Around::default(),
+        ));
+        let second = of(other(once("op_2"), 2), then);
+        let begun_too = begin(&mut place.open(), &second, &Around::default());
+        assert_eq!(
+            matches!(begun_too, Err(LedgerError::InFlight { .. })),
+            is_one,
+            "{first:?}, {then:?}: {begun_too:?}"
+        );
+        drop(begun);
+    }
+}
+
 /// Another content of the same delivery, before the first one has an answer (R-004-35).
 #[test]
 fn two_contents_of_one_delivery_are_not_both_performed() {
@@ -283,6 +321,20 @@ fn two_contents_of_one_delivery_are_not_both_performed() {
             matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_1"),
             "{refused:?}"
         );
+        // The claims are a copy of the links.
+        let path = place.file.dir().join("ledger.db");
+        let by_hand = Connection::open(path).unwrap();
+        by_hand.execute("DELETE FROM claims", []).unwrap();
+        assert!(matches!(asked("op_5"), Err(LedgerError::Unknown { .. })));
+        // A person says that it happened.
+        let answer = |_: &_| "{}".to_owned();
+        place
+            .open()
+            .resolve("op_1", Happened::Yes(&answer), None)
+            .unwrap();
+        assert!(matches!(asked("op_6"), Err(LedgerError::Conflict { .. })));
+        take_back(&place, "op_1");
+        running(asked("op_7"));
         // Nothing was sent: two runs that died before do not hold the third up.
         let place = Place::new();
         for (operation, number) in [("op_1", 1), ("op_2", 2)] {

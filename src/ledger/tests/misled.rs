@@ -71,6 +71,24 @@ fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
 }
 
 #[test]
+fn a_second_content_of_a_delivery_is_refused_although_an_index_has_lost_the_first() {
+    let file = InFile::filled();
+    let delivered = |mut ask: Ask<'static>| {
+        ask.who.task_id = Some("t");
+        ask
+    };
+    let mut owner = file.open();
+    let first = delivered(other(once("op_8"), 8));
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    owner.dispatch(&first, &begun, None).unwrap();
+    drop((begun, owner));
+    emptied(&file, "ledger_events_delivery");
+    let second = delivered(other(once("op_9"), 9));
+    is_refused(begin(&mut file.open(), &second, &Around::default()), "lost");
+    is_found(&file, "lost");
+}
+
+#[test]
 fn the_link_of_another_request_answers_nothing() {
     for (ask, seq) in [(once("op_9"), 7), (ask("op_9"), 3)] {
         let file = InFile::filled();

@@ -119,7 +119,7 @@ fn many_who_open_what_is_not_there_make_one_ledger() {
             row.get(0)
         })
         .unwrap();
-    assert_eq!(applied, 3);
+    assert_eq!(applied, 4);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_ledger_says_of_itself_whose_it_is() {
         conn.query_row(&text, [], |row| row.get(0)).unwrap()
     };
     assert_eq!(pragma("application_id"), "1869504817");
-    assert_eq!(pragma("user_version"), "3");
+    assert_eq!(pragma("user_version"), "4");
     assert_eq!(pragma("journal_mode"), "wal");
     let loose: i64 = conn
         .query_row(

@@ -202,17 +202,37 @@ fn a_once_only_step_of_unknown_outcome_stops_each_run_of_its_task() {
     );
 }
 
+/// How the first run of a delivery ends, after its step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Killed,
+    /// The run that takes it over is killed, too.
+    KilledTwice,
+    /// The same task takes it over with another key.
+    TakenOver,
+    Recorded(RowState),
+}
+
 /// The steps of a task are of the delivery of the task, also where the second content is one of them.
 #[test]
 fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
-    for finishes in [false, true] {
+    let named = (Some("t"), Some("k"));
+    let whole = |operation, named| Ask {
+        effects: Effects::Once,
+        ..delivered(operation, named, 1)
+    };
+    for (end, finishes) in [
+        (End::Killed, false),
+        (End::Killed, true),
+        (End::KilledTwice, true),
+        (End::TakenOver, true),
+        (End::Recorded(RowState::Cancelled), true),
+        (End::Recorded(RowState::Pending), true),
+    ] {
         let place = Place::new();
-        let named = (Some("t"), Some("k"));
-        let whole = Ask {
-            effects: Effects::Once,
-            ..delivered("op_1", named, 1)
-        };
-        let (dead, run) = run_of(&mut place.open(), &whole);
+        let mut owner = place.open();
+        let first = whole("op_1", named);
+        let (begun, run) = run_of(&mut owner, &first);
         let step = second_of(&run, named);
         if finishes {
             finished(&place, &step, &ended());
@@ -221,17 +241,29 @@ fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
             let begun = running(begin(&mut owner, &step, &Around::default()));
             owner.dispatch(&step, &begun, None).unwrap();
         }
-        drop(dead);
-        let alone = delivered("op_2", named, 1);
+        if let End::Recorded(state) = end {
+            let ended = Ended {
+                state,
+                outcome: RowOutcome::Error,
+                ..ended()
+            };
+            owner.finish(&first, begun, ended);
+        }
+        drop(owner);
+        let key = if end == End::TakenOver { "k2" } else { "k" };
+        if matches!(end, End::KilledTwice | End::TakenOver) {
+            run_of(&mut place.open(), &whole("op_2", (Some("t"), Some(key))));
+        }
         let alone = Ask {
             asked: step.asked.clone(),
-            effects: Effects::Once,
-            ..alone
+            ..whole("op_3", named)
         };
         let refused = begin(&mut place.open(), &alone, &Around::default());
-        assert!(
-            matches!(&refused, Err(LedgerError::Unknown { operation }) if operation.starts_with("op_1")),
-            "{finishes}: {refused:?}"
-        );
+        let operation = match (&refused, finishes) {
+            (Err(LedgerError::Unknown { operation }), false)
+            | (Err(LedgerError::Conflict { operation, .. }), true) => operation,
+            _ => panic!("{end:?}: {refused:?}"),
+        };
+        assert_eq!(operation, if finishes { "op_1" } else { "op_1.2" });
     }
 }

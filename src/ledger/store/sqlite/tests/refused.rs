@@ -59,17 +59,17 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
     drop(filled(&path, 3));
     by_hand(&path)
         .execute_batch(
-            "PRAGMA user_version = 4; ALTER TABLE agent_actions ADD COLUMN later TEXT;
-             INSERT INTO schema_migrations VALUES (4, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+            "PRAGMA user_version = 5; ALTER TABLE agent_actions ADD COLUMN later TEXT;
+             INSERT INTO schema_migrations VALUES (5, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
         )
         .unwrap();
     let error = refused(&path, Wish::Write);
     assert_eq!(error.trouble, Trouble::Newer, "{error}");
-    let versions = "has schema version 4, but this program knows only version 3:";
+    let versions = "has schema version 5, but this program knows only version 4:";
     assert!(error.to_string().contains(versions), "{error}");
     assert_eq!(count(&path), 3);
     let flaw = migrate::flaw(&by_hand(&path)).unwrap();
-    assert!(flaw.unwrap().contains("schema version 4"));
+    assert!(flaw.unwrap().contains("schema version 5"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_ledger_whose_migrations_are_not_ours_is_half_migrated() {
         "DELETE FROM schema_migrations",
         "DROP TABLE schema_migrations",
         "PRAGMA user_version = 0",
-        "INSERT INTO schema_migrations VALUES (4, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+        "INSERT INTO schema_migrations VALUES (5, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
         "DROP TABLE agent_actions",
     ] {
         let (_dir, path) = nowhere();

@@ -203,6 +203,7 @@ pub(crate) fn steps_of_a_task_are_found_by_it_and_answer_no_delivery(ledger: &dy
     let steps = [step(1, 1), step(2, 2)];
     let task = Row {
         operation_id: "op_9".to_owned(),
+        idempotency_key: None,
         ..full(3, 2)
     };
     written(&mut *store, |tx| {
