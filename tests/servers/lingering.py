@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A server that answers at once and ends late: lingering.py SECONDS [alone]
+"""A server that answers at once and ends late: lingering.py SECONDS [alone | COMMAND]
 
-Unless it is alone, each call starts a sleep in a session of its own, and one more below it, which lose their parent at once. When its
-stdin ends the server takes SECONDS to end, and ignores SIGTERM meanwhile.
+Unless it is alone, each call has a shell start the command: a sleep in a session of its own, and one more below it, which lose their
+parent at once. When its stdin ends the server takes SECONDS to end, and ignores SIGTERM meanwhile.
 Python 3 standard library only.
 """
 
@@ -13,7 +13,7 @@ import sys
 import time
 
 CALLS = 0
-LEFT = "setsid sh -c 'sleep 600 & exec sleep 600' </dev/null >/dev/null 2>&1 &"
+LEFT = sys.argv[2] if len(sys.argv) > 2 else "setsid sh -c 'sleep 600 & exec sleep 600' </dev/null >/dev/null 2>&1 &"
 
 
 def result(method):

@@ -3,7 +3,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    os::fd::OwnedFd,
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    },
     process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
@@ -133,6 +136,39 @@ fn a_signal_after_the_envelope_changes_no_exit_status_and_leaves_no_process() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{sent:?}");
         assert_eq!(root.processes(), Vec::<i32>::new());
     }
+}
+
+/// A process that has become another user's, as with `sudo`. The test ends early where no program can do this.
+#[test]
+fn processes_that_cannot_be_ended_are_named_without_any_flag() {
+    let left = "setsid ./become --reuid 0 --clear-groups sleep 600 </dev/null >/dev/null 2>&1 &";
+    let command = format!("'lingering.py', '0', '{left}'");
+    let catalog = LINGERING.replace("'servers/lingering.py', '1'", &command);
+    let root = Root::with_catalog(&catalog);
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/lingering.py");
+    fs::copy(server, root.path.join("lingering.py")).unwrap();
+    let command = root.as_nobody();
+    let program = root.path.join("become");
+    fs::copy("/usr/bin/setpriv", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    let mut who = root.within(program.as_str());
+    who.args(["--reuid", "0", "--clear-groups", "id", "-u"]);
+    let who = who.uid(65534).gid(65534).output();
+    if !who.is_ok_and(|who| who.stdout == b"0\n") {
+        return;
+    }
+    let task = json!({"task_id": "t", "capability_ids": ["act"]});
+    let answer = run(command, task.to_string().as_bytes());
+    let left = root.processes();
+    for pid in &left {
+        signal(*pid, Signal::KILL);
+    }
+    assert_eq!((answer.exit, left.len()), (0, 1), "{}", answer.envelope);
+    let named = format!(
+        "Processes of the server could not be ended: {} (sleep).",
+        left[0]
+    );
+    assert!(answer.stderr.contains(&named), "{}", answer.stderr);
 }
 
 /// A run whose answer does not fit into the pipe that nobody has read from yet.

@@ -1,10 +1,6 @@
 //! Plans and what comes after them: previews that bind, questions, rollback, recovery.
 
-use std::{
-    fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
-    process::Command,
-};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
@@ -463,21 +459,6 @@ fn the_reply_report_is_the_execution_report_r_001_41_r_001_165() {
     );
 }
 
-/// The program as somebody who may not do everything: whoever runs the tests, or nobody.
-fn as_nobody(root: &Root) -> Command {
-    let mine = rustix::process::getuid().is_root();
-    let program = root.path.join("oneact-here");
-    fs::copy(crate::program::ONEACT, &program).unwrap();
-    let mut command = root.within(program.as_str());
-    if mine {
-        for name in ["", "a.txt", "b.txt", "c.txt", "locked"] {
-            std::os::unix::fs::chown(root.path.join(name), Some(65534), Some(65534)).unwrap();
-        }
-        command.uid(65534).gid(65534);
-    }
-    command
-}
-
 #[test]
 fn a_directory_that_may_not_be_written_to_fails_its_action_alone_r_001_71_r_001_142_r_001_149() {
     let (root, mut plan) = furnished();
@@ -491,7 +472,7 @@ fn a_directory_that_may_not_be_written_to_fails_its_action_alone_r_001_71_r_001_
         .as_array_mut()
         .unwrap()
         .insert(0, action);
-    let command = as_nobody(&root);
+    let command = root.as_nobody();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
     let answer = run(command, plan.to_string().as_bytes());
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();

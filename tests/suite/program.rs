@@ -3,7 +3,10 @@
 use std::{
     fs,
     io::{Read, Write},
-    os::unix::fs::symlink,
+    os::unix::{
+        fs::{lchown, symlink},
+        process::CommandExt,
+    },
     process::{Child, Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -11,7 +14,7 @@ use std::{
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -65,6 +68,22 @@ impl Root {
     pub(crate) fn command(&self) -> Command {
         let mut command = self.within("/usr/bin/env");
         command.args(["--default-signal=HUP,INT,QUIT", ONEACT]);
+        command
+    }
+
+    /// The binary, to be run here by a user who is not root, and to whom root gives what is here.
+    pub(crate) fn as_nobody(&self) -> Command {
+        let program = self.path.join("oneact-here");
+        fs::copy(ONEACT, &program).unwrap();
+        let mut command = self.within(program.as_str());
+        if getuid().is_root() {
+            let inside = self.path.read_dir_utf8().unwrap().flatten();
+            let inside = inside.map(|entry| entry.path().to_owned());
+            for path in inside.chain([self.path.clone()]) {
+                lchown(path, Some(65534), Some(65534)).unwrap();
+            }
+            command.uid(65534).gid(65534);
+        }
         command
     }
 
