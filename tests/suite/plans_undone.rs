@@ -496,8 +496,16 @@ fn a_directory_that_may_not_be_written_to_fails_its_action_alone_r_001_71_r_001_
 
 #[test]
 fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_not_believed() {
-    for (harm, exit) in [("removed", 2), ("all", 2), ("directory", 2), ("marked", 1)] {
+    for (harm, exit) in [
+        ("removed", 2),
+        ("all", 2),
+        ("directory", 2),
+        ("foreign", 2),
+        ("marked", 1),
+    ] {
         let (root, plan) = furnished();
+        let foreign = root.path.join("foreign");
+        fs::create_dir(&foreign).unwrap();
         let (directory, mut points) = done(&root, &plan);
         let after = tree(&root);
         let list = points["checkpoints"].as_array_mut().unwrap();
@@ -521,6 +529,10 @@ fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_no
         if harm == "directory" {
             points["created_directories"] = json!([]);
         }
+        if harm == "foreign" {
+            let made = points["created_directories"].as_array_mut().unwrap();
+            made.push(json!("foreign"));
+        }
         let path = root.path.join(&directory).join("rollback_manifest.json");
         fs::write(path, points.to_string()).unwrap();
         let told = told(&root, &["rollback", &directory]);
@@ -531,6 +543,7 @@ fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_no
             _ => assert!(told.text.contains("was altered"), "{harm}: {}", told.text),
         }
         assert_eq!(now, after, "{harm}");
+        assert!(foreign.exists(), "{harm}");
     }
 }
 
