@@ -521,6 +521,69 @@ fn nothing_planted_in_the_state_directory_is_waited_for_or_followed() {
     }
 }
 
+/// What is put into the place of a file, and how. The result is false if this user cannot do it.
+type Plant<'a> = (&'a str, &'a dyn Fn(&Utf8Path) -> bool);
+
+/// Like the checkout of a repository that carries the database of the built-in server.
+#[test]
+fn no_planted_database_is_waited_for_or_followed() {
+    let catalog = "catalog = 1\n[server.data]\ncommand = ['{self}', 'serve', 'data-management']\n\
+        [capability.cache]\neffects = { idempotent = true }\ntimeout = '5s'\n\
+        mcp = { server = 'data', tool = 'context_cacher' }\n";
+    let task = json!({"task_id": "t", "capability_ids": ["cache"],
+        "parameters": {"cache_key": "k", "context_data": 1}});
+    let told = |answer: &Answer, of: &str| {
+        assert_eq!(answer.exit, 1, "{of}: {}", answer.envelope);
+        assert_eq!(answer.fault(), "tool_error", "{of}: {}", answer.envelope);
+        let said = answer.at("/error/error_message").as_str().unwrap();
+        assert!(said.contains(".oneact/data.db"), "{of}: {said}");
+    };
+    let made = |program: &str, path: &Utf8Path, kind: &[&str]| {
+        let made = Command::new(program).arg(path).args(kind).status();
+        made.unwrap().success()
+    };
+    let outside = |path: &Utf8Path| path.parent().unwrap().with_file_name("elsewhere");
+    let plants: [Plant<'_>; 6] = [
+        ("pipe", &|path| made("mkfifo", path, &[])),
+        // Only root makes devices.
+        ("device", &|path| made("mknod", path, &["c", "1", "5"])),
+        ("link to a device", &|path| {
+            symlink("/dev/zero", path).is_ok()
+        }),
+        ("link to nothing", &|path| {
+            symlink(outside(path), path).is_ok()
+        }),
+        ("link to a file", &|path| {
+            fs::write(outside(path), "").unwrap();
+            symlink(outside(path), path).is_ok()
+        }),
+        ("directory", &|path| fs::create_dir(path).is_ok()),
+    ];
+    for (kind, plant) in plants {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let root = Root::with_catalog(catalog);
+            fs::create_dir(root.path.join(".oneact")).unwrap();
+            let path = root.path.join(format!(".oneact/data.db{suffix}"));
+            if !plant(&path) {
+                continue;
+            }
+            told(&root.run(&task), &format!("{kind} {suffix}"));
+            let written = fs::read(outside(&path)).unwrap_or_default();
+            assert!(written.is_empty(), "{kind} {suffix}");
+            assert_eq!(outside(&path).exists(), kind == "link to a file");
+        }
+    }
+    // A file of another user, or of nobody who may read it.
+    let root = Root::with_catalog(catalog);
+    fs::create_dir(root.path.join(".oneact")).unwrap();
+    let command = root.as_nobody();
+    let path = root.path.join(".oneact/data.db");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    told(&run(command, task.to_string().as_bytes()), "another user");
+    assert_eq!(fs::read(&path).unwrap(), b"");
+}
+
 #[test]
 fn no_time_zone_is_waited_for() {
     let root = Root::new();
