@@ -202,12 +202,15 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
         });
         return Ok(printed(line(&document), 0));
     }
-    let next = match answer {
-        Answer::Approved => format!(
-            "The next run of the same task performs it, once, before {}.\n",
-            desk.clock(&voted.case.asked.expires_at)
+    let until = desk.clock(&voted.case.asked.expires_at);
+    let next = match (answer, voted.missing) {
+        (Answer::Approved, 0) => {
+            format!("The next run of the same task performs it, once, before {until}.\n")
+        }
+        (Answer::Approved, missing) => format!(
+            "It is not performed yet. Approvals that are missing: {missing}, each of another person, before {until}.\n"
         ),
-        Answer::Denied => String::new(),
+        (Answer::Denied, _) => String::new(),
     };
     let text = format!(
         "{word} by {}, link {}\n{next}",

@@ -91,6 +91,8 @@ pub(crate) struct Voted {
     pub(crate) case: Case,
     pub(crate) person: Person,
     pub(crate) link: Head,
+    /// How many persons still have to approve.
+    pub(crate) missing: u32,
 }
 
 impl fmt::Display for Person {
@@ -162,11 +164,13 @@ impl Ledger<'_> {
             };
             let stamp = by.stamp(&case.operation_id, &case.session_id);
             let link = chain::append(tx, Event::of(answer), stamp, &body)?;
+            let persons = same(tx, shown)?.persons(&intended.signers);
             Ok((
                 Voted {
                     case,
                     person,
                     link: link.clone(),
+                    missing: intended.policy.quorum.saturating_sub(persons),
                 },
                 link,
             ))
