@@ -141,21 +141,11 @@ fn card(proposal: &Map<String, Value>) -> Result<Suggestion, Failure> {
 
 /// The risk that the agent states. Also checks which clarification the proposal answers.
 fn claims(proposal: &Map<String, Value>) -> Result<Risk, Failure> {
-    let level = |value: &Value| {
-        let levels = ["low", "moderate", "medium", "high"];
-        levels.contains(&value.as_str()?).then_some(())
-    };
-    let mut amplifiers = Map::new();
-    for key in ["irreversibility", "regret_potential"] {
-        optional(proposal, key, "`low`, `medium` or `high`", level)?;
-        let value = proposal
-            .get(key)
-            .map(|value| (key.to_owned(), value.clone()));
-        amplifiers.extend(value);
-    }
+    let levels = ["irreversibility", "regret_potential"].into_iter();
+    let levels = levels.filter_map(|key| Some((key.to_owned(), proposal.get(key)?.clone())));
+    let amplifiers = Amplifiers::read(&levels.collect()).map_err(shape)?;
     let amplified = optional(proposal, "risk_amplifier", "true or false", Value::as_bool)?;
     optional_text(proposal, "clarifies")?;
-    let amplifiers = Amplifiers::read(&amplifiers).map_err(shape)?;
     Ok(match amplified {
         Some(true) => amplifiers.risk().max(Risk::High),
         Some(false) | None => amplifiers.risk(),

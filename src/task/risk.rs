@@ -83,19 +83,15 @@ const REGRET: [(&str, Regret); 3] = [
 
 /// The word of a closed list. The error names the words.
 fn word<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
-    let text = value.as_str().unwrap_or_default();
-    let found = words.iter().find(|(word, _)| *word == text);
+    let found = words.iter().find(|(word, _)| value == word);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let words: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        format!(
-            "`intrinsic_amplifiers.{key}` is {value}; it must be {}",
-            words.join(", ")
-        )
+        format!("`{key}` must be one of {}", words.join(", "))
     })
 }
 
 impl Amplifiers {
-    /// Reads the table of an entry. The error says what is wrong.
+    /// Reads the table of an entry, or what a proposal states. The error says what is wrong.
     pub fn read(table: &Map<String, Value>) -> Result<Self, String> {
         let mut amplifiers = Self::default();
         for (key, value) in table {

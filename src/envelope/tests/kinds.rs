@@ -175,6 +175,19 @@ fn the_fields_have_their_types() {
 }
 
 #[test]
+fn a_level_that_is_none_is_refused_with_the_words_of_its_field() {
+    for (key, word) in [
+        ("irreversibility", "moderate"),
+        ("irreversibility", "none"),
+        ("regret_potential", "huge"),
+    ] {
+        let (fault, message) = refused(&with(suggestion(), key, json!(word)));
+        let said = format!("`{key}` must be one of `low`, `medium`, `high`");
+        assert_eq!((fault, message), (Fault::InvalidShape, said));
+    }
+}
+
+#[test]
 fn a_key_that_was_meant_for_one_of_a_proposal_is_refused() {
     for (key, meant) in [
         ("capability_ids", "name"),
@@ -316,6 +329,7 @@ fn the_schema_of_tasks_accepts_what_the_reader_accepts() {
             json!(0.5),
             json!(true),
             json!("low"),
+            json!("moderate"),
             json!(["text"]),
             json!("{}"),
             json!({"entries": ["a"], "max_calls": 5, "for": "10m"}),
