@@ -5,11 +5,14 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, Visitor},
+};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::bounds;
-use crate::task::Secrets;
+use crate::task::{Secrets, has_all_members};
 
 /// The requests that a server may make in this way.
 const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -26,8 +29,39 @@ pub(crate) struct Questions {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {
-    input_requests: Option<Map<String, Value>>,
+    input_requests: Option<Requests>,
     request_state: Option<String>,
+}
+
+/// Input requests of which each has its own name, and each field of a form as well.
+#[derive(Default)]
+struct Requests(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Requests {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Requests {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of input requests")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some((name, text)) = map.next_entry::<String, &RawValue>()? {
+            let request = serde_json::from_str(text.get()).map_err(de::Error::custom)?;
+            let is_whole = has_all_members(&request, text.get());
+            if !is_whole || self.0.insert(name.clone(), request).is_some() {
+                return Err(de::Error::custom(format!(
+                    "the input request `{name}` is there twice, or has two members with one name"
+                )));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Reads an `InputRequiredResult`; an error says how it breaks the protocol.
@@ -38,7 +72,7 @@ pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String>
     }
     let wire: Wire = serde_json::from_str(result)
         .map_err(|error| format!("its `result` is no `input_required`: {error}"))?;
-    let requests = wire.input_requests.unwrap_or_default();
+    let Requests(requests) = wire.input_requests.unwrap_or_default();
     if requests.is_empty() && wire.request_state.is_none() {
         return Err(
             "it wants input, but has neither `inputRequests` nor a `requestState`".to_owned(),

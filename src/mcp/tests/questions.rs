@@ -1,6 +1,7 @@
 //! Servers that ask: in their result (2026-07-28), or while they are called (before).
 
 use super::*;
+use crate::mcp::questions;
 
 /// What `misbehaving.py` puts into its `requestState`.
 const STATE: &str = "a/\0 \u{2028}é\"\\{\"n\":1e400}\n";
@@ -123,6 +124,19 @@ fn a_server_that_wants_input_and_asks_nothing_breaks_the_protocol() {
         let error = stage.run().result.unwrap_err();
         assert!(matches!(error, CallError::Malformed { .. }), "{error}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn two_questions_or_two_fields_of_one_name_break_the_protocol() {
+    let form = r#""method": "elicitation/create", "params": {"requestedSchema": {"properties": "#;
+    for requests in [
+        format!(r#"{{"who": {{{form}{{}}}}}}}}, "\u0077ho": {{{form}{{}}}}}}}}}}"#),
+        format!(r#"{{"who": {{{form}{{"n": {{}}, "n": {{}}}}}}}}}}}}"#),
+    ] {
+        let result = format!(r#"{{"inputRequests": {requests}}}"#);
+        let why = questions::read(&result, &Secrets::default()).unwrap_err();
+        assert!(why.contains("`who` is there twice, or has two"), "{why}");
     }
 }
 
