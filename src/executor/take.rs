@@ -164,7 +164,10 @@ impl Taker<'_> {
             return Ok(true);
         }
         let opened = |place: &Utf8Path| {
-            open_within(place, &path).map_err(|error| missing(format!("but {error}")))
+            open_within(place, &path).map_err(|error| Failure {
+                recoverable: !matches!(error, StoreError::Symlink(_)),
+                ..missing(format!("but {error}"))
+            })
         };
         if let Some(file) = opened(self.staging.dir())? {
             if !self.link(&path, &file) {

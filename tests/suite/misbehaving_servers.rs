@@ -150,6 +150,11 @@ const fn not_its_place() -> Row {
     failed(ASSET, 1, "output_missing", "done", says)
 }
 
+/// A link is not followed, wherever it leads.
+const fn a_link() -> Row {
+    failed(ASSET, 1, "output_missing", "done", "is a symbolic link")
+}
+
 /// A command that is none: nothing runs.
 const fn no_server(command: &'static str, says: &'static str) -> Row {
     let mut row = failed(CALLED, 1, "server_not_found", "none", says);
@@ -387,6 +392,8 @@ rows! { MODES:
     names_its_environment: bad_asset("output_missing", "lies on no disk").on(ANY_FILE);
     names_a_device: bad_asset("output_missing", "`/dev/zero` is not a regular file").on(ANY_FILE);
     names_a_directory: not_its_place();
+    names_a_link_that_leads_out: a_link().on("files = ['.']");
+    names_a_link_in_its_directory: a_link();
     names_a_page: bad_asset("output_missing", "which is not on this machine");
 }
 

@@ -80,7 +80,18 @@ def names(location):
     return "call", called
 
 
+def names_a_link(place):
+    """Makes a link that leads to a file of the system, and says that it is the asset."""
+    def called(request):
+        link = os.path.abspath(os.path.join(place(), "link.txt"))
+        os.symlink("/etc/passwd", link)
+        names(link)[1](request)
+    return "call", called
+
+
 MODES |= {
+    "names_a_link_that_leads_out": names_a_link(lambda: "."),
+    "names_a_link_in_its_directory": names_a_link(lambda: os.environ["TMPDIR"]),
     "names_a_file_that_is_not_there": names("nowhere.txt"),
     "names_a_file_of_the_root": names("task.json"),
     "names_a_file_that_it_may": names("task.json"),
