@@ -330,6 +330,7 @@ impl Executed {
         let Rejection { phase, failure } = rejection;
         let state = match failure.fault {
             Fault::Cancelled => State::Cancelled,
+            Fault::RequestInFlight => State::Pending,
             _ => State::Rejected,
         };
         Outcome::nothing_done(state, phase, Some(failure)).into()

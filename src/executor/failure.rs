@@ -123,16 +123,12 @@ impl From<StoreError> for Failure {
                 _ if host::is_out_of_files(error) => Fault::ServerUnreachable,
                 _ => Fault::ToolError,
             },
+            StoreError::Busy { .. } => Fault::RequestInFlight,
             StoreError::Symlink { .. }
             | StoreError::NotAFile { .. }
-            | StoreError::Busy { .. }
             | StoreError::Source { .. } => Fault::ToolError,
         };
-        let passes = matches!(error, StoreError::Busy { .. });
-        Self {
-            recoverable: passes || fault.recoverable(),
-            ..Self::new(fault, error.to_string())
-        }
+        Self::new(fault, error.to_string())
     }
 }
 
@@ -169,7 +165,7 @@ mod tests {
     #[test]
     fn a_place_that_another_run_is_about_to_leave_is_worth_another_try() {
         let busy = |path: &str| StoreError::Busy(path.into());
-        assert!(Failure::from(busy("/x")).recoverable);
+        assert_eq!(Failure::from(busy("/x")).fault, Fault::RequestInFlight);
     }
 
     #[test]

@@ -98,25 +98,37 @@ fn clock_and_seed_make_every_byte_of_the_answer_the_same() {
     assert_eq!(answer(), answer());
 }
 
+/// The second run has the same id, or the same task, which may be answered.
 #[test]
-fn a_scratch_directory_that_another_run_has_is_worth_another_try() {
-    let root = Root::new();
-    let command = || {
-        let mut command = root.command();
-        command.args(["--seed", "7", "--clock", "2026-02-24T10:00:00+00:00[UTC]"]);
-        command.env("ONEACT_LEDGER", "none");
-        command
-    };
-    let mut first = command().spawn().unwrap();
-    feed(&mut first, &download("silent"));
-    until("the tool is called", || {
-        root.scratch().find(|path| path.join("called").exists())
-    });
-    let second = run(command(), download("good").to_string().as_bytes());
-    assert_eq!((second.exit, second.state()), (75, &json!("failed")));
-    assert_eq!(second.at("/error/recoverable"), &json!(true));
-    first.kill().unwrap();
-    first.wait().unwrap();
+fn a_task_whose_scratch_directory_another_run_has_is_in_flight() {
+    for accepts_input in [false, true] {
+        let root = Root::new();
+        let command = || {
+            let mut command = root.command();
+            if !accepts_input {
+                command.args(["--seed", "7", "--clock", "2026-02-24T10:00:00+00:00[UTC]"]);
+                command.env("ONEACT_LEDGER", "none");
+            }
+            command
+        };
+        let task = |what: &str| {
+            let mut task = download(what);
+            task["dispatch"]["accepts_input"] = json!(accepts_input);
+            task
+        };
+        let mut first = command().spawn().unwrap();
+        feed(&mut first, &task("silent"));
+        until("the tool is called", || {
+            root.scratch().find(|path| path.join("called").exists())
+        });
+        let second = run(command(), task("good").to_string().as_bytes());
+        assert_eq!((second.exit, second.state()), (3, &json!("pending")));
+        assert_eq!(second.fault(), "request_in_flight", "{}", second.envelope);
+        assert_eq!(second.at("/error/recoverable"), &json!(true));
+        first.kill().unwrap();
+        first.wait().unwrap();
+        assert_eq!(run(command(), task("good").to_string().as_bytes()).exit, 0);
+    }
 }
 
 #[test]
