@@ -49,8 +49,8 @@ impl Questions<'_, '_, '_> {
         runs.retain(|(link, _)| link.seq > self.since);
         let has_our_content =
             |body: &Body| body.request_hash.as_ref() == Some(&self.hashes.request_hash);
-        let others = runs.iter().filter(|(_, body)| !has_our_content(body));
-        let others = match others.last() {
+        let mut others = runs.iter().filter(|(_, body)| !has_our_content(body));
+        let others = match others.next_back() {
             Some((oldest, _)) => Past::since(self.tx, who.session_id, oldest.seq)?,
             None => Past::default(),
         };

@@ -259,10 +259,10 @@ fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
             ..whole("op_3", named)
         };
         let refused = begin(&mut place.open(), &alone, &Around::default());
-        let operation = match (&refused, finishes) {
-            (Err(LedgerError::Unknown { operation }), false)
-            | (Err(LedgerError::Conflict { operation, .. }), true) => operation,
-            _ => panic!("{end:?}: {refused:?}"),
+        let (Err(LedgerError::Unknown { operation }), false)
+        | (Err(LedgerError::Conflict { operation, .. }), true) = (&refused, finishes)
+        else {
+            panic!("{end:?}: {refused:?}")
         };
         assert_eq!(operation, if finishes { "op_1" } else { "op_1.2" });
     }
