@@ -53,8 +53,7 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// What the links say about the request.
     pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
-    /// The link of an answer after which the delivery may be performed again: it was revoked, or it was a failure and
-    /// the caller does not count. Only later runs of the delivery count.
+    /// The link of an answer that was revoked, or that the next attempt follows. Only later runs of the delivery count.
     pub(super) since: Seq,
 }
 
@@ -150,11 +149,9 @@ impl Questions<'_, '_, '_> {
 
     /// The operation performed another content of the same delivery.
     fn conflict(&self, operation: String) -> LedgerError {
-        let who = &self.ask.who;
-        let what = match who.idempotency_key {
-            Some(key) => format!("idempotency key `{key}`"),
-            None => format!("task `{}`", who.task_id.unwrap_or_default()),
-        };
+        let (key, task) = (self.ask.who.idempotency_key, self.ask.who.task_id);
+        let what = key.map(|key| format!("idempotency key `{key}`"));
+        let what = what.unwrap_or_else(|| format!("task `{}`", task.unwrap_or_default()));
         LedgerError::Conflict { what, operation }
     }
 

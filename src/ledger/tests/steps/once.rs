@@ -259,8 +259,8 @@ fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
             ..whole("op_3", named)
         };
         let refused = begin(&mut place.open(), &alone, &Around::default());
-        let (Err(LedgerError::Unknown { operation }), false)
-        | (Err(LedgerError::Conflict { operation, .. }), true) = (&refused, finishes)
+        let ((Err(LedgerError::Unknown { operation }), false)
+        | (Err(LedgerError::Conflict { operation, .. }), true)) = (&refused, finishes)
         else {
             panic!("{end:?}: {refused:?}")
         };
