@@ -7,6 +7,7 @@ pub(super) mod columns;
 mod migrations;
 mod postgres;
 mod rows;
+mod secret_key;
 pub(super) mod sql;
 mod sqlite;
 #[cfg(test)]

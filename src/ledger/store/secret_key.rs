@@ -1,0 +1,53 @@
+//! The key for hashes of secrets, as a database keeps it.
+
+use super::{
+    StoreError, Tx,
+    sql::{Engine, Value},
+};
+use crate::ledger::{canonical::sha256, record::Link};
+
+impl Tx<'_> {
+    /// The key; none until it is made.
+    pub(crate) fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
+        let table = self.keys();
+        let text = format!("SELECT key FROM {table} WHERE name = 'secrets'");
+        let found = self.db.run(&text, &[])?.into_iter().flatten().next();
+        match found {
+            None => Ok(None),
+            Some(Value::Bytes(key)) if key.len() == 32 => Ok(key.try_into().ok()),
+            Some(_) => Err(self.damaged("its key for secrets does not have 32 bytes".to_owned())),
+        }
+    }
+
+    /// The SHA-256 of the key. In PostgreSQL, users who may not read the key may read this.
+    pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
+        if self.engine == Engine::Sqlite {
+            return Ok(self.secret_key()?.map(sha256));
+        }
+        let text = "SELECT sha256 FROM public.oneact_key_hashes WHERE name = 'secrets'";
+        let found = self.db.run(text, &[])?;
+        Ok(found.into_iter().flatten().find_map(Value::text))
+    }
+
+    /// The first link that records the making of a key.
+    pub(crate) fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
+        let mut found = self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])?;
+        if found.is_none() && self.engine == Engine::Sqlite {
+            // The index may have lost the link. Only a ledger without a key needs this full search.
+            let all = "NOT INDEXED WHERE event = 'keyed' ORDER BY seq LIMIT 1";
+            found = self.one(all, &[])?;
+        }
+        found.map(|link| self.whole(link)).transpose()
+    }
+
+    /// Writes the key. It is refused if there is one already.
+    pub(crate) fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+        let table = self.keys();
+        let text = format!("INSERT INTO {table} (name, key) VALUES ('secrets', ?1)");
+        self.db.run(&text, &[Value::Bytes(key.to_vec())]).map(drop)
+    }
+
+    fn keys(&self) -> &'static str {
+        self.engine.choose(["ledger_keys", "public.oneact_keys"])
+    }
+}
