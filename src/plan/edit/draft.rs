@@ -3,7 +3,10 @@
 
 use crate::task::RelPath;
 
-use super::{Budget, Edit, EditError, Language, MAX_READ, json, text::Text, yaml};
+use super::{Budget, Edit, EditError, Language, json, text::Text, yaml};
+
+/// How deep a JSON text may be to be read (`serde_json`). The edits of a draft cannot make it much deeper.
+const DEEPEST: usize = 128;
 
 /// A document with edits that are not checked yet.
 pub(crate) struct Draft {
@@ -24,13 +27,10 @@ impl Draft {
         bytes: &[u8],
         budget: &Budget<'_>,
     ) -> Option<Self> {
-        if bytes.len() > MAX_READ {
-            return None;
-        }
         let text = Text::read(bytes).ok()?;
         let body = text.body.to_owned();
         let kind = match change.language(name)? {
-            Language::Json => Kind::Json(json::Draft::begin(body).ok()?),
+            Language::Json => Kind::Json(json::Draft::begin(body, budget).ok()?),
             Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
         };
         Some(Self {
@@ -51,7 +51,7 @@ impl Draft {
             return Ok(None);
         }
         match (&mut self.kind, change) {
-            (Kind::Json(draft), Edit::Json { path, edit }) => {
+            (Kind::Json(draft), Edit::Json { path, edit }) if path.steps().len() < DEEPEST => {
                 draft.edit(path, edit, budget).map(Some)
             }
             (

@@ -1,8 +1,8 @@
 //! The three JSON edits. One pass over the tokens finds where bytes are removed and inserted, so everything else stays
 //! as it is. Added text looks like its neighbours. Comments and trailing commas are accepted in a file that has them
-//! already (`tsconfig.json`). The document is never held as a tree: time and memory are at most in proportion to its
-//! size. `jsonc-parser` can edit a tree (feature `cst`), but it breaks the line when it adds to `{"a":1}`, and writes a
-//! blank after the colon of the new key.
+//! already (`tsconfig.json`). The document is never held as a tree: of each value, only its place is. Time and memory
+//! are at most in proportion to the size. `jsonc-parser` can edit a tree (feature `cst`), but it breaks the line when
+//! it adds to `{"a":1}`, and writes a blank after the colon of the new key.
 
 mod outline;
 mod reading;
@@ -20,7 +20,7 @@ use super::{
 
 pub(super) use reading::Grammar;
 
-use outline::{Kind, no_key, outline};
+use outline::{Kind, Outline, Swap, no_key};
 use reading::{Change, Meaning};
 use splice::Style;
 
@@ -38,6 +38,7 @@ pub(crate) enum JsonEdit {
 /// An edit whose place was found.
 struct Planned {
     splices: Vec<Splice>,
+    swap: Swap,
     /// Of what is added to, removed or updated; without indices from the end.
     steps: Vec<Step>,
     said: String,
@@ -49,8 +50,7 @@ pub(super) fn edit(
     edit: &JsonEdit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
-    budget.go_on()?;
-    let mut draft = Draft::begin(text.body)?;
+    let mut draft = Draft::begin(text.body, budget)?;
     let said = draft.edit(path, edit, budget)?;
     let settled = draft.settle(budget)?;
     settled.map_err(|problem| EditError::risky(&problem))?;
@@ -59,19 +59,18 @@ pub(super) fn edit(
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
 fn add(
-    body: &str,
+    (body, outline): (&str, &Outline),
     path: &JsonPath,
     key: &str,
     value: &Value,
     budget: &Budget<'_>,
 ) -> Result<Planned, EditError> {
-    let found = outline(body, path, Some(key), budget)?;
-    let place = &found.place;
-    let Some(object) = place.node.as_ref().filter(|_| place.kind == Kind::Object) else {
+    let found = outline.find(body, path, Some(key))?;
+    let Some(object) = found.node.as_ref().filter(|_| found.kind == Kind::Object) else {
         let problem = format!(
             "it is {}; json_add_property adds to objects only, so name one, or write the whole \
              value with json_update_value",
-            place.kind.words()
+            found.kind.words()
         );
         return Err(path.clone().missing(problem));
     };
@@ -80,9 +79,19 @@ fn add(
         return Err(path.child(key).missing(problem));
     }
     let style = Style::of(&found.habits, budget);
+    let after_last = found.trail.last().map_or(0, |at| outline.values(*at).end);
+    let from = object
+        .last
+        .as_ref()
+        .map_or(object.start + 1, |last| last.end);
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
-        steps: found.path.steps().to_vec(),
+        swap: Swap {
+            gone: after_last..after_last,
+            written: Some(from..object.end - 1),
+            around: found.trail,
+        },
+        steps: found.steps,
         said: format!("Property '{key}' added successfully"),
     })
 }
@@ -90,22 +99,20 @@ fn add(
 /// `json_remove_property`: a key of an object, or an item of an array by its decimal index. A comment
 /// that follows on the same line goes with what is removed.
 fn remove(
-    body: &str,
+    (body, outline): (&str, &Outline),
     path: &JsonPath,
     key: &str,
-    budget: &Budget<'_>,
 ) -> Result<Planned, EditError> {
-    let found = outline(body, path, Some(key), budget)?;
+    let found = outline.find(body, path, Some(key))?;
     let missing = |problem: String| path.clone().missing(problem);
-    let place = &found.place;
-    let Some(container) = &place.node else {
+    let Some(container) = &found.node else {
         return Err(missing(format!(
             "it is {}, so nothing can be removed from it",
-            place.kind.words()
+            found.kind.words()
         )));
     };
     let Some(picked) = &container.picked else {
-        return Err(match place.kind {
+        return Err(match found.kind {
             Kind::Object => no_key(path.child(key), container),
             _ => missing(format!(
                 "the array has {} items, and `{key}` is not the index of one of them; count from 0",
@@ -113,36 +120,46 @@ fn remove(
             )),
         });
     };
-    let step = match place.kind {
+    let step = match found.kind {
         Kind::Object => Step::Name(key.to_owned()),
         _ => Step::Index(i64::try_from(picked.index).unwrap_or(i64::MAX)),
     };
     Ok(Planned {
         splices: splice::remove(container, picked),
-        steps: [found.path.steps(), &[step]].concat(),
+        swap: Swap {
+            gone: outline.values(picked.at),
+            written: None,
+            around: found.trail,
+        },
+        steps: [found.steps, vec![step]].concat(),
         said: format!("Property '{key}' removed successfully"),
     })
 }
 
 /// `json_update_value`: the place must be there.
 fn update(
-    body: &str,
+    (body, outline): (&str, &Outline),
     path: &JsonPath,
     value: &Value,
     budget: &Budget<'_>,
 ) -> Result<Planned, EditError> {
-    let found = outline(body, path, None, budget)?;
+    let mut found = outline.find(body, path, None)?;
     let style = Style::of(&found.habits, budget);
     Ok(Planned {
         splices: vec![splice::update(body, &found, &style, value)?],
-        steps: found.path.steps().to_vec(),
+        swap: Swap {
+            gone: found.trail.pop().map_or(0..0, |at| outline.values(at)),
+            written: Some(found.place.whole()),
+            around: found.trail,
+        },
+        steps: found.steps,
         said: format!("Value at {path} updated successfully"),
     })
 }
 
 /// Whether it is one JSON value of this grammar, without duplicate keys.
 pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
-    let (_, found) = read(text.body)?;
+    let (_, found, _) = read(text.body)?;
     if grammar.allows(found) {
         Ok(())
     } else {
@@ -153,37 +170,39 @@ pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
 /// The value, checked in the same way.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
     let value = reading::value(text.body)?;
-    outline::check(text.body)?;
+    Outline::read(text.body)?;
     Ok(value)
 }
 
 /// Reads a whole document, by both readers.
-fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
-    let read = reading::read(body)?;
-    outline::check(body)?;
-    Ok(read)
+fn read(body: &str) -> Result<(Meaning, Grammar, Outline), EditError> {
+    let (meaning, grammar) = reading::read(body)?;
+    Ok((meaning, grammar, Outline::read(body)?))
 }
 
-/// A text with its edits. An independent reader computes the expected meaning after each edit. The next edit
-/// compares it with the text, and so does `settle`.
+/// A text with its edits. An independent reader computes what they make of it.
 pub(super) struct Draft<'a> {
     pub(super) body: Cow<'a, str>,
     grammar: Grammar,
-    /// What the text must say; `None` if it was not changed since it was checked.
-    expected: Option<Meaning>,
-    /// Whether every text before the last edit said what it had to say.
-    as_meant: bool,
+    outline: Outline,
+    /// The text that was checked last, and the edits since; `None` if there were none.
+    pending: Option<(Cow<'a, str>, Change)>,
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn begin(body: impl Into<Cow<'a, str>>) -> Result<Self, EditError> {
+    pub(super) fn begin(
+        body: impl Into<Cow<'a, str>>,
+        budget: &Budget<'_>,
+    ) -> Result<Self, EditError> {
         let body = body.into();
+        budget.go_on()?;
         let (_, grammar) = reading::read(&body)?;
+        budget.go_on()?;
         Ok(Self {
+            outline: Outline::read(&body)?,
             body,
             grammar,
-            expected: None,
-            as_meant: true,
+            pending: None,
         })
     }
 
@@ -194,35 +213,40 @@ impl<'a> Draft<'a> {
         edit: &JsonEdit,
         budget: &Budget<'_>,
     ) -> Result<String, EditError> {
-        let body = &*self.body;
+        let text = (&*self.body, &self.outline);
         let planned = match edit {
-            JsonEdit::Add { key, value } => add(body, path, key, value, budget)?,
-            JsonEdit::Remove { key } => remove(body, path, key, budget)?,
-            JsonEdit::Update { value } => update(body, path, value, budget)?,
+            JsonEdit::Add { key, value } => add(text, path, key, value, budget)?,
+            JsonEdit::Remove { key } => remove(text, path, key)?,
+            JsonEdit::Update { value } => update(text, path, value, budget)?,
         };
-        budget.go_on()?;
-        let path = &planned.steps;
-        let (is, expected) = reading::read_with(body, Change { path, edit })?;
-        let after = apply(body, &planned.splices, budget)?;
-        self.as_meant &= self.expected.replace(expected).is_none_or(|it| it == is);
-        self.body = Cow::Owned(after);
+        let after = apply(&self.body, &planned.splices, budget)?;
+        self.outline.swap(planned.swap, self.body.len(), &after)?;
+        let before = std::mem::replace(&mut self.body, Cow::Owned(after));
+        let pending = self.pending.get_or_insert((before, Change::default()));
+        pending.1.make(&planned.steps, edit);
         Ok(planned.said)
     }
 
-    /// Checks that the text says what it must say; answers what is wrong with it.
+    /// Checks that the text says what it must say; answers what is wrong with it. After a wrong
+    /// result, no edit can follow.
     pub(super) fn settle(&mut self, budget: &Budget<'_>) -> Result<Result<(), String>, EditError> {
-        let Some(expected) = &self.expected else {
+        let Some((before, change)) = &self.pending else {
             return Ok(Ok(()));
         };
         budget.go_on()?;
+        let (expected, _) = reading::read_with(before, Some(change))?;
+        budget.go_on()?;
+        // Only one outline is in memory at a time.
+        self.outline = Outline::default();
         let problem = match read(&self.body) {
             Err(error) => format!("is broken ({error})"),
-            Ok((is, _)) if !self.as_meant || is != *expected => "is not what was meant".to_owned(),
-            Ok((_, grammar)) if !self.grammar.allows(grammar) => {
+            Ok((is, ..)) if is != expected => "is not what was meant".to_owned(),
+            Ok((_, grammar, _)) if !self.grammar.allows(grammar) => {
                 "has comments or trailing commas, which were not there before".to_owned()
             }
-            Ok(_) => {
-                self.expected = None;
+            Ok((.., outline)) => {
+                self.outline = outline;
+                self.pending = None;
                 return Ok(Ok(()));
             }
         };

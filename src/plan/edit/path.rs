@@ -13,7 +13,7 @@ pub(crate) struct JsonPath {
     steps: Vec<Step>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Name(String),
     /// Counted from 0; from the end if negative.
@@ -50,11 +50,6 @@ impl JsonPath {
             at: text.chars().count() - reader.rest.count() + 1,
             problem,
         })
-    }
-
-    pub(super) fn of(steps: &[Step]) -> Self {
-        let steps = steps.to_vec();
-        Self { steps }
     }
 
     pub(crate) fn steps(&self) -> &[Step] {

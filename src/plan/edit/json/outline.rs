@@ -1,21 +1,52 @@
-//! Finds the places in a JSON text that an edit needs, in one pass over its tokens (`jsonc-parser`). The text was
-//! read strictly before. Only these places are kept in memory.
+//! Where each value of a JSON text is, found in one pass over its tokens (`jsonc-parser`). The text was read strictly
+//! before. An edit needs no further pass: it finds its place here, and then only the changed values are read again.
 
-use std::{borrow::Cow, collections::HashSet, ops::Range};
+use std::{borrow::Cow, collections::HashSet, iter, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
+use super::reading::string_length;
 use crate::plan::edit::{
-    Budget, EditError, JsonPath, Language,
+    EditError, JsonPath, Language,
     path::{Step, item},
     text::line_start,
 };
+
+/// Where a value is in the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// Where its key starts; where it starts itself, if it has no key.
+    pub(super) first: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// How many values it contains, at any depth.
+    inside: usize,
+}
+
+impl Extent {
+    /// The value with its key.
+    pub(super) const fn whole(&self) -> Range<usize> {
+        self.first..self.end
+    }
+
+    fn kind(&self, body: &str) -> Kind {
+        Kind::of(body.get(self.start..).unwrap_or_default())
+    }
+
+    fn key<'b>(&self, body: &'b str) -> Cow<'b, str> {
+        let text = body.get(self.first..self.start).unwrap_or_default();
+        let quoted = text.get(..string_length(text.as_bytes())).unwrap_or(text);
+        match quoted.get(1..quoted.len().saturating_sub(1)) {
+            Some(plain) if !plain.contains('\\') => plain.into(),
+            _ => serde_json::from_str(quoted).unwrap_or_default(),
+        }
+    }
+}
 
 /// An object or array: its place, and facts about its members or items.
 #[derive(Debug, Clone)]
 pub(super) struct Container<'b> {
     pub(super) body: &'b str,
-    pub(super) kind: Kind,
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) count: usize,
@@ -24,12 +55,14 @@ pub(super) struct Container<'b> {
     pub(super) lines: bool,
     /// The member or item that was asked for.
     pub(super) picked: Option<Picked>,
-    /// The first keys, if it is an object on the path.
-    pub(super) keys: Vec<String>,
+    /// The first keys of an object.
+    keys: Vec<Cow<'b, str>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Picked {
+    /// Its position in the outline.
+    pub(super) at: usize,
     pub(super) index: usize,
     pub(super) range: Range<usize>,
     pub(super) previous: Option<Range<usize>>,
@@ -46,6 +79,18 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// The kind of the value with which the text starts.
+    fn of(text: &str) -> Self {
+        match text.as_bytes().first() {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Boolean,
+            Some(b'n') => Self::Null,
+            _ => Self::Number,
+        }
+    }
+
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Object => "an object",
@@ -58,27 +103,35 @@ impl Kind {
     }
 }
 
-/// The result of a pass over the text.
-pub(super) struct Outline<'b> {
-    /// The path, its indices counted from the start.
-    pub(super) path: JsonPath,
-    pub(super) place: Reached<'b>,
+/// A place that was found.
+pub(super) struct Found<'b> {
+    /// The steps of the path, their indices counted from the start.
+    pub(super) steps: Vec<Step>,
+    /// The positions in the outline of the values that contain the place, the outermost first, and its own.
+    pub(super) trail: Vec<usize>,
+    pub(super) kind: Kind,
+    pub(super) place: Extent,
+    /// The place, if it is an object or array.
+    pub(super) node: Option<Container<'b>>,
     /// The object or array that contains the place.
     pub(super) parent: Option<Container<'b>>,
     pub(super) habits: Habits<'b>,
 }
 
-pub(super) struct Reached<'b> {
-    pub(super) kind: Kind,
-    pub(super) range: Range<usize>,
-    /// Of an object or array.
-    pub(super) node: Option<Container<'b>>,
+/// What an edit makes of the outline.
+pub(super) struct Swap {
+    /// The positions of the values that it removes or replaces, or where it adds one.
+    pub(super) gone: Range<usize>,
+    /// The positions of the values that contain these.
+    pub(super) around: Vec<usize>,
+    /// The bytes of the text before the edit that become a value; `None` if none is written.
+    pub(super) written: Option<Range<usize>>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Habits<'b> {
     /// The first step of indentation.
-    pub(super) unit: Option<String>,
+    pub(super) unit: Option<&'b str>,
     /// The text between the first key and its value.
     pub(super) colon: Option<&'b str>,
     /// Whether the document is one empty collection.
@@ -88,40 +141,246 @@ pub(super) struct Habits<'b> {
 /// How many keys the message about a missing key contains.
 const KEYS_TOLD: usize = 10;
 
-/// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
-pub(super) fn outline<'b>(
-    body: &'b str,
-    path: &JsonPath,
-    pick: Option<&str>,
-    budget: &Budget<'_>,
-) -> Result<Outline<'b>, EditError> {
-    let mut steps = path.steps().to_vec();
-    loop {
-        budget.go_on()?;
-        let mut pass = Pass::new(body, &steps, pick);
-        pass.run()?;
-        // An index from the end can be resolved after the array has been passed; then the pass is repeated.
-        let depth = pass.reached.len().saturating_sub(1);
-        let node = pass.reached.get(depth).and_then(|it| it.node.as_ref());
-        let length = node.filter(|node| node.kind == Kind::Array);
-        let length = length.map(|node| node.count);
-        let found = match (steps.get(depth), length) {
-            (Some(Step::Index(index @ ..0)), Some(length)) => item(*index, length),
-            _ => None,
-        };
-        if let Some(found) = found.and_then(|found| i64::try_from(found).ok()) {
-            if let Some(step) = steps.get_mut(depth) {
-                *step = Step::Index(found);
-            }
-            continue;
+/// The values of a text, in the order in which they start.
+#[derive(Default)]
+pub(super) struct Outline {
+    extents: Vec<Extent>,
+}
+
+impl Outline {
+    /// Reads the text. It is an error if an object has two members of the same name.
+    pub(super) fn read(body: &str) -> Result<Self, EditError> {
+        let extents = scan(body, 0)?;
+        Ok(Self { extents })
+    }
+
+    /// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
+    pub(super) fn find<'b>(
+        &self,
+        body: &'b str,
+        path: &JsonPath,
+        pick: Option<&str>,
+    ) -> Result<Found<'b>, EditError> {
+        let none = || Language::Json.invalid("there is no value", body, None);
+        let mut place = *self.extents.first().ok_or_else(none)?;
+        let mut kind = place.kind(body);
+        let (mut at, mut trail, mut steps) = (0, vec![0], Vec::new());
+        for (depth, step) in path.steps().iter().enumerate() {
+            let here = || path.first(depth + 1);
+            let (child, step) = match (step, kind) {
+                (Step::Name(name), Kind::Object) => {
+                    let mut members = self.children(at);
+                    let member = members.find(|(_, member)| member.key(body) == **name);
+                    let none = || no_key(here(), &self.container(body, at, place, None));
+                    (member.ok_or_else(none)?, step.clone())
+                }
+                (Step::Index(index), Kind::Array) => {
+                    let count = self.children(at).count();
+                    let found = item(*index, count).and_then(|index| {
+                        let step = Step::Index(i64::try_from(index).ok()?);
+                        Some((self.children(at).nth(index)?, step))
+                    });
+                    let none = || here().missing(format!("the array has {count} items"));
+                    found.ok_or_else(none)?
+                }
+                _ => {
+                    return Err(here().missing(format!(
+                        "there is {} at {}, which has no such step",
+                        kind.words(),
+                        path.first(depth)
+                    )));
+                }
+            };
+            (at, place) = child;
+            kind = place.kind(body);
+            trail.push(at);
+            steps.push(step);
         }
-        return pass.found(path, &steps);
+        let parent = trail.iter().rev().nth(1).and_then(|at| {
+            let parent = self.extents.get(*at)?;
+            Some(self.container(body, *at, *parent, None))
+        });
+        Ok(Found {
+            steps,
+            trail,
+            kind,
+            place,
+            node: is_collection(kind).then(|| self.container(body, at, place, pick)),
+            parent,
+            habits: self.habits(body),
+        })
+    }
+
+    /// The positions of this value and of all that it contains.
+    pub(super) fn values(&self, at: usize) -> Range<usize> {
+        let inside = self.extents.get(at).map_or(0, |extent| extent.inside);
+        at..at + 1 + inside
+    }
+
+    /// The members or items of this value, with their positions.
+    fn children(&self, at: usize) -> impl Iterator<Item = (usize, Extent)> {
+        let values = self.values(at);
+        let mut next = at + 1;
+        iter::from_fn(move || {
+            let here = Some(next).filter(|next| values.contains(next))?;
+            let child = *self.extents.get(here)?;
+            next += child.inside + 1;
+            Some((here, child))
+        })
+    }
+
+    fn container<'b>(
+        &self,
+        body: &'b str,
+        at: usize,
+        place: Extent,
+        pick: Option<&str>,
+    ) -> Container<'b> {
+        let mut container = Container {
+            body,
+            start: place.start,
+            end: place.end,
+            count: 0,
+            last: None,
+            lines: false,
+            picked: None,
+            keys: Vec::new(),
+        };
+        let is_object = place.kind(body) == Kind::Object;
+        for (at, child) in self.children(at) {
+            let index = container.count;
+            if is_object && index < KEYS_TOLD {
+                container.keys.push(child.key(body));
+            }
+            let is_picked = pick.is_some_and(|pick| {
+                if is_object {
+                    child.key(body) == pick
+                } else {
+                    pick.parse() == Ok(index)
+                }
+            });
+            let range = child.whole();
+            container.lines = container.lines || starts_line(body, place.start, range.start);
+            let previous = container.last.replace(range.clone());
+            if is_picked {
+                container.picked = Some(Picked {
+                    at,
+                    index,
+                    range,
+                    previous,
+                });
+            }
+            container.count += 1;
+        }
+        container
+    }
+
+    /// The first collection that shows a habit decides.
+    fn habits<'b>(&self, body: &'b str) -> Habits<'b> {
+        let mut habits = Habits::default();
+        for (container, first) in self.extents.iter().zip(self.extents.iter().skip(1)) {
+            if container.inside == 0 {
+                continue;
+            }
+            if habits.unit.is_none() && starts_line(body, container.start, first.first) {
+                let (inner, outer) = (indent(body, first.first), indent(body, container.start));
+                let unit = inner.strip_prefix(outer);
+                habits.unit = unit.filter(|unit| !unit.is_empty());
+            }
+            if habits.colon.is_none() {
+                let member = body.get(first.first..first.start).unwrap_or_default();
+                let colon = member.rsplit_once('"').map(|(_, colon)| colon);
+                habits.colon = colon.filter(|text| text.chars().all(|c| matches!(c, ':' | ' ')));
+            }
+            if habits.unit.is_some() && habits.colon.is_some() {
+                break;
+            }
+        }
+        let only = self.extents.first().filter(|_| self.extents.len() == 1);
+        habits.empty = only.is_some_and(|only| is_collection(only.kind(body)));
+        habits
+    }
+
+    /// Brings the outline up to date with an edit of a text of `before` bytes.
+    pub(super) fn swap(&mut self, swap: Swap, before: usize, after: &str) -> Result<(), EditError> {
+        let moved = |at: usize| (at + after.len()).saturating_sub(before);
+        let new = swap.written.map_or(Ok(Vec::new()), |written| {
+            let text = after.get(..moved(written.end)).unwrap_or_default();
+            scan(text, written.start)
+        })?;
+        for at in swap.around {
+            if let Some(extent) = self.extents.get_mut(at) {
+                extent.end = moved(extent.end);
+                extent.inside = (extent.inside + new.len()).saturating_sub(swap.gone.len());
+            }
+        }
+        for extent in self.extents.iter_mut().skip(swap.gone.end) {
+            extent.first = moved(extent.first);
+            extent.start = moved(extent.start);
+            extent.end = moved(extent.end);
+        }
+        self.extents.splice(swap.gone, new);
+        Ok(())
     }
 }
 
-/// Checks the tokens of the text, and that no object has two members of the same name.
-pub(super) fn check(body: &str) -> Result<(), EditError> {
-    Pass::new(body, &[], None).run()
+/// The values that start at this byte or after it.
+fn scan(body: &str, from: usize) -> Result<Vec<Extent>, EditError> {
+    let options = ScannerOptions {
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let invalid = |problem: String, at: usize| Language::Json.invalid(problem, body, from + at);
+    let mut scanner = Scanner::new(body.get(from..).unwrap_or_default(), &options);
+    let mut extents: Vec<Extent> = Vec::new();
+    // The positions of the collections that have not ended yet, and their keys so far.
+    let mut open: Vec<(usize, HashSet<Cow<'_, str>>)> = Vec::new();
+    // The last string, and where it starts if it is a key.
+    let (mut text, mut key) = (Cow::Borrowed(""), None);
+    loop {
+        let token = scanner
+            .scan()
+            .map_err(|error| invalid(error.kind().to_string(), error.range().start))?;
+        let Some(token) = token else {
+            return Ok(extents);
+        };
+        let (start, end) = (from + scanner.token_start(), from + scanner.token_end());
+        match token {
+            Token::CommentLine(_) | Token::CommentBlock(_) | Token::Comma => continue,
+            Token::Word(_) => return Err(invalid("unexpected word".to_owned(), start - from)),
+            Token::Colon => {
+                key = extents.pop().map(|extent| extent.start);
+                if let (Some((_, names)), Some(start)) = (open.last_mut(), key)
+                    && !names.insert(text.clone())
+                {
+                    return Err(invalid(format!("duplicate key `{text}`"), start - from));
+                }
+                continue;
+            }
+            Token::CloseBrace | Token::CloseBracket => {
+                if let Some((at, _)) = open.pop() {
+                    let inside = extents.len() - at - 1;
+                    if let Some(extent) = extents.get_mut(at) {
+                        (extent.end, extent.inside) = (end, inside);
+                    }
+                }
+                continue;
+            }
+            Token::OpenBrace | Token::OpenBracket => open.push((extents.len(), HashSet::new())),
+            Token::String(string) => text = string,
+            Token::Number(_) | Token::Boolean(_) | Token::Null => {}
+        }
+        extents.push(Extent {
+            first: key.take().unwrap_or(start),
+            start,
+            end,
+            inside: 0,
+        });
+    }
 }
 
 /// Whether only blanks precede this byte in its line, and the line starts after `from`.
@@ -140,233 +399,8 @@ pub(super) fn indent(body: &str, at: usize) -> &str {
     line.get(..end.unwrap_or(line.len())).unwrap_or_default()
 }
 
-/// An object or array whose end has not been reached yet.
-struct Open<'b> {
-    container: Container<'b>,
-    names: HashSet<Cow<'b, str>>,
-    /// In an object, the key of the current member and its place.
-    key: Option<(Cow<'b, str>, Range<usize>)>,
-    /// How many steps of the path lead here, if it is on the path.
-    depth: Option<usize>,
-}
-
-struct Pass<'b, 'p> {
-    body: &'b str,
-    steps: &'p [Step],
-    pick: Option<&'p str>,
-    open: Vec<Open<'b>>,
-    reached: Vec<Reached<'b>>,
-    habits: Habits<'b>,
-    values: usize,
-}
-
-impl<'b, 'p> Pass<'b, 'p> {
-    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>) -> Self {
-        Self {
-            body,
-            steps,
-            pick,
-            open: Vec::new(),
-            reached: Vec::new(),
-            habits: Habits::default(),
-            values: 0,
-        }
-    }
-
-    fn run(&mut self) -> Result<(), EditError> {
-        let options = ScannerOptions {
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let mut scanner = Scanner::new(self.body, &options);
-        loop {
-            let token = scanner
-                .scan()
-                .map_err(|error| self.invalid(error.kind().to_string(), error.range().start))?;
-            let Some(token) = token else { return Ok(()) };
-            let range = scanner.token_start()..scanner.token_end();
-            match token {
-                Token::CommentLine(_) | Token::CommentBlock(_) | Token::Comma | Token::Colon => {}
-                Token::OpenBrace => self.open(Kind::Object, range.start),
-                Token::OpenBracket => self.open(Kind::Array, range.start),
-                Token::CloseBrace | Token::CloseBracket => self.close(range.end),
-                Token::String(text) if self.awaits_key() => self.key(text, range)?,
-                Token::String(_) => self.scalar(Kind::String, range),
-                Token::Number(_) => self.scalar(Kind::Number, range),
-                Token::Boolean(_) => self.scalar(Kind::Boolean, range),
-                Token::Null => self.scalar(Kind::Null, range),
-                Token::Word(_) => return Err(self.invalid("unexpected word", range.start)),
-            }
-        }
-    }
-
-    fn invalid(&self, problem: impl Into<String>, at: impl Into<Option<usize>>) -> EditError {
-        Language::Json.invalid(problem, self.body, at)
-    }
-
-    fn awaits_key(&self) -> bool {
-        let innermost = self.open.last();
-        innermost.is_some_and(|open| open.container.kind == Kind::Object && open.key.is_none())
-    }
-
-    fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
-        if let Some(open) = self.open.last_mut() {
-            if !open.names.insert(name.clone()) {
-                return Err(self.invalid(format!("duplicate key `{name}`"), range.start));
-            }
-            open.key = Some((name, range));
-        }
-        Ok(())
-    }
-
-    /// Called at the start of a value. Returns how many steps of the path lead to it, if it is on the path.
-    fn starts(&mut self, kind: Kind, start: usize) -> Option<usize> {
-        self.values += 1;
-        let depth = match self.open.last_mut() {
-            None => Some(0),
-            Some(open) => {
-                let container = &mut open.container;
-                let (first, from) = match &open.key {
-                    Some((_, key)) => (key.start, container.start),
-                    None => (start, container.start),
-                };
-                // Only collections on the path need all their items for this, others only the first.
-                if !container.lines && (open.depth.is_some() || container.count == 0) {
-                    container.lines = starts_line(self.body, from, first);
-                }
-                if container.count == 0 {
-                    self.habits.see(self.body, container, first);
-                    if let (None, Some((_, key))) = (self.habits.colon, &open.key) {
-                        let text = self.body.get(key.end..start);
-                        self.habits.colon =
-                            text.filter(|text| text.chars().all(|c| matches!(c, ':' | ' ')));
-                    }
-                }
-                open.depth
-                    .filter(|depth| match (self.steps.get(*depth), &open.key) {
-                        (Some(Step::Name(wanted)), Some((name, _))) => wanted == name,
-                        (Some(Step::Index(wanted)), None) => {
-                            usize::try_from(*wanted) == Ok(container.count)
-                        }
-                        _ => false,
-                    })
-                    .map(|depth| depth + 1)
-            }
-        };
-        if depth.is_some() {
-            self.reached.push(Reached {
-                kind,
-                range: start..start,
-                node: None,
-            });
-        }
-        depth
-    }
-
-    fn ends(&mut self, range: &Range<usize>, depth: Option<usize>, node: Option<Container<'b>>) {
-        if let Some(reached) = depth.and_then(|depth| self.reached.get_mut(depth)) {
-            reached.range = range.clone();
-            reached.node = node;
-        }
-        let (body, steps, pick) = (self.body, self.steps, self.pick);
-        let Some(open) = self.open.last_mut() else {
-            self.habits.empty =
-                self.values == 1 && body.get(range.clone()).is_some_and(is_collection);
-            return;
-        };
-        let key = open.key.take();
-        let start = key.as_ref().map_or(range.start, |(_, key)| key.start);
-        let whole = start..range.end;
-        let container = &mut open.container;
-        let index = container.count;
-        if open.depth == Some(steps.len()) {
-            let is_picked = match (&key, pick) {
-                (_, None) => false,
-                (Some((name, _)), Some(pick)) => name == pick,
-                (None, Some(pick)) => pick.parse() == Ok(index),
-            };
-            if is_picked {
-                container.picked = Some(Picked {
-                    index,
-                    range: whole.clone(),
-                    previous: container.last.clone(),
-                });
-            }
-        }
-        if let (Some(_), Some((name, _))) = (open.depth, &key)
-            && container.keys.len() < KEYS_TOLD
-        {
-            container.keys.push(name.clone().into_owned());
-        }
-        container.last = Some(whole);
-        container.count += 1;
-    }
-
-    fn scalar(&mut self, kind: Kind, range: Range<usize>) {
-        let depth = self.starts(kind, range.start);
-        self.ends(&range, depth, None);
-    }
-
-    fn open(&mut self, kind: Kind, start: usize) {
-        let depth = self.starts(kind, start);
-        self.open.push(Open {
-            container: Container {
-                body: self.body,
-                kind,
-                start,
-                end: start,
-                count: 0,
-                last: None,
-                lines: false,
-                picked: None,
-                keys: Vec::new(),
-            },
-            names: HashSet::new(),
-            key: None,
-            depth,
-        });
-    }
-
-    fn close(&mut self, end: usize) {
-        let Some(open) = self.open.pop() else { return };
-        let container = Container {
-            end,
-            ..open.container
-        };
-        let range = container.start..end;
-        self.ends(&range, open.depth, Some(container));
-    }
-
-    fn found(mut self, path: &JsonPath, steps: &[Step]) -> Result<Outline<'b>, EditError> {
-        let Some(place) = self.reached.pop() else {
-            return Err(self.invalid("there is no value", None));
-        };
-        let depth = self.reached.len();
-        let Some(step) = steps.get(depth) else {
-            return Ok(Outline {
-                path: JsonPath::of(steps),
-                place,
-                parent: self.reached.pop().and_then(|parent| parent.node),
-                habits: self.habits,
-            });
-        };
-        let here = path.first(depth + 1);
-        Err(match (step, place.node, place.kind) {
-            (Step::Name(_), Some(object), Kind::Object) => no_key(here, &object),
-            (Step::Index(_), Some(array), Kind::Array) => {
-                here.missing(format!("the array has {} items", array.count))
-            }
-            (_, _, kind) => here.missing(format!(
-                "there is {} at {}, which has no such step",
-                kind.words(),
-                path.first(depth)
-            )),
-        })
-    }
+const fn is_collection(kind: Kind) -> bool {
+    matches!(kind, Kind::Object | Kind::Array)
 }
 
 /// The error that the object does not have the last key of the path.
@@ -379,22 +413,4 @@ pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
         }
         _ => format!("there is no such key; those of the object are: {told}"),
     })
-}
-
-fn is_collection(text: &str) -> bool {
-    text.starts_with(['{', '['])
-}
-
-impl Habits<'_> {
-    /// Learns from the place of the first item of a collection.
-    fn see(&mut self, body: &str, container: &Container<'_>, first: usize) {
-        if self.unit.is_some() || !container.lines {
-            return;
-        }
-        let (inner, outer) = (indent(body, first), indent(body, container.start));
-        self.unit = inner
-            .strip_prefix(outer)
-            .filter(|unit| !unit.is_empty())
-            .map(str::to_owned);
-    }
 }

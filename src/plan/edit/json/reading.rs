@@ -1,15 +1,18 @@
-//! Reads a JSON text strictly (`serde_json`), and hashes its meaning now and after a change. So large documents
-//! can be compared without a tree in memory.
+//! Reads a JSON text strictly (`serde_json`), and hashes its meaning, also with changes. So large documents can be
+//! compared without a tree in memory.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use camino::Utf8Path;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Deserializer, Value, de::Read};
+use serde_json::{Deserializer, Map, Value, de::Read};
 
 use super::JsonEdit;
 use crate::{
-    plan::edit::{EditError, Language, path::Step},
+    plan::edit::{
+        EditError, Language,
+        path::{Step, item},
+    },
     task::RelPath,
 };
 
@@ -61,12 +64,88 @@ impl Grammar {
     }
 }
 
-/// One change of a document. The path leads to the object that gets a member, or to the value that is removed or
-/// updated. The place exists, and the path has no index from the end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Change<'c> {
-    pub(super) path: &'c [Step],
-    pub(super) edit: &'c JsonEdit,
+/// What edits make of a value of a text.
+pub(super) enum Change {
+    Inside {
+        /// By the steps of the text, where items that were removed count.
+        parts: BTreeMap<Step, Change>,
+        /// The new members of an object.
+        added: Value,
+    },
+    /// Another value, or none.
+    Instead(Option<Value>),
+}
+
+impl Default for Change {
+    fn default() -> Self {
+        Self::Inside {
+            parts: BTreeMap::new(),
+            added: Map::new().into(),
+        }
+    }
+}
+
+impl Change {
+    /// Makes an edit after those before it. The path leads to the object that gets a member, or to the value that is
+    /// removed or updated. The place exists, and the path has no index from the end.
+    pub(super) fn make(&mut self, path: &[Step], edit: &JsonEdit) {
+        match (path, edit, self) {
+            ([], JsonEdit::Update { value }, all) => *all = Self::Instead(Some(value.clone())),
+            ([], JsonEdit::Remove { .. }, all) => *all = Self::Instead(None),
+            (_, _, Self::Instead(Some(value))) => alter(value, path, edit),
+            (_, _, Self::Instead(None)) => {}
+            ([], JsonEdit::Add { .. }, Self::Inside { added, .. }) => alter(added, path, edit),
+            ([Step::Name(name), ..], _, Self::Inside { added, .. })
+                if added.get(name).is_some() =>
+            {
+                alter(added, path, edit);
+            }
+            ([step, rest @ ..], _, Self::Inside { parts, .. }) => {
+                let mut step = step.clone();
+                for (part, change) in parts.iter() {
+                    if let (Step::Index(index), Step::Index(removed), Self::Instead(None)) =
+                        (&mut step, part, change)
+                        && *removed <= *index
+                    {
+                        *index += 1;
+                    }
+                }
+                parts.entry(step).or_default().make(rest, edit);
+            }
+        }
+    }
+}
+
+/// Makes an edit in a value.
+fn alter(value: &mut Value, path: &[Step], edit: &JsonEdit) {
+    match (path, edit, value) {
+        ([], JsonEdit::Update { value: new }, value) => value.clone_from(new),
+        ([], JsonEdit::Add { key, value: new }, Value::Object(members)) => {
+            members.insert(key.clone(), new.clone());
+        }
+        ([Step::Name(name)], JsonEdit::Remove { .. }, Value::Object(members)) => {
+            members.shift_remove(name);
+        }
+        ([Step::Index(index)], JsonEdit::Remove { .. }, Value::Array(items)) => {
+            if let Some(index) = item(*index, items.len()) {
+                items.remove(index);
+            }
+        }
+        ([step, rest @ ..], _, value) => {
+            let inner = match (step, value) {
+                (Step::Name(name), Value::Object(members)) => members.get_mut(name),
+                (Step::Index(index), Value::Array(items)) => {
+                    item(*index, items.len()).and_then(|index| items.get_mut(index))
+                }
+                _ => None,
+            };
+            if let Some(inner) = inner {
+                alter(inner, rest, edit);
+            }
+        }
+        // The place does not exist.
+        _ => {}
+    }
 }
 
 /// The meaning of a document: a hash over its values in their order, with numbers by their text.
@@ -74,19 +153,14 @@ pub(super) type Meaning = blake3::Hash;
 
 /// The meaning of the text, and the grammar that it uses.
 pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
-    let ((is, _), grammar) = hashes(body, None)?;
-    Ok((is, grammar))
+    read_with(body, None)
 }
 
-/// The meaning of the text, and its meaning after a change.
-pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
-    Ok(hashes(body, Some(change))?.0)
-}
-
-fn hashes(
+/// The meaning of the text with a change, and the grammar that the text uses.
+pub(super) fn read_with(
     body: &str,
-    change: Option<Change<'_>>,
-) -> Result<((Meaning, Meaning), Grammar), EditError> {
+    change: Option<&Change>,
+) -> Result<(Meaning, Grammar), EditError> {
     if let Ok(said) = said(Deserializer::from_str(body), change) {
         return Ok((said, Grammar::Strict));
     }
@@ -136,17 +210,16 @@ fn told(body: &str, error: &serde_json::Error) -> (String, usize) {
 
 fn said<'de, R: Read<'de>>(
     mut reader: Deserializer<R>,
-    change: Option<Change<'_>>,
-) -> Result<(Meaning, Meaning), serde_json::Error> {
-    let (mut is, mut becomes) = (Hash::default(), Hash::default());
+    change: Option<&Change>,
+) -> Result<Meaning, serde_json::Error> {
+    let mut hash = Hash::default();
     let node = Node {
-        is: &mut is,
-        becomes: change.is_some().then_some(&mut becomes),
+        hash: Some(&mut hash),
         change,
     };
     node.deserialize(&mut reader)?;
     reader.end()?;
-    Ok((is.0.finalize(), becomes.0.finalize()))
+    Ok(hash.0.finalize())
 }
 
 #[derive(Default)]
@@ -165,8 +238,7 @@ impl Hash {
 
     fn value(&mut self, value: &Value) {
         let node = Node {
-            is: self,
-            becomes: None,
+            hash: Some(self),
             change: None,
         };
         // It is JSON: it was read as such, and is written by the same library.
@@ -176,38 +248,28 @@ impl Hash {
 
 /// A value that is about to be read.
 struct Node<'s, 'c> {
-    /// The hash of the text's meaning.
-    is: &'s mut Hash,
-    /// The hash of the meaning after the change; `None` if the change removes or replaces the value.
-    becomes: Option<&'s mut Hash>,
-    change: Option<Change<'c>>,
+    /// The hash of the meaning; `None` in a value that is removed or replaced.
+    hash: Option<&'s mut Hash>,
+    change: Option<&'c Change>,
 }
 
 impl<'c> Node<'_, 'c> {
-    /// A child of it, which is reached by such a step.
-    fn child(&mut self, is: impl FnOnce(&Step) -> bool) -> Node<'_, 'c> {
-        let inner = self.change.and_then(|Change { path, edit }| {
-            let (first, path) = path.split_first()?;
-            is(first).then_some(Change { path, edit })
-        });
-        let (becomes, change) = match inner {
-            Some(Change {
-                path: [],
-                edit: JsonEdit::Remove { .. },
-            }) => (None, None),
-            change => (self.becomes.as_deref_mut(), change),
+    /// A child of it, which is reached by this step.
+    fn child(&mut self, step: impl FnOnce() -> Step) -> Node<'_, 'c> {
+        let change = match self.change {
+            Some(Change::Inside { parts, .. }) => parts.get(&step()),
+            _ => None,
         };
+        let is_removed = matches!(change, Some(Change::Instead(None)));
         Node {
-            is: &mut *self.is,
-            becomes,
+            hash: self.hash.as_deref_mut().filter(|_| !is_removed),
             change,
         }
     }
 
-    fn say(&mut self, say: impl Fn(&mut Hash)) {
-        say(self.is);
-        if let Some(becomes) = &mut self.becomes {
-            say(becomes);
+    fn say(&mut self, say: impl FnOnce(&mut Hash)) {
+        if let Some(hash) = &mut self.hash {
+            say(hash);
         }
     }
 }
@@ -216,15 +278,10 @@ impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
-        if let Some(Change {
-            path: [],
-            edit: JsonEdit::Update { value },
-        }) = self.change
+        if let Some(Change::Instead(value)) = self.change
+            && let (Some(hash), Some(value)) = (self.hash.take(), value)
         {
-            self.change = None;
-            if let Some(becomes) = self.becomes.take() {
-                becomes.value(value);
-            }
+            hash.value(value);
         }
         reader.deserialize_any(self)
     }
@@ -268,7 +325,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
         self.say(|hash| hash.mark(b'['));
         for index in 0_i64.. {
-            let item = self.child(|step| *step == Step::Index(index));
+            let item = self.child(|| Step::Index(index));
             if items.next_element_seed(item)?.is_none() {
                 break;
             }
@@ -286,20 +343,18 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         }
         self.say(|hash| hash.mark(b'{'));
         while let Some(name) = key {
-            let mut member =
-                self.child(|step| matches!(step, Step::Name(wanted) if *wanted == name));
+            let mut member = self.child(|| Step::Name(name.clone()));
             member.say(|hash| hash.text(b'k', &name));
             members.next_value_seed(member)?;
             key = members.next_key()?;
         }
-        if let Some(Change {
-            path: [],
-            edit: JsonEdit::Add { key, value },
-        }) = self.change
-            && let Some(becomes) = &mut self.becomes
-        {
-            becomes.text(b'k', key);
-            becomes.value(value);
+        if let Some(Change::Inside { added, .. }) = self.change {
+            for (key, value) in added.as_object().into_iter().flatten() {
+                self.say(|hash| {
+                    hash.text(b'k', key);
+                    hash.value(value);
+                });
+            }
         }
         self.say(|hash| hash.mark(b'}'));
         Ok(())
@@ -350,7 +405,8 @@ fn without_comments(body: &str) -> Vec<u8> {
     bytes
 }
 
-fn string_length(rest: &[u8]) -> usize {
+/// The bytes of the string that starts here, with its quotes.
+pub(super) fn string_length(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = rest.get(at) {
         match byte {

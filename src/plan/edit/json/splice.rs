@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    outline::{Container, Habits, Outline, Picked, indent, starts_line},
+    outline::{Container, Found, Habits, Picked, indent, starts_line},
     reading::comment_length,
 };
 use crate::plan::edit::{
@@ -183,12 +183,12 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
 /// Replaces a value. The new one has the style of the old one, or of its parent.
 pub(super) fn update(
     body: &str,
-    found: &Outline<'_>,
+    found: &Found<'_>,
     style: &Style<'_>,
     value: &Value,
 ) -> Result<Splice, EditError> {
-    let range = found.place.range.clone();
-    let old = found.place.node.as_ref().filter(|old| old.count > 0);
+    let range = found.place.start..found.place.end;
+    let old = found.node.as_ref().filter(|old| old.count > 0);
     let whole = old.or(found.parent.as_ref());
     let shape = if whole.is_none_or(|whole| whole.lines) {
         let indent = whole.map_or("", |_| indent(body, range.start));
@@ -227,7 +227,7 @@ impl<'s> Style<'s> {
             } else {
                 Shape::Line
             },
-            unit: habits.unit.clone().unwrap_or_else(|| "  ".to_owned()),
+            unit: habits.unit.unwrap_or("  ").to_owned(),
             budget,
         }
     }

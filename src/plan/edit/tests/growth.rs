@@ -218,23 +218,59 @@ fn a_literal_across_line_ends_is_found_where_an_expression_finds_it() {
     }
 }
 
+/// Two before the first edit of a text, and two after the last.
+const JSON_PASSES: usize = 4;
+
 #[test]
 fn a_json_edit_is_told_to_stop_between_its_passes_and_makes_a_bounded_number_of_them() {
     let items = vec!["[0,[1]]"; 1_000].join(",");
     let before = format!("[{items}]");
-    for (change, passes) in [
-        (update("$[3]", "1"), 4),
-        (remove("$[3]", "1"), 4),
-        (update("$[-1][-1][-1]", "1"), 7),
+    for change in [
+        update("$[3]", "1"),
+        remove("$[3]", "1"),
+        update("$[-1][-1][-1]", "1"),
     ] {
         let (times, ended) = asked("a.json", &change, &before, usize::MAX);
         assert!(ended.is_ok());
-        assert_eq!(times, passes, "{change:?}");
-        for last in 1..=passes {
+        assert_eq!(times, JSON_PASSES, "{change:?}");
+        for last in 1..=JSON_PASSES {
             let (_, ended) = asked("a.json", &change, &before, last);
             assert_eq!(ended.unwrap_err().fault, Fault::Cancelled);
         }
     }
+}
+
+/// Many of these meet a place of another. The text is too long to be read as a tree.
+#[test]
+fn many_json_edits_of_one_text_pass_through_it_as_often_as_one() {
+    let members = (0..10_000).map(|at| format!("\"k{at}\":{{\"a\":[{at},true]}},"));
+    let long = "x".repeat(9 << 20);
+    let before = format!("{{{}\"long\":\"{long}\"}}", members.collect::<String>());
+    let edits = (0..60).flat_map(|at| {
+        let place = format!("$.k{}", at * 150);
+        [
+            update(&format!("{place}.a[-1]"), "{\"b\": []}"),
+            update(&format!("{place}.a[1].b"), "2"),
+            add("$.k7", &format!("new{at}"), "{}"),
+            add(&format!("$.k7.new{at}"), "c", "3"),
+            remove("$", &format!("k{}", at * 150 + 1)),
+        ]
+    });
+    let edits: Vec<_> = edits.collect();
+    let asked = Cell::new(0);
+    let stopped = || {
+        asked.set(asked.get() + 1);
+        None
+    };
+    let budget = Budget {
+        most: u64::MAX,
+        stopped: &stopped,
+    };
+    let (after, _) = together::together("a.json", &edits, &before, &budget).unwrap();
+    assert_eq!(after.matches("true").count(), 10_000 - 120);
+    assert_eq!(after.matches("{\"c\":3}").count(), 60);
+    // Each edit asks once for itself.
+    assert_eq!(asked.get() - edits.len(), JSON_PASSES);
 }
 
 #[test]

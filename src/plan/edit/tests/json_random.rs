@@ -246,7 +246,8 @@ fn at<'v>(value: &'v mut Value, path: &str) -> &'v mut Value {
         .fold(value, |value, step| match step {
             crate::plan::edit::path::Step::Name(name) => &mut value[name],
             crate::plan::edit::path::Step::Index(index) => {
-                &mut value[usize::try_from(*index).unwrap()]
+                let length = value.as_array().unwrap().len();
+                &mut value[crate::plan::edit::path::item(*index, length).unwrap()]
             }
         })
 }
@@ -260,8 +261,7 @@ fn random_edit(rng: &mut Rng, document: &Generated) -> (Edit, Value, RangeInclus
     let lines = node.lines.clone();
     let change = match (&node.value, rng.u8(0..3)) {
         (Value::Object(members), 0) => {
-            let key = format!("new {}", rng.choice(WORDS).unwrap());
-            assert!(!members.contains_key(&key));
+            let key = format!("new {} {}", members.len(), rng.choice(WORDS).unwrap());
             slot.as_object_mut()
                 .unwrap()
                 .insert(key.clone(), new.clone());
@@ -285,11 +285,51 @@ fn random_edit(rng: &mut Rng, document: &Generated) -> (Edit, Value, RangeInclus
     (change, expected, lines)
 }
 
-/// A random document, and edits of its places as they were.
+/// The places of a value, some of them counted from the end.
+fn places(rng: &mut Rng, value: &Value, path: String, found: &mut Vec<Node>) {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(key, it)| (step(key), it)).collect(),
+        Value::Array(items) => {
+            let step = |(index, item)| match rng.u8(0..4) {
+                0 => (format!("[-{}]", items.len() - index), item),
+                _ => (format!("[{index}]"), item),
+            };
+            items.iter().enumerate().map(step).collect()
+        }
+        _ => Vec::new(),
+    };
+    for (step, inner) in inner {
+        places(rng, inner, format!("{path}{step}"), found);
+    }
+    found.push(Node {
+        path,
+        value: value.clone(),
+        lines: 0..=0,
+    });
+}
+
+/// A random document, and edits of its places as the edits before have left them. Some are edits of places as they
+/// were at first.
 pub(super) fn several(rng: &mut Rng) -> (String, Vec<Edit>) {
     let document = generate(rng);
-    let count = rng.usize(2..8);
-    let edits = (0..count).map(|_| random_edit(rng, &document).0).collect();
+    let mut now = document.value.clone();
+    let count = rng.usize(2..12);
+    let edits = (0..count).map(|_| {
+        if rng.u8(0..6) == 0 {
+            return random_edit(rng, &document).0;
+        }
+        let mut nodes = Vec::new();
+        places(rng, &now, "$".to_owned(), &mut nodes);
+        // Most edits of the whole document would leave nothing of it.
+        if nodes.len() > 1 {
+            nodes.pop();
+        }
+        let (text, value) = (String::new(), now.clone());
+        let (change, after, _) = random_edit(rng, &Generated { text, value, nodes });
+        now = after;
+        change
+    });
+    let edits = edits.collect();
     (document.text, edits)
 }
 

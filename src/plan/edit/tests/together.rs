@@ -22,7 +22,7 @@ fn one_by_one(file: &str, edits: &[Edit], before: &str) -> (String, Vec<Result<S
 }
 
 /// The same with a draft; `None` where it does not come to what was meant.
-fn together(
+pub(super) fn together(
     file: &str,
     edits: &[Edit],
     before: &str,
@@ -99,12 +99,17 @@ fn edits_of_one_yaml_text_come_to_the_same_together() {
 }
 
 #[test]
-fn random_edits_come_to_the_same_together() {
+fn random_json_edits_come_to_the_same_together() {
     let mut rng = Rng::with_seed(7);
-    for _ in 0..1500 {
+    for _ in 0..3000 {
         let (before, edits) = json_random::several(&mut rng);
         same("a.jsonc", &edits, &before);
     }
+}
+
+#[test]
+fn random_yaml_edits_come_to_the_same_together() {
+    let mut rng = Rng::with_seed(7);
     let (mut made, mut apart) = (0, 0);
     for _ in 0..1500 {
         let (before, edits) = yaml_random::several(&mut rng);
@@ -119,10 +124,10 @@ fn random_edits_come_to_the_same_together() {
                     documents(&apart),
                     "{before}\n---\n{after}\n---\n{apart}"
                 );
+                // A value that takes the place of its line's end for a while loses the comment there, if made alone.
                 let comments = |text: &str| text.matches('#').count();
-                assert_eq!(
-                    comments(&after),
-                    comments(&apart),
+                assert!(
+                    comments(&after) >= comments(&apart),
                     "{before}\n---\n{after}\n---\n{apart}"
                 );
                 made += 1;
@@ -233,4 +238,21 @@ fn a_draft_lets_nothing_out_that_is_too_large_and_heeds_a_signal() {
             assert_eq!(Failure::from(failed).fault, Fault::Cancelled);
         }
     }
+}
+
+#[test]
+fn edits_together_make_no_json_text_that_is_ever_deeper() {
+    let deep = ["[".repeat(100), "]".repeat(100)].join("1");
+    let place = |steps| ["$", &"[0]".repeat(steps)].concat();
+    let file = name("a.json");
+    let mut draft = Draft::begin(&update("$", "1"), &file, b"[1]", &FREE).unwrap();
+    for at in [place(0), place(100)] {
+        assert!(matches!(
+            draft.edit(&update(&at, &deep), &file, &FREE),
+            Ok(Some(_))
+        ));
+    }
+    let third = update(&place(200), &deep);
+    assert_eq!(draft.edit(&third, &file, &FREE), Ok(None));
+    assert_eq!(draft.settle(&FREE), Ok(None));
 }
