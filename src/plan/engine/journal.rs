@@ -75,6 +75,8 @@ pub(crate) enum Event {
     /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain
     /// what would otherwise be lost.
     RolledBack { spared: Vec<RelPath> },
+    /// The plan ended before its first change.
+    NothingChanged,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +87,8 @@ pub(crate) enum State {
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
-    /// `spared` are the slots and backups that contain what would otherwise be lost.
+    /// `spared` are the slots and backups that contain what would otherwise be lost. Without entries, nothing had been
+    /// changed.
     RolledBack {
         entries: Vec<Entry>,
         spared: Vec<RelPath>,
@@ -108,6 +111,10 @@ impl State {
             (Self::Ready(entries) | Self::Applying(entries), Event::RolledBack { spared }) => {
                 Self::RolledBack { entries, spared }
             }
+            (Self::Ready(_), Event::NothingChanged) => Self::RolledBack {
+                entries: Vec::new(),
+                spared: Vec::new(),
+            },
             (state, _) => state,
         }
     }

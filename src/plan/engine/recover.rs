@@ -15,7 +15,8 @@ use super::{
     content::adopted,
     entry::Entry,
     folder::{Folder, STAGED, finished, unfinished},
-    journal::{Account, Beginning, Event, Journal, Origin, State, account, beginning},
+    journal::{Account, Beginning, Journal, Origin, State, account, beginning},
+    stage::end_unchanged,
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
     volumes::displaced,
@@ -137,11 +138,7 @@ fn settle(
     }
     match state {
         State::Empty => unrecorded(folder, limits, Silent::Blank),
-        State::Ready(_) => {
-            folder.clear(&[])?;
-            nothing_left(folder, &mut journal);
-            Ok(End::NothingChanged)
-        }
+        State::Ready(_) => end_unchanged(folder, &mut journal).map(|()| End::NothingChanged),
         State::Applying(mut entries) => {
             match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
                 Some(Kind::Dir) => {}
@@ -175,6 +172,9 @@ fn settle(
         }
         State::RolledBack { entries, spared } => {
             folder.clear(&spared)?;
+            if entries.is_empty() {
+                return Ok(End::NothingChanged);
+            }
             let conflicts = entries
                 .iter()
                 .filter_map(|entry| Conflict::recorded(entry, &spared));
@@ -261,14 +261,6 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<En
 enum Silent {
     Gone,
     Blank,
-}
-
-/// Records that all changes of a plan are undone. If the event cannot be written, a later run asks a person.
-fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
-    let event = Event::RolledBack { spared: Vec::new() };
-    if let Err(error) = journal.record(&folder.dir, &event) {
-        tracing::debug!("{error}");
-    }
 }
 
 /// Whether a journal names only what a plan may change, and slots and backups of its own report directory.

@@ -10,7 +10,7 @@ use crate::{
 use super::{
     entry::{Entry, Post, Pre, Way},
     folder::{BackupNames, Folder, Mark},
-    journal::{JOURNAL, Journal},
+    journal::{Event, JOURNAL, Journal},
 };
 
 /// The entries of a plan, collected while their content is made.
@@ -49,6 +49,14 @@ pub(crate) struct Written {
 /// SHA-256 in lower-case hexadecimal (R-001-102).
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Ends a plan before its first change. The journal states this, because the answer may be lost on a full disk. If the
+/// event cannot be written, the journal is removed, and a person must settle a lost answer.
+pub(super) fn end_unchanged(folder: &Folder<'_>, journal: &mut Journal) -> Result<(), FileError> {
+    folder.clear(&[])?;
+    let stated = journal.record(&folder.dir, &Event::NothingChanged);
+    stated.or_else(|_| folder.dir.remove(JOURNAL))
 }
 
 impl<'a> Stage<'a> {
@@ -155,9 +163,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
-        self.folder.clear(&[])?;
-        self.folder.dir.remove(JOURNAL)?;
+    pub(crate) fn abandon(mut self) -> Result<Folder<'a>, FileError> {
+        end_unchanged(&self.folder, &mut self.journal)?;
         Ok(self.folder)
     }
 

@@ -21,7 +21,7 @@ use super::{
     entry::Entry,
     folder::{Folder, REPORTS},
     journal::{Event, JOURNAL, Journal},
-    stage::Stage,
+    stage::{Stage, end_unchanged},
     undo::{Conflict, apart, left, undo},
 };
 
@@ -99,7 +99,7 @@ impl<'a> Stage<'a> {
                 journal: self.journal,
                 threads,
             }),
-            Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
+            Err(error) => Err(Box::new(nothing_changed(self, error.into()))),
         }
     }
 
@@ -373,14 +373,13 @@ fn sync(
     durable(root, barrier, files, &present, threads)
 }
 
-fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
-    let cleared = folder.clear(&[]);
-    let end = match cleared.and_then(|()| folder.dir.remove(JOURNAL)) {
+fn nothing_changed(mut stage: Stage<'_>, why: Failure) -> Undoing<'_> {
+    let end = match end_unchanged(&stage.folder, &mut stage.journal) {
         Ok(()) => UndoEnd::NothingChanged,
         Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
     };
     Undoing {
-        folder,
+        folder: stage.folder,
         why,
         at: None,
         end,

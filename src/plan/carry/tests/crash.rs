@@ -96,7 +96,7 @@ fn no_trace(lab: &Lab, told: &str) {
 }
 
 /// The fault at every call, until the plan is through without meeting it; answers how many there were.
-fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Outcome, &str)) -> u64 {
+pub(super) fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Outcome, &str)) -> u64 {
     for at in 1.. {
         let lab = lab();
         let told = format!("{kind}@{at}{span}");

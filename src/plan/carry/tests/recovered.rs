@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::{
-    crash::{cut, half, recovered},
+    crash::{cut, half, recovered, sweep},
     *,
 };
 use crate::{
@@ -383,4 +383,20 @@ fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
             break;
         }
     }
+}
+
+#[test]
+fn whichever_call_fails_the_journal_of_a_plan_that_changed_nothing_says_so() {
+    let mut unmade = 0;
+    for errno in ["ENOSPC", "EIO"] {
+        sweep(errno, "", |lab, finished, told| {
+            let ended = status(finished).is_some_and(|status| status != Status::Success);
+            if ended && finished.effect == Effect::None {
+                let fate = fate(desk(lab, &Course::default()), "op_1", &mut Vec::new());
+                assert_eq!(fate.unwrap(), Fate::NotMade, "{told}: {finished:#?}");
+                unmade += 1;
+            }
+        });
+    }
+    assert!(unmade > 100, "only {unmade} plans");
 }

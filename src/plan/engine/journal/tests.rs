@@ -140,7 +140,8 @@ fn entries_are_made_ready_once() {
 #[test]
 fn no_event_leads_out_of_an_end() {
     let undone = Event::RolledBack { spared: Vec::new() };
-    for event in [begun(), Event::Apply, Event::Done, undone] {
+    let unchanged = Event::NothingChanged;
+    for event in [begun(), Event::Apply, Event::Done, undone, unchanged] {
         for end in [
             State::Done(Vec::new()),
             State::RolledBack {
@@ -152,6 +153,8 @@ fn no_event_leads_out_of_an_end() {
         }
     }
     assert_eq!(State::Empty.next(Event::Apply), State::Empty);
+    let applying = State::Applying(Vec::new());
+    assert_eq!(applying.clone().next(Event::NothingChanged), applying);
 }
 
 #[test]
