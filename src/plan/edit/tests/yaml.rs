@@ -78,6 +78,34 @@ fn collections_are_written_in_the_style_of_their_place() {
 }
 
 #[test]
+fn a_value_of_one_line_replaces_a_sequence_at_the_column_of_its_key_below_a_comment() {
+    for (before, new, after) in [
+        ("d:\n# c\n- 1\n", "\"x\"", "d:\n# c\n  x\n"),
+        ("d:\n# c\n- 1\n- 2\nz: 1\n", "[]", "d:\n# c\n  []\nz: 1\n"),
+        (
+            "d: # c\n# e\n- 1\n",
+            "\"x\\ny\"",
+            "d: # c\n# e\n  |-\n  x\n  y\n",
+        ),
+        ("d: &a\n# c\n- 1\n", "{}", "d: &a\n# c\n  {}\n"),
+        ("d:\r\n# c\r\n- 1\r\n", "5", "d:\r\n# c\r\n  5\r\n"),
+        // A sequence stays where it is.
+        ("d:\n# c\n- 1\n", "[3]", "d:\n# c\n- 3\n"),
+        ("d:\n- 1\n", "5", "d: 5\n"),
+    ] {
+        assert_eq!(done(Y, &yaml_update("$.d", new), before), after, "{before}");
+    }
+    assert_eq!(
+        done(
+            Y,
+            &yaml_update("$.k.d", "5"),
+            "k:\n  d:\n  # c\n  - 1\nz: 1\n"
+        ),
+        "k:\n  d:\n  # c\n    5\nz: 1\n"
+    );
+}
+
+#[test]
 fn a_key_is_created_in_a_mapping_that_is_there() {
     for (before, place, new, after) in [
         ("a: 1\n", "$.b", "2", "a: 1\nb: 2\n"),

@@ -46,19 +46,21 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     let text = Text::of(value, node.style, deeper, form)?;
     let old = Old::of(body, seat);
     let in_place = old.starts_line || (seat.after == After::Dash && node.anchor == 0);
+    let column = if node.is_empty() {
+        deeper
+    } else {
+        column(body, seat.start)
+    };
+    // Only a sequence in block style may be at the column of its key.
+    let is_sequence = matches!(text, Text::Block(value) if value.is_array());
+    let fits =
+        column > seat.column || (column == seat.column && seat.after == After::Key && is_sequence);
+    let (start, column, pad) = match (fits, old.starts_line) {
+        (false, true) => (line_start(body, seat.start), deeper, " ".repeat(deeper)),
+        _ => (seat.start, column, String::new()),
+    };
     let (first, more) = match text {
         Text::Block(value) if in_place => {
-            let column = if node.is_empty() {
-                deeper
-            } else {
-                column(body, seat.start)
-            };
-            let fits = column > seat.column
-                || (column == seat.column && seat.after == After::Key && value.is_array());
-            let (start, column, pad) = match (fits, old.starts_line) {
-                (false, true) => (line_start(body, seat.start), deeper, " ".repeat(deeper)),
-                _ => (seat.start, column, String::new()),
-            };
             let text = write::block(value, column, form);
             let (first, more) = cut(&text);
             let gap = if start == seat.lead { " " } else { "" };
@@ -85,14 +87,15 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
                 body.get(between).unwrap_or_default().trim().is_empty()
             };
             let at = seat.lead..seat.lead;
-            let (first_at, more_at) = if beside {
-                (at, line_end(body, seat.lead)..old.first.end)
+            let (first_at, pad, more_at) = if beside {
+                let below = line_end(body, seat.lead)..old.first.end;
+                (at, String::new(), below)
             } else {
-                (old.first.clone(), old.more.clone())
+                (start..old.first.end, pad, old.more.clone())
             };
             let gap = if first_at.start == seat.lead { " " } else { "" };
             (
-                (first_at, format!("{gap}{first}")),
+                (first_at, format!("{gap}{pad}{first}")),
                 (more_at, more.to_owned()),
             )
         }
