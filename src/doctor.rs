@@ -39,10 +39,19 @@ pub(crate) struct Diagnosis {
     pub(crate) capabilities: Vec<Capability>,
     /// The servers that were started, described by `schemas/doctor.schema.json`.
     pub(crate) servers: Vec<Value>,
-    /// The pins of tools that the catalog does not have, by the ids of their capabilities.
-    pub(crate) pins: Vec<(String, Pin)>,
+    pub(crate) pins: Vec<NewPin>,
     /// The signal that ended the examination early.
     pub(crate) interrupted: Option<Interrupt>,
+}
+
+/// The pin of a tool whose entry does not have it.
+#[derive(Debug)]
+pub(crate) struct NewPin {
+    /// The id of the entry.
+    pub(crate) id: String,
+    pub(crate) pin: Pin,
+    /// The pin that the entry has instead.
+    pub(crate) replaces: Option<Pin>,
 }
 
 #[derive(Debug)]

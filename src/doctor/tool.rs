@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    About, Doctor, Finding, Kind, Level, Subject,
+    About, Doctor, Finding, Kind, Level, NewPin, Subject,
     server::{finds_program, search_path},
 };
 
@@ -42,9 +42,11 @@ impl Doctor<'_> {
                 format!("`{tool}` of {server} exists and accepts the parameters of the entry");
             findings.push(Finding::good(&pair.about, Kind::ToolGood, what));
         }
-        let pin = tool.pin();
-        if entry.pinned.as_ref().map(|pinned| &pinned.pin) != Some(&pin) {
-            self.diagnosis.pins.push((entry.id.clone(), pin));
+        let (pin, old) = (tool.pin(), entry.pinned.as_ref());
+        let replaces = old.map(|pinned| pinned.pin.clone());
+        if replaces.as_ref() != Some(&pin) {
+            let id = entry.id.clone();
+            self.diagnosis.pins.push(NewPin { id, pin, replaces });
         }
         let asked = self.setup.capabilities.contains(&entry.id);
         if asked || entry.pinned.is_some() {

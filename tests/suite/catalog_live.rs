@@ -148,3 +148,20 @@ fn pins_are_printed_and_only_a_person_at_a_terminal_has_them_written() {
     let answer = root.run(&json!({"task_id": "t", "capability_ids": ["note"]}));
     assert_eq!(answer.exit, 0, "{}", answer.envelope);
 }
+
+#[test]
+fn a_pin_that_would_be_replaced_is_named_with_its_entry() {
+    let old = format!("sha256:{}/-/-/-", "0".repeat(64));
+    let root = root("", &note(&format!("pin = \"{old}\"\n")));
+    let (_, said) = check(&root, &["--pin"]);
+    assert_eq!(said["replaced_pins"], json!({"note": old}));
+    let pin = said["pins"]["note"].as_str().unwrap();
+    let arguments = ["catalog", "check", "--live", "--pin"];
+    let (_, shown) = at_a_terminal(&root, "n\n", &arguments);
+    for line in [
+        format!("pin = \"{pin}\" # replaces the pin of note: {old}"),
+        "This replaces the pin of note. [y/N]".to_owned(),
+    ] {
+        assert!(shown.contains(&line), "{shown}");
+    }
+}

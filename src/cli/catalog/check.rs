@@ -15,7 +15,7 @@ use super::{FormArgs, Stop, change::Before, printed, read_document, stop};
 use crate::{
     catalog::{Application, Catalog, CatalogTables, Code, Finding, Level, lint},
     cli::terminal,
-    doctor::{self, Setup, examine},
+    doctor::{self, NewPin, Setup, examine},
     host::{self, Host, Interrupt, Interrupts},
     record::Project,
     task::{Approver, Pin, visible},
@@ -32,7 +32,8 @@ pub(in crate::cli) struct CheckArgs {
     /// Also start the servers, and compare their tools with the entries; no tool is called
     #[arg(long)]
     live: bool,
-    /// Also print the pins of the tools that the catalog does not have; at a terminal, ask whether to write them into it
+    /// Also print the pins of the tools whose entries have no pin, or one that differs and is then replaced; at a
+    /// terminal, ask whether to write them into the catalog
     #[arg(long, requires = "live")]
     pin: bool,
     #[command(flatten)]
@@ -88,13 +89,17 @@ pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, 
             })
         };
         let findings: Vec<Value> = findings.iter().map(each).collect();
-        let pins = live.pins.iter();
-        let pins = pins.map(|(id, pin)| (id.clone(), pin.to_string().into()));
+        let pins = |shown: fn(&NewPin) -> Option<&Pin>| {
+            let each = live.pins.iter();
+            let each =
+                each.filter_map(|new| Some((new.id.clone(), shown(new)?.to_string().into())));
+            args.pin.then(|| each.collect::<Map<_, _>>())
+        };
         format!(
             "{}\n",
             json!({
                 "catalog": project.catalog.as_str(), "entries": entries, "findings": findings,
-                "pins": args.pin.then(|| pins.collect::<Map<_, _>>()),
+                "pins": pins(|new| Some(&new.pin)), "replaced_pins": pins(|new| new.replaces.as_ref()),
             })
         )
     } else {
@@ -159,8 +164,7 @@ const fn word(level: Level) -> &'static str {
 #[derive(Default)]
 struct Live {
     pub(super) findings: Vec<Finding>,
-    /// The pins of tools that the catalog does not have, by the ids of their capabilities.
-    pub(super) pins: Vec<(String, Pin)>,
+    pub(super) pins: Vec<NewPin>,
     pub(super) interrupted: Option<Interrupt>,
 }
 
@@ -195,19 +199,33 @@ fn compared(project: &Project, tables: Option<&CatalogTables<'_>>, interrupts: I
 }
 
 /// The lines of the pins, as the entries would contain them.
-fn shown(pins: &[(String, Pin)]) -> String {
-    let line = |(id, pin): &(String, Pin)| format!("[capability.{id}]\npin = \"{pin}\"\n");
+fn shown(pins: &[NewPin]) -> String {
+    let line = |NewPin { id, pin, replaces }: &NewPin| {
+        let old = replaces.as_ref().map_or_else(String::new, |old| {
+            format!(" # replaces the pin of {id}: {old}")
+        });
+        format!("[capability.{id}]\npin = \"{pin}\"{old}\n")
+    };
     pins.iter().map(line).collect()
 }
 
 /// Writes the pins into the catalog if a person at the terminal agrees.
-fn offer(project: &Project, catalog: &Catalog, pins: &[(String, Pin)]) -> Result<(), Stop> {
+fn offer(project: &Project, catalog: &Catalog, pins: &[NewPin]) -> Result<(), Stop> {
     if pins.is_empty() || !io::stdin().is_terminal() {
         return Ok(());
     }
     let before = Before::read(&project.catalog)?;
     let path = visible(project.catalog.as_str());
-    if !terminal::agreed(&format!("Write these pins into {path}? [y/N] ")) {
+    let drifted = pins.iter().filter(|new| new.replaces.is_some());
+    let drifted: Vec<&str> = drifted.map(|new| new.id.as_str()).collect();
+    let replaces = match drifted.as_slice() {
+        [] => String::new(),
+        ids => format!(
+            " This replaces the pin of {}.",
+            ids.join(" and the pin of ")
+        ),
+    };
+    if !terminal::agreed(&format!("Write these pins into {path}?{replaces} [y/N] ")) {
         return Ok(());
     }
     if before.text != catalog.text().as_bytes() {
@@ -220,7 +238,7 @@ fn offer(project: &Project, catalog: &Catalog, pins: &[(String, Pin)]) -> Result
 }
 
 /// The text with these pins, by the ids of their capabilities. The error says which one has no place.
-fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, String> {
+fn pinned(text: &str, pins: &[NewPin]) -> Result<String, String> {
     let (mark, lines) = match text.strip_prefix('\u{feff}') {
         Some(lines) => ("\u{feff}", lines),
         None => ("", text),
@@ -232,7 +250,7 @@ fn pinned(text: &str, pins: &[(String, Pin)]) -> Result<String, String> {
     let mut document: DocumentMut = lines
         .parse()
         .map_err(|error: toml_edit::TomlError| error.to_string())?;
-    for (id, pin) in pins {
+    for NewPin { id, pin, .. } in pins {
         let capabilities = document.get_mut("capability");
         let entry = capabilities.and_then(|all| all.as_table_like_mut()?.get_mut(id));
         let entry = entry
@@ -258,7 +276,11 @@ mod tests {
     #[test]
     fn comments_and_the_order_of_keys_stay() {
         let pin = Pin::of("echo", None, None, None);
-        let pins = ["A", "B", "C"].map(|id| (id.to_owned(), pin.clone()));
+        let pins = ["A", "B", "C"].map(|id| NewPin {
+            id: id.to_owned(),
+            pin: pin.clone(),
+            replaces: None,
+        });
         let before = "catalog = 1 # format\n\n[capability.A] # first\nmcp   = { tool = \"echo\" }\n\n[capability.A.result]\n\
                       kind = \"metadata\"\n\n# second\n[capability.B]\npin = \"old\"   # of May\nmcp = {}\n";
         let inline = "[capability]\nC = { mcp = { tool = \"echo\" } }\n";
