@@ -47,6 +47,14 @@ const PAGES: [(&str, &str); 4] = [
     ("context/catalog.schema.json", manual::CATALOG),
 ];
 
+/// The directories of the documents, each after the one that it is in.
+const DIRECTORIES: [&str; 4] = [
+    "context",
+    "context/governance",
+    "agent",
+    "agent/executional",
+];
+
 /// Writes the starter catalog and prints the next steps; exit code 2 if a catalog exists already.
 pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     let places = host::working_directory().and_then(|here| {
@@ -85,22 +93,20 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     if path.symlink_metadata().is_ok() {
         return Err(exists());
     }
+    // Every name is looked at before the first write.
+    DIRECTORIES
+        .iter()
+        .try_for_each(|name| free(&root.join(name)))?;
     fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
     let page = Catalog::from_bytes(Utf8Path::new("catalog.toml"), STARTER.into())
         .and_then(|catalog| Application::of(&catalog.tables()?));
     let page = page.map_err(stop(1))?.to_markdown();
     let pages = PAGES.into_iter().chain([(APPLICATION, page.as_str())]);
     let (mut new, mut kept) = (Vec::new(), Vec::new());
+    for name in DIRECTORIES {
+        directory(&root.join(name))?;
+    }
     for (name, text) in pages {
-        for above in Utf8Path::new(name)
-            .ancestors()
-            .skip(1)
-            .collect::<Vec<_>>()
-            .iter()
-            .rev()
-        {
-            directory(&root.join(above))?;
-        }
         // A page of the project itself stays as it is.
         let is_new = create(&root.join(name), text)?;
         if is_new { &mut new } else { &mut kept }.push(name);
@@ -114,6 +120,18 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     } else {
         Err(exists())
     }
+}
+
+/// Fails if something other than a directory is in the place of a directory.
+fn free(path: &Utf8Path) -> Result<(), Stop> {
+    let what = match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => "a symbolic link",
+        Ok(found) if !found.is_dir() => "not a directory",
+        _ => return Ok(()),
+    };
+    Err(stop(1)(format!(
+        "{path} is {what}, but `init` writes documents into a directory of this name; nothing was written. Move it to another place, or give another --root"
+    )))
 }
 
 /// Makes a directory, unless it is there.

@@ -131,17 +131,28 @@ fn the_first_line_of_a_catalog_names_its_schema_for_editors() {
 }
 
 #[test]
-fn init_keeps_the_documents_that_are_there_and_follows_no_symbolic_link() {
+fn init_keeps_the_documents_that_are_there_and_writes_nothing_if_a_directory_is_none() {
     let (root, elsewhere) = (Root::new(), Root::new());
     fs::remove_file(root.path.join("catalog.toml")).unwrap();
     fs::create_dir(root.path.join("context")).unwrap();
     fs::write(root.path.join("context/application.md"), "mine").unwrap();
-    std::os::unix::fs::symlink(&elsewhere.path, root.path.join("agent")).unwrap();
-    let output = verb(&root, &["init"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(!elsewhere.path.join("executional").exists());
-    assert!(!root.path.join("catalog.toml").exists());
-    fs::remove_file(root.path.join("agent")).unwrap();
+    let agent = root.path.join("agent");
+    let refused = |what: &str| {
+        let output = verb(&root, &["init"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = text(&*output.stderr);
+        assert!(said.contains(&format!("{agent} is {what}")), "{said}");
+        assert!(said.contains("Move it to another place"), "{said}");
+        assert!(!elsewhere.path.join("executional").exists());
+        for unwritten in ["catalog.toml", "context/governance"] {
+            assert!(!root.path.join(unwritten).exists(), "{unwritten}");
+        }
+        fs::remove_file(&agent).unwrap();
+    };
+    std::os::unix::fs::symlink(&elsewhere.path, &agent).unwrap();
+    refused("a symbolic link");
+    fs::write(&agent, "mine").unwrap();
+    refused("not a directory");
     let output = verb(&root, &["init"]);
     assert_eq!(output.status.code(), Some(0));
     let said = text(&*output.stdout);
@@ -151,9 +162,8 @@ fn init_keeps_the_documents_that_are_there_and_follows_no_symbolic_link() {
         !line("Wrote its documents").unwrap().contains(name),
         "{said}"
     );
-    // The first attempt had written the others.
     assert!(
-        line("Kept").unwrap().ends_with(&format!(", {name}")),
+        line("Kept").unwrap().ends_with(&format!(": {name}")),
         "{said}"
     );
     let kept = fs::read_to_string(root.path.join("context/application.md")).unwrap();
