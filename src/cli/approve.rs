@@ -198,6 +198,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
     if args.json {
         let document = json!({
             "approval_id": voted.case.id, "decision": answer, "by": voted.person.to_string(), "why": why,
+            "missing": voted.missing,
             "link": voted.link.seq, "entry_hash": voted.link.entry_hash,
         });
         return Ok(printed(line(&document), 0));
@@ -208,7 +209,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
             format!("The next run of the same task performs it, once, before {until}.\n")
         }
         (Answer::Approved, missing) => format!(
-            "It is not performed yet. Approvals that are missing: {missing}, each of another person, before {until}.\n"
+            "It is not performed yet: {missing} more approvals are needed before {until}, each of another person.\n"
         ),
         (Answer::Denied, _) => String::new(),
     };

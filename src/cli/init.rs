@@ -47,7 +47,7 @@ const PAGES: [(&str, &str); 4] = [
     ("context/catalog.schema.json", manual::CATALOG),
 ];
 
-/// The directories of the documents, each after the one that it is in.
+/// The directories of [`PAGES`] and of the document of the application, each after the one that it is in.
 const DIRECTORIES: [&str; 4] = [
     "context",
     "context/governance",
@@ -93,10 +93,10 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     if path.symlink_metadata().is_ok() {
         return Err(exists());
     }
-    // Every name is looked at before the first write.
+    // All directories are checked before the first write.
     DIRECTORIES
         .iter()
-        .try_for_each(|name| free(&root.join(name)))?;
+        .try_for_each(|name| may_be_directory(&root.join(name)))?;
     fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
     let page = Catalog::from_bytes(Utf8Path::new("catalog.toml"), STARTER.into())
         .and_then(|catalog| Application::of(&catalog.tables()?));
@@ -122,8 +122,8 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     }
 }
 
-/// Fails if something other than a directory is in the place of a directory.
-fn free(path: &Utf8Path) -> Result<(), Stop> {
+/// Fails if something other than a directory is in the place of a directory, also a symbolic link to a directory.
+fn may_be_directory(path: &Utf8Path) -> Result<(), Stop> {
     let what = match path.symlink_metadata() {
         Ok(found) if found.is_symlink() => "a symbolic link",
         Ok(found) if !found.is_dir() => "not a directory",

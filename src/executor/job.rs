@@ -252,7 +252,13 @@ fn settle(outcome: &mut Outcome, step: &Step, result: Result<(), Failure>) {
         .invocations
         .iter()
         .any(|call| call.status == InvocationStatus::Success);
-    let spoiled = succeeded && step.entry.once() == Once::Said;
+    let spoiled = succeeded
+        && match step.entry.once() {
+            Once::Said => true,
+            // A run that was killed here leaves the same doubt.
+            Once::Assumed => outcome.state == State::Cancelled,
+            Once::No => false,
+        };
     outcome.spoiled = spoiled.then(|| step.entry.id.clone());
     outcome.failure = Some(if spoiled {
         let why = "happened before that, its result cannot be used, and it must not happen twice.";

@@ -164,9 +164,13 @@ impl Taker<'_> {
             return Ok(true);
         }
         let opened = |place: &Utf8Path| {
-            open_within(place, &path).map_err(|error| Failure {
-                recoverable: !matches!(error, StoreError::Symlink(_)),
-                ..missing(format!("but {error}"))
+            open_within(place, &path).map_err(|error| {
+                let failure = missing(format!("but {error}"));
+                let is_final = matches!(error, StoreError::Symlink(_) | StoreError::NotAFile(_));
+                Failure {
+                    recoverable: failure.recoverable && !is_final,
+                    ..failure
+                }
             })
         };
         if let Some(file) = opened(self.staging.dir())? {

@@ -137,8 +137,9 @@ impl Handler {
         }
     }
 
-    /// Records what the user decided, if anything, and performs the task of the call. If the decision was used before,
-    /// the call has its answer. Otherwise it still waits, and the refusal of the decision is the answer.
+    /// Records what the user decided, if anything, and performs the task of the call. If the decision cannot be recorded
+    /// because an earlier run has used it, this run returns the recorded answer. If the call still waits, the result is
+    /// the refusal.
     async fn decided(
         &self,
         decision: Option<(Asked, Answer)>,
@@ -151,7 +152,7 @@ impl Handler {
             let decided = self.0.gateway.elicit.decide(asked, answer, context).await;
             refusal = match answer {
                 Answer::Approved => decided.err(),
-                // A no that cannot be recorded is a no all the same.
+                // If a denial cannot be recorded, nothing is performed.
                 Answer::Denied => decided.map(|()| None)?,
             };
         }

@@ -95,7 +95,7 @@ impl Ledger<'_> {
                         });
                     }
                     tracing::info!(
-                        "Operation {} is performing the same request; this run waits for it.",
+                        "Operation {} is performing the same request or delivery; this run waits for it.",
                         claim.operation_id
                     );
                     thread::sleep(pause.min(ask.patience.saturating_sub(waited)));

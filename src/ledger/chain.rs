@@ -9,7 +9,7 @@ use crate::task::Granted;
 
 use super::{
     canonical::{canonical, exact, sha256},
-    record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session, name, word},
+    record::{Effects, Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session, name, word},
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Body {
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
     pub(crate) claimed: Option<String>,
-    /// Of a claim: the hash of what names its delivery in each attempt.
+    /// Of a claim: the hash that names its delivery, without the attempt.
     pub(crate) delivery: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
@@ -60,6 +60,13 @@ pub(crate) struct Body {
     pub(crate) task: Option<String>,
     /// The operation whose grant covers the dispatched call.
     pub(crate) under: Option<String>,
+}
+
+impl Body {
+    /// The effects of a claim. An unreadable word counts as `Once`, the strictest.
+    pub(super) fn effects(&self) -> Effects {
+        self.effects.as_deref().and_then(word).unwrap_or_default()
+    }
 }
 
 /// Whether a request may change what later reads return.

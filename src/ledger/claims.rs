@@ -47,11 +47,7 @@ pub(super) fn of_same_delivery(
         return Ok(Vec::new());
     };
     let links = tx.links_of_delivery(who.session_id, &name)?;
-    let indexed = |seq| links.binary_search_by_key(&seq, |link: &Link| link.seq);
-    let mut wanted = examined.iter().filter(|link| link.delivers(&name));
-    if let Some(lost) = wanted.find(|link| indexed(link.seq).is_err()) {
-        return Err(tx.damaged(format!("no index leads to link {}", lost.seq)));
-    }
+    must_have(tx, &links, examined, |link| link.delivers(&name))?;
     // A key names a delivery whatever the attempt. If the caller does not count, every attempt fits.
     let attempt = who.attempt.filter(|_| who.idempotency_key.is_none());
     let fits = |body: &Body| attempt.is_none() || body.attempt == attempt;
@@ -60,7 +56,22 @@ pub(super) fn of_same_delivery(
     Ok(runs.map(|(body, link)| (link, body)).collect())
 }
 
-/// What names the delivery in the link of a claim.
+/// It is an error if an index did not lead to each of the `examined` links that are wanted.
+pub(super) fn must_have(
+    tx: &Tx<'_>,
+    found: &[Link],
+    examined: &[Link],
+    is_wanted: impl Fn(&Link) -> bool,
+) -> Result<(), StoreError> {
+    let is_found = |seq| found.binary_search_by_key(&seq, |link| link.seq).is_ok();
+    let mut wanted = examined.iter().filter(|link| is_wanted(link));
+    match wanted.find(|link| !is_found(link.seq)) {
+        Some(lost) => Err(tx.damaged(format!("no index leads to link {}", lost.seq))),
+        None => Ok(()),
+    }
+}
+
+/// The hash that names the delivery in the link of a claim, the same for every attempt. None for a step.
 pub(super) fn name_of(who: &Who<'_>) -> Option<String> {
     let each = Who {
         attempt: None,
@@ -183,8 +194,7 @@ pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
             operation_id: link.operation_id.clone(),
             seq: link.seq,
             state: ClaimState::Reserved,
-            // An unreadable word counts as `Once`, the strictest.
-            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
+            effects: body.effects(),
         };
         opened.insert(link.seq, claim);
     }

@@ -9,7 +9,7 @@ use crate::task::{ReviewDecision, ReviewState};
 
 use super::{
     chain::Body,
-    claims::{self, Opened, follow},
+    claims::{self, Opened, follow, must_have},
     record::{Claim, ClaimKey, Effects, Event, Link, NOTHING, Row, Seq},
     review,
     store::{StoreError, Tx, Which},
@@ -58,11 +58,7 @@ impl Past {
             Effects::None | Effects::Idempotent => RECENT,
         };
         let links = tx.links_about(session_id, request_hash, 0, most)?;
-        let indexed = |seq| links.binary_search_by_key(&seq, |link: &Link| link.seq);
-        let mut wanted = examined.iter().filter(|link| link.tells_of(request_hash));
-        if let Some(lost) = wanted.find(|link| indexed(link.seq).is_err()) {
-            return Err(tx.damaged(format!("no index leads to link {}", lost.seq)));
-        }
+        must_have(tx, &links, examined, |link| link.tells_of(request_hash))?;
         let first = links.first().filter(|_| links.len() == most);
         let from = first.map_or(0, |link| link.seq);
         let read = Some(Read {

@@ -53,7 +53,8 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// What the links say about the request.
     pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
-    /// The link of an answer that was revoked, or that the next attempt follows. Only later runs of the delivery count.
+    /// What runs of the delivery performed before this link does not count. Their answer was revoked, or it is a failure
+    /// that the next attempt follows.
     pub(super) since: Seq,
 }
 

@@ -33,7 +33,7 @@ struct Wire {
     request_state: Option<String>,
 }
 
-/// Input requests of which each has its own name, and each field of a form as well.
+/// Input requests. Two of one name, and two members of one name in a request, are an error.
 #[derive(Default)]
 struct Requests(Map<String, Value>);
 
@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for Requests {
             let is_whole = has_all_members(&request, text.get());
             if !is_whole || self.0.insert(name.clone(), request).is_some() {
                 return Err(de::Error::custom(format!(
-                    "the input request `{name}` is there twice, or has two members with one name"
+                    "two input requests have the name `{name}`, or an object in it has two members of one name"
                 )));
             }
         }

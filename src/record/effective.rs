@@ -78,8 +78,8 @@ pub(super) fn whole(ask: &Ask<'_>) -> Value {
     Value::Object(shown.cloned().unwrap_or_default())
 }
 
-/// The content of each asset that a step gets, by parameter. A local file whose content is unknown is described by the
-/// facts of the file system; null if there are none.
+/// The content of each asset that a step gets, by parameter. A local file that can be opened but is not read completely is
+/// described by the facts of the file system. Null if it cannot be opened.
 fn contents(step: &Step, context: &Context<'_>) -> Value {
     let content = |uri: &str| {
         let uri = Uri::parse(uri).ok()?;

@@ -8,7 +8,7 @@ use crate::{
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Work},
     host::Host,
     ledger::{Ask, Ledger, LedgerError, Running, World},
-    task::{Effect, Links, Outcome, Phase, PlanName, Print, State, Still, Uri, decided},
+    task::{Effect, Links, Outcome, Phase, PlanName, Print, Sight, State, Still, Uri, decided},
 };
 
 /// The world below a root.
@@ -24,7 +24,13 @@ impl World for Here<'_> {
         let Ok(uri) = Uri::parse(uri) else {
             return Still::Unknown;
         };
-        still(seen, &uri, self.root, links, self.go_on)
+        let still = still(seen, &uri, self.root, links, self.go_on);
+        // An output below the root whose content was not recorded may have changed. Others cannot be examined.
+        let is_local = links == Links::Refused && uri.local_path(self.root).is_some();
+        match seen.sight {
+            Sight::Unknown if is_local => Still::Other,
+            _ => still,
+        }
     }
 
     /// Presigned S3 URLs state when they were signed, and for how long.

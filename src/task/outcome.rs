@@ -27,7 +27,7 @@ pub struct Outcome {
     pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
-    /// A capability declared once-only whose call happened, although a later step of the task failed.
+    /// A once-only capability whose call happened, although the run then failed or was cancelled.
     pub spoiled: Option<String>,
     pub phase: Phase,
     /// Only in [`State::Pending`].

@@ -86,7 +86,7 @@ fn word<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, Str
     let found = words.iter().find(|(word, _)| value == word);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let words: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        format!("`{key}` must be one of {}", words.join(", "))
+        format!("`{key}` is {value}; it must be {}", words.join(", "))
     })
 }
 

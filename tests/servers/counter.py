@@ -8,7 +8,9 @@ Python 3 standard library only.
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
 
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string"}, "seconds": {"type": "number"}}}
@@ -37,6 +39,13 @@ def answer(request):
                 return {"content": [], "structuredContent": {"happened": f"{len(counted.readlines())} times"}}
         if given.get("what", "").startswith("fails"):
             return {"content": [{"type": "text", "text": "HTTP 429 Too Many Requests"}], "isError": True}
+        if given.get("what") == "huge":
+            # Its run is cancelled while the file is examined.
+            path = os.environ["TMPDIR"] + "/out.wav"
+            with open(path, "wb") as made:
+                made.truncate(6 << 30)
+            threading.Timer(0.5, os.kill, (os.getppid(), signal.SIGTERM)).start()
+            return {"content": [], "structuredContent": {"output_uri": "file://" + path}}
         late = {
             "late": "upstream timed out",
             "late, node": "connect ETIMEDOUT 192.0.2.1:443",

@@ -260,7 +260,6 @@ fn an_approval_holds_only_in_the_root_that_asked() {
     }
 }
 
-/// The tool's own state belongs to the answers that it got: with another state, they are answers to another question.
 /// The content of a file of more than 64 GiB is not read: its size and its times stand for it.
 #[test]
 fn an_approval_binds_the_contents_of_the_inputs() {
@@ -292,6 +291,7 @@ fn an_approval_binds_the_contents_of_the_inputs() {
     }
 }
 
+/// The tool's own state belongs to the answers that it got: with another state, they are answers to another question.
 #[test]
 fn an_approval_of_answers_shows_them_and_binds_the_state_of_the_tool() {
     let critical = "effects = { destructive = false, open_world = false }\n\
@@ -481,7 +481,9 @@ fn the_user_who_asked_may_not_approve_and_two_keys_of_one_name_are_one_person() 
         let signature = sign(&root, &id, signer, ("oneact-approval", "approve"));
         let (exit, said, _) = oneact(&root, &["approve", &id, "--signature", &signature]);
         assert!(
-            exit == 0 && said.contains("missing: 1") && !said.contains("The next run"),
+            exit == 0
+                && said.contains("1 more approvals are needed")
+                && !said.contains("The next run"),
             "{said}"
         );
         assert_eq!(asks(&root.run(&task("mail"))), id);
@@ -491,7 +493,7 @@ fn the_user_who_asked_may_not_approve_and_two_keys_of_one_name_are_one_person() 
     let signature = sign(&root, &id, "bob", ("oneact-approval", "approve"));
     let (exit, said, _) = oneact(&root, &["approve", &id, "--signature", &signature]);
     assert!(
-        exit == 0 && said.contains("The next run") && !said.contains("missing"),
+        exit == 0 && said.contains("The next run") && !said.contains("needed"),
         "{said}"
     );
     assert_eq!(root.run(&task("mail")).exit, 0);

@@ -24,6 +24,10 @@ result = { kind = "metadata", schema = { required = ["receipt"] } }
 mcp = { server = "counter", tool = "happen" }
 defaults = { what = "mail" }
 result = { kind = "metadata", schema = { required = ["receipt"] } }
+[capability.made]
+effects = { destructive = false, open_world = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "asset", asset_type = "audio_track", format = "wav", take = ["/output_uri"] }
 [capability.limited]
 effects = { read_only = true, open_world = false }
 mcp = { server = "counter", tool = "happen" }
@@ -92,6 +96,29 @@ fn what_happened_and_is_not_good_is_nobodys_to_repeat_until_a_person_has_spoken(
         assert_eq!(happened(&root).len(), 2 * capabilities.len());
         oneact(&root, &["verify"]);
     }
+}
+
+/// The same after SIGKILL is in `crash`. The entry does not say `idempotent`.
+#[test]
+fn a_call_that_succeeded_before_a_signal_is_not_sent_again() {
+    let root = Root::with_catalog(CATALOG);
+    let asked = |what: &str, task: &str| {
+        let mut asked = request(&["made"], task, 1);
+        asked["dispatch"]["parameters"] = json!({"what": what});
+        asked["dispatch"]["output_refs_expected"] = json!(["store_1"]);
+        asked["dispatch"]["idempotency_key"] = json!("k");
+        root.run(&asked)
+    };
+    let first = asked("huge", "t1");
+    assert_eq!(first.state(), "cancelled", "{}", first.envelope);
+    assert_eq!(first.at("/error/recoverable"), &json!(false));
+    valid(&first);
+    for (what, task) in [("huge", "t1"), ("mail", "t1"), ("huge", "t2")] {
+        let next = asked(what, task);
+        assert_eq!(next.fault(), "outcome_unknown", "{}", next.envelope);
+    }
+    assert_eq!(happened(&root), ["huge"]);
+    oneact(&root, &["verify"]);
 }
 
 /// An answer that cannot be read, and a time-out that somebody behind the server reports: by the tool, and as a

@@ -565,6 +565,7 @@ fn no_planted_database_is_waited_for_or_followed() {
             fs::create_dir(root.path.join(".oneact")).unwrap();
             let path = root.path.join(format!(".oneact/data.db{suffix}"));
             if !plant(&path) {
+                assert_eq!(kind, "device");
                 continue;
             }
             told(&root.run(&task), &format!("{kind} {suffix}"));

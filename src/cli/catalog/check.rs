@@ -32,8 +32,8 @@ pub(in crate::cli) struct CheckArgs {
     /// Also start the servers, and compare their tools with the entries; no tool is called
     #[arg(long)]
     live: bool,
-    /// Also print the pins of the tools whose entries have no pin, or one that differs and is then replaced; at a
-    /// terminal, ask whether to write them into the catalog
+    /// Also print the pin of each tool whose entry has no pin or another one; at a terminal, ask whether to write these
+    /// pins into the catalog
     #[arg(long, requires = "live")]
     pin: bool,
     #[command(flatten)]

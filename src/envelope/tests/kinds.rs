@@ -182,7 +182,7 @@ fn a_level_that_is_none_is_refused_with_the_words_of_its_field() {
         ("regret_potential", "huge"),
     ] {
         let (fault, message) = refused(&with(suggestion(), key, json!(word)));
-        let said = format!("`{key}` must be one of `low`, `medium`, `high`");
+        let said = format!("`{key}` is \"{word}\"; it must be `low`, `medium`, `high`");
         assert_eq!((fault, message), (Fault::InvalidShape, said));
     }
 }

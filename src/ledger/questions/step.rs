@@ -10,7 +10,7 @@ use crate::{
         chain::Body,
         claims::{self, claim_key, delivery},
         past::{Past, Success},
-        record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq, word},
+        record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
         store::{StoreError, Tx},
         words::{Again, LedgerError},
     },
@@ -40,34 +40,36 @@ impl Questions<'_, '_, '_> {
         }
     }
 
-    /// Question 1, for the runs of the delivery that left no answer: the open claim of one that lives, or that may have
-    /// performed its request or, with another content, one of its steps. It is an error if a run with another content has
-    /// performed a once-only request or step.
+    /// Question 1, for the runs of the delivery that left no answer. Returns the open claim of a run that lives, or that
+    /// may have performed its once-only request. For a run with another content, this can also be the open claim of a
+    /// once-only step. It is an error if a run with another content has performed its once-only request or such a step.
     fn same_delivery_unanswered(&mut self) -> Result<Option<Claim>, LedgerError> {
         let who = &self.ask.who;
-        let mut runs = claims::of_same_delivery(self.tx, who, &self.known.examined)?;
-        runs.retain(|(link, _)| link.seq > self.since);
+        let runs = claims::of_same_delivery(self.tx, who, &self.known.examined)?;
         let has_our_content =
             |body: &Body| body.request_hash.as_ref() == Some(&self.hashes.request_hash);
-        let mut others = runs.iter().filter(|(_, body)| !has_our_content(body));
-        let others = match others.next_back() {
+        let mut other_runs = runs.iter().filter(|(_, body)| !has_our_content(body));
+        let since_then = match other_runs.next_back() {
             Some((oldest, _)) => Past::since(self.tx, who.session_id, oldest.seq)?,
             None => Past::default(),
         };
         for (link, body) in &runs {
-            let is_other = !has_our_content(body);
-            let past = if is_other { &others } else { &self.past };
+            let is_ours = has_our_content(body);
+            let past = if is_ours { &self.past } else { &since_then };
             let open = past.opened().find(|claim| claim.seq == link.seq).cloned();
             let lives = open.is_some() && !self.known.dead.contains(&link.seq);
             if lives || open.as_ref().is_some_and(Claim::may_have_happened) {
                 return Ok(open);
             }
+            if is_ours {
+                continue;
+            }
             let step = format!("{}.", link.operation_id);
-            let mut steps = others.opened().filter(|claim| claim.may_have_happened());
+            let mut steps = past.opened().filter(|claim| claim.may_have_happened());
             if let Some(step) = steps.find(|claim| claim.operation_id.starts_with(&step)) {
                 return Ok(Some(step.clone()));
             }
-            if is_other && performed(self.tx, &others, link)? {
+            if link.seq > self.since && performed(self.tx, past, link)? {
                 return Err(self.conflict(link.operation_id.clone()));
             }
         }
@@ -206,9 +208,7 @@ fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreErro
             continue;
         };
         let made = tx.link(claim)?.and_then(|link| link.body());
-        // An unreadable word counts as `Once`, the strictest.
-        let effects: Option<Effects> = made.and_then(|body| word(body.effects.as_deref()?));
-        if effects.unwrap_or_default() == Effects::Once {
+        if made.unwrap_or_default().effects() == Effects::Once {
             return Ok(true);
         }
     }

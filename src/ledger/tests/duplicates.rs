@@ -2,7 +2,11 @@
 
 use rusqlite::Connection;
 
-use super::{super::Happened, tampering::other, *};
+use super::{
+    super::{Happened, Part},
+    tampering::other,
+    *,
+};
 
 #[test]
 fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by_now_c_36() {
@@ -252,7 +256,7 @@ fn an_answer_that_is_taken_back_while_it_is_judged_is_not_given() {
     }
 }
 
-/// A caller who does not count sends the first attempt.
+/// A caller who does not count sends the last attempt again.
 #[test]
 fn two_contents_of_one_attempt_are_not_both_performed() {
     for (first, then, is_one) in [
@@ -286,6 +290,55 @@ fn two_contents_of_one_attempt_are_not_both_performed() {
         );
         drop(begun);
     }
+}
+
+/// The refusal is an answer, but the next attempt is not free of what the first one may have done.
+#[test]
+fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
+    let place = Place::new();
+    let of_task = |ask: Ask<'static>| Ask {
+        who: Who {
+            task_id: Some("t"),
+            attempt: None,
+            ..ask.who
+        },
+        ..ask
+    };
+    let mut owner = place.open();
+    let first = of_task(once("op_1"));
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    let step = Ask {
+        who: Who {
+            operation_id: "op_1.1",
+            part: Some(Part {
+                parent: "op_1",
+                position: 1,
+                equals: 0,
+                whole: "",
+                key: None,
+            }),
+            ..other(once("op_1.1"), 2).who
+        },
+        ..other(once("op_1.1"), 2)
+    };
+    let at_step = running(begin(&mut owner, &step, &Around::default()));
+    owner.dispatch(&step, &at_step, None).unwrap();
+    drop((at_step, begun, owner));
+    let mut ledger = place.open();
+    let again = of_task(once("op_2"));
+    let begun = running(begin(&mut ledger, &again, &Around::default()));
+    let refused = Ended {
+        state: RowState::Failed,
+        outcome: RowOutcome::Error,
+        ..ended()
+    };
+    ledger.finish(&again, begun, refused);
+    let third = of_task(other(once("op_3"), 3));
+    let third = begin(&mut place.open(), &third, &Around::default());
+    assert!(
+        matches!(&third, Err(LedgerError::Unknown { operation }) if operation == "op_1.1"),
+        "{third:?}"
+    );
 }
 
 /// Another content of the same delivery, before the first one has an answer (R-004-35).

@@ -5,7 +5,8 @@ use crate::task::RelPath;
 
 use super::{Budget, Edit, EditError, Language, json, text::Text, yaml};
 
-/// How deep a JSON text may be to be read (`serde_json`). The edits of a draft cannot make it much deeper.
+/// The number of levels that `serde_json` reads. An edit with a longer path is made alone, so edits that are made together
+/// cannot nest values much deeper.
 const DEEPEST: usize = 128;
 
 /// A document with edits that are not checked yet.

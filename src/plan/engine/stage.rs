@@ -51,8 +51,8 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Ends a plan before its first change. The journal states this, because the answer may be lost on a full disk. If the
-/// event cannot be written, the journal is removed, and a person must settle a lost answer.
+/// Ends a plan before its first change. The journal states this, because on a full disk the answer may not be recorded.
+/// If the journal cannot be written either, it is removed. A person must then settle the request.
 pub(super) fn end_unchanged(folder: &Folder<'_>, journal: &mut Journal) -> Result<(), FileError> {
     folder.clear(&[])?;
     let stated = journal.record(&folder.dir, &Event::NothingChanged);

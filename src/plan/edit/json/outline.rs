@@ -247,6 +247,10 @@ impl Outline {
             keys: Vec::new(),
         };
         let is_object = place.kind(body) == Kind::Object;
+        let wanted = pick.and_then(|pick| {
+            let index: usize = pick.parse().ok()?;
+            (index.to_string() == pick).then_some(index)
+        });
         for (at, child) in self.children(at) {
             let index = container.count;
             if is_object && index < KEYS_TOLD {
@@ -256,7 +260,7 @@ impl Outline {
                 if is_object {
                     child.key(body) == pick
                 } else {
-                    pick.parse() == Ok(index)
+                    wanted == Some(index)
                 }
             });
             let range = child.whole();

@@ -227,7 +227,7 @@ fn an_item_is_removed_by_its_index() {
         done(J, &remove("$", "1"), "[\n  1,\n  2\n]\n"),
         "[\n  1\n]\n"
     );
-    for key in ["2", "-1", "x"] {
+    for key in ["2", "-1", "x", "+1", "01"] {
         assert_eq!(
             fault(J, &remove("$", key), "[1, 2]").0,
             Fault::PlaceNotFound

@@ -110,7 +110,7 @@ fn random_json_edits_come_to_the_same_together() {
 #[test]
 fn random_yaml_edits_come_to_the_same_together() {
     let mut rng = Rng::with_seed(7);
-    let (mut made, mut apart) = (0, 0);
+    let (mut made, mut apart, mut more) = (0, 0, 0);
     for _ in 0..1500 {
         let (before, edits) = yaml_random::several(&mut rng);
         match together("a.yaml", &edits, &before, &FREE) {
@@ -124,20 +124,21 @@ fn random_yaml_edits_come_to_the_same_together() {
                     documents(&apart),
                     "{before}\n---\n{after}\n---\n{apart}"
                 );
-                // A value that takes the place of its line's end for a while loses the comment there, if made alone.
+                // If the edits are made one by one, a value can pass through a form that loses the comment of its line.
                 let comments = |text: &str| text.matches('#').count();
                 assert!(
                     comments(&after) >= comments(&apart),
                     "{before}\n---\n{after}\n---\n{apart}"
                 );
+                more += usize::from(comments(&after) > comments(&apart));
                 made += 1;
             }
             None => apart += 1,
         }
     }
     assert!(
-        apart * 4 < made,
-        "{made} made, {apart} have to be made alone"
+        apart * 4 < made && more * 100 < made,
+        "{made} made, {apart} have to be made alone, {more} keep more comments"
     );
 }
 
