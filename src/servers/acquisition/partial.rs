@@ -45,6 +45,7 @@ pub(super) struct Origin {
     pub(super) url: String,
     #[serde(deserialize_with = "Option::deserialize")] // null, but not missing
     pub(super) etag: Option<String>,
+    /// Only if it is a strong validator.
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) last_modified: Option<String>,
     #[serde(deserialize_with = "Option::deserialize")]

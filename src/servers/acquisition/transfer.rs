@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
 use ureq::http::{StatusCode, header};
 use url::Url;
 
@@ -142,7 +143,7 @@ impl<'a> Transfer<'a> {
                 let origin = Origin {
                     url: presentable(url),
                     etag: answer.header(header::ETAG).map(str::to_owned),
-                    last_modified: answer.header(header::LAST_MODIFIED).map(str::to_owned),
+                    last_modified: strong_date(&answer).map(str::to_owned),
                     length: answer.content_length(),
                 };
                 self.part.begin(origin)?;
@@ -277,6 +278,15 @@ impl<'a> Transfer<'a> {
             );
         }
     }
+}
+
+/// The `Last-Modified` of an answer, if it is a strong validator (RFC 9110, 8.8.2.2): the content may change once more
+/// within the second that it names, so the `Date` must be later, by a minute as clocks differ.
+fn strong_date(answer: &Answer) -> Option<&str> {
+    let modified = answer.header(header::LAST_MODIFIED)?;
+    let read = |date| -> Option<Timestamp> { DateTimeParser::new().parse_timestamp(date).ok() };
+    let age = read(answer.header(header::DATE)?)?.duration_since(read(modified)?);
+    (age >= SignedDuration::from_mins(1)).then_some(modified)
 }
 
 /// Compressed content has another length and other ranges than the file; it was not asked for.

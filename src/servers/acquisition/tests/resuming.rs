@@ -138,6 +138,44 @@ fn content_without_a_validator_is_never_continued() {
 }
 
 #[test]
+fn only_a_date_that_was_a_minute_old_continues_a_download() {
+    const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (date, continues) in [
+        (Some("Sun, 06 Nov 1994 08:49:37 GMT"), false),
+        (Some("Sun, 06 Nov 1994 08:50:36 GMT"), false),
+        (Some("yesterday"), false),
+        (None, false),
+        (Some("Sun, 06 Nov 1994 08:50:37 GMT"), true),
+    ] {
+        // The film takes the place of a file of the same length within the second.
+        let server = Server::start(move |request| {
+            let content = match request.nth {
+                0 => vec![b'x'; film().len()],
+                _ => film(),
+            };
+            let reply = Reply::ranged(request, &content, MODIFIED)
+                .with("ETag", "W/\"weak\"")
+                .with("Last-Modified", MODIFIED);
+            let reply = match date {
+                Some(date) => reply.with("Date", date),
+                None => reply,
+            };
+            if request.nth == 0 {
+                reply.cut_after(1000)
+            } else {
+                reply
+            }
+        });
+        let (_folder, target) = folder();
+        let receipt = fetch(&server.url("/"), &target).unwrap();
+        assert_eq!(receipt["resumed"], json!(continues), "{date:?}");
+        let asked = server.requests()[1].header("if-range").map(str::to_owned);
+        assert_eq!(asked.as_deref(), continues.then_some(MODIFIED), "{date:?}");
+        assert_eq!(fs::read(&target).unwrap() == film(), !continues, "{date:?}");
+    }
+}
+
+#[test]
 fn a_range_that_was_not_asked_for_is_not_glued_on() {
     let server = Server::start(|request| match request.nth {
         0 => Reply::ranged(request, &film(), ETAG).cut_after(1000),
