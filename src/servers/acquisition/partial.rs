@@ -1,11 +1,13 @@
 //! The unfinished file beside a target: `TARGET.part` holds the bytes so far, `TARGET.part.json`
-//! says what they are the beginning of. The target itself appears by one rename.
+//! says what they are the beginning of. The target itself appears by one rename. Both may come with a checkout: a note
+//! counts only for the file whose inode and birth time it names, which a copy cannot have.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use rustix::fs::OFlags;
@@ -14,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::content::HEAD;
 use crate::{
-    host::read_plain,
+    host::{read_plain, user_id},
     servers::{
         files::{BLOCK, parent, read_block, rename_new},
         tool::{Run, ToolError},
@@ -37,13 +39,25 @@ pub(super) struct Part {
     seen: Seen,
 }
 
-/// What the bytes are the beginning of; the content of `TARGET.part.json`.
+/// The content of `TARGET.part.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    #[serde(deserialize_with = "Option::deserialize")] // null, but not missing
+    part: Option<Birth>,
+    origin: Origin,
+}
+
+/// The inode and the birth time of a part.
+type Birth = (u64, SystemTime);
+
+/// What the bytes are the beginning of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Origin {
     /// Without presign parts: a URL signed anew continues the same file.
     pub(super) url: String,
-    #[serde(deserialize_with = "Option::deserialize")] // null, but not missing
+    #[serde(deserialize_with = "Option::deserialize")]
     pub(super) etag: Option<String>,
     /// Only if it is a strong validator.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -71,18 +85,20 @@ struct Seen {
     head: Vec<u8>,
 }
 
-impl Origin {
-    /// Reads a note. None if there is none.
+impl Note {
+    /// None if there is none.
     fn read(note: &Path) -> Result<Option<Self>, ToolError> {
         let text = match read_plain(note, LONGEST_NOTE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text,
         };
-        let origin = text.and_then(|text| Ok(serde_json::from_slice(&text)?));
+        let read = text.and_then(|text| Ok(serde_json::from_slice(&text)?));
         let problem = "is in the way: it is no note of an unfinished download; move it away";
-        origin.map(Some).map_err(|_| refused(note, problem))
+        read.map(Some).map_err(|_| refused(note, problem))
     }
+}
 
+impl Origin {
     /// What `If-Range` needs (RFC 9110, 13.1.5): a strong `ETag`, else the date. `None`: the
     /// content cannot be told from a changed one, so nothing is continued.
     pub(super) fn validator(&self) -> Option<&str> {
@@ -100,23 +116,20 @@ impl Part {
         let path = beside(target, ".part");
         let note = beside(target, ".part.json");
         // Before a part is made: a note of somebody else stays alone.
-        Origin::read(&note)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-            .open(&path)
-            .map_err(ToolError::io("open", &path))?;
+        Note::read(&note)?;
+        let file = open(&path)?;
         lock(&file, &path)?;
         let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
-        let origin = Origin::read(&note)?;
-        if origin.is_none() && bytes > 0 {
+        let found = Note::read(&note)?;
+        if found.is_none() && bytes > 0 {
             return Err(refused(
                 &path,
                 "is in the way: it has no .json note beside it, so it is no unfinished download; move it away",
             ));
         }
+        let own = birth(&file);
+        let found = found.filter(|found| own.is_some() && found.part == own);
+        let origin = found.map(|found| found.origin);
         let origin = origin.filter(|origin| origin.url == url);
         Ok(Self {
             target: target.to_owned(),
@@ -157,11 +170,13 @@ impl Part {
             .map_err(ToolError::io("empty", &self.path))?;
         self.bytes = 0;
         self.seen = Seen::default();
-        serde_json::to_vec(&origin)
+        let part = birth(&self.file);
+        let note = Note { part, origin };
+        serde_json::to_vec(&note)
             .map_err(io::Error::from)
             .and_then(|note| write_note(&self.note, &note))
             .map_err(ToolError::io("write", &self.note))?;
-        self.origin = Some(origin);
+        self.origin = Some(note.origin);
         Ok(())
     }
 
@@ -228,7 +243,8 @@ impl Part {
 
     /// Ends a failed download. The part stays if a later call can continue it.
     pub(super) fn abandon(self) {
-        if self.resumable().is_some() && self.file.sync_all().is_ok() {
+        if birth(&self.file).is_some() && self.resumable().is_some() && self.file.sync_all().is_ok()
+        {
             return;
         }
         // The failure that led here is the one to tell.
@@ -279,6 +295,33 @@ fn beside(target: &Path, ending: &str) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// Creates the part, or opens that of an earlier download of this user. Another owner of the part would own the target.
+fn open(path: &Path) -> Result<File, ToolError> {
+    let mut how = OpenOptions::new();
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    how.read(true).write(true);
+    how.custom_flags(flags.bits().cast_signed());
+    let failed = |error| ToolError::io("open", path)(error);
+    match how.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map_err(failed),
+    }
+    let file = how.open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.uid() == user_id() {
+        return Ok(file);
+    }
+    Err(refused(
+        path,
+        "is in the way: it belongs to another user; move it away",
+    ))
+}
+
+/// None where the file system keeps no birth times.
+fn birth(file: &File) -> Option<Birth> {
+    let about = file.metadata().ok()?;
+    Some((about.ino(), about.created().ok()?))
 }
 
 /// Locks the part, and makes sure that it still is the part: another download may have finished

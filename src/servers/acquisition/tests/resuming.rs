@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,7 +10,7 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     fetch, film, folder, names, order, patient, refused,
@@ -17,7 +18,11 @@ use super::{
     sha256, web,
 };
 use crate::servers::{
-    acquisition::{downloader::download, partial::Part, url_validator::validate},
+    acquisition::{
+        downloader::download,
+        partial::{Origin, Part},
+        url_validator::validate,
+    },
     tool::{Progress, Run, ToolError},
 };
 
@@ -35,6 +40,22 @@ fn dropping(drops: usize) -> Server {
     })
 }
 
+/// Leaves `bytes` as an interrupted download of `/` does.
+fn leave(server: &Server, target: &Path, bytes: &[u8]) {
+    let url = server.url("/").to_string();
+    let mut part = Part::open(target, &url).unwrap();
+    let (etag, length) = (Some(ETAG.to_owned()), Some(film().len() as u64));
+    let origin = Origin {
+        url,
+        etag,
+        last_modified: None,
+        length,
+    };
+    part.begin(origin).unwrap();
+    part.append(bytes).unwrap();
+    part.abandon();
+}
+
 #[test]
 fn a_part_with_a_second_name_is_in_the_way() {
     let server = dropping(0);
@@ -42,7 +63,8 @@ fn a_part_with_a_second_name_is_in_the_way() {
     let precious = folder.path().join("precious");
     fs::write(&precious, "theirs").unwrap();
     fs::hard_link(&precious, folder.path().join("a b.mp4.part")).unwrap();
-    let note = json!({"url": "", "etag": null, "last_modified": null, "length": null});
+    let origin = json!({"url": "", "etag": null, "last_modified": null, "length": null});
+    let note = json!({"part": null, "origin": origin});
     fs::write(folder.path().join("a b.mp4.part.json"), note.to_string()).unwrap();
     let told = refused(&server.url("/"), &target);
     assert!(told.contains("second name"), "{told}");
@@ -192,12 +214,53 @@ fn a_range_that_was_not_asked_for_is_not_glued_on() {
 #[test]
 fn a_complete_part_whose_rest_is_empty_begins_anew() {
     let server = Server::start(|request| Reply::ranged(request, &film(), ETAG));
-    let (folder, target) = folder();
-    let note = json!({"url": server.url("/").as_str(), "etag": ETAG, "last_modified": null, "length": film().len()});
-    fs::write(folder.path().join("a b.mp4.part"), film()).unwrap();
-    fs::write(folder.path().join("a b.mp4.part.json"), note.to_string()).unwrap();
+    let (_folder, target) = folder();
+    leave(&server, &target, &film());
     fetch(&server.url("/"), &target).unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[0].header("range"), Some("bytes=700032-"));
+    assert_eq!(requests[1].header("range"), None);
     assert_eq!(fs::read(&target).unwrap(), film());
+}
+
+#[test]
+fn a_part_that_came_with_a_checkout_begins_anew() {
+    let server = dropping(0);
+    for says_birth in [true, false] {
+        let (folder, target) = folder();
+        leave(&server, &target, b"the beginning of the film");
+        let part = folder.path().join("a b.mp4.part");
+        fs::copy(&part, folder.path().join("copy")).unwrap();
+        fs::rename(folder.path().join("copy"), &part).unwrap();
+        if !says_birth {
+            let note = folder.path().join("a b.mp4.part.json");
+            let mut text: Value = serde_json::from_slice(&fs::read(&note).unwrap()).unwrap();
+            text["part"] = Value::Null;
+            fs::write(&note, text.to_string()).unwrap();
+        }
+        let receipt = fetch(&server.url("/"), &target).unwrap();
+        assert_eq!(receipt["resumed"], json!(false));
+        assert!(fs::read(&target).unwrap() == film());
+        assert_eq!(names(&folder), ["a b.mp4"]);
+    }
+}
+
+#[test]
+fn a_part_of_another_user_is_in_the_way() {
+    let server = dropping(0);
+    let (folder, target) = folder();
+    let part = folder.path().join("a b.mp4.part");
+    for bytes in [&b""[..], b"theirs"] {
+        leave(&server, &target, b"the beginning");
+        fs::write(&part, bytes).unwrap();
+        if std::os::unix::fs::chown(&part, Some(1234), None).is_err() {
+            return; // Only root can make such a file.
+        }
+        let told = refused(&server.url("/"), &target);
+        assert!(told.contains("belongs to another user"), "{told}");
+        assert_eq!(fs::read(&part).unwrap(), bytes);
+        fs::remove_file(&part).unwrap();
+    }
 }
 
 #[test]
