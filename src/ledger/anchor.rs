@@ -160,7 +160,7 @@ impl HeadFile {
                 Written::Nothing => return Ok(()),
                 Written::Note(note) => {
                     let held = tx.entry_hash(note.seq)?;
-                    if held.is_some_and(|held| held.eq_ignore_ascii_case(&note.entry_hash)) {
+                    if held.as_ref() == Some(&note.entry_hash) {
                         return Ok(());
                     }
                 }

@@ -128,6 +128,10 @@ pub(super) fn open(
     seq: Seq,
 ) -> Result<Option<Claim>, StoreError> {
     let links = tx.links_about(session_id, request_hash, seq, usize::MAX)?;
+    let claim = tx.link(seq)?.filter(|link| link.session_id == session_id);
+    must_have(tx, &links, claim.as_slice(), |link| {
+        link.tells_of(request_hash)
+    })?;
     let mut opened = Opened::new();
     for link in links {
         match link.body() {

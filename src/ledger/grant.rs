@@ -9,9 +9,10 @@ use crate::task::{Failure, Fault, Granted, IMPROVISED, visible};
 use super::{
     Ledger,
     answer::action_type,
+    claims::must_have,
     decide::about,
     naming::{CommandError, Name, find},
-    past::{FEW, Past},
+    past::{FEW, Past, examined},
     record::{Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq},
     store::{StoreError, Tx, Which},
     validity::has_own_request,
@@ -61,14 +62,15 @@ impl GrantState {
         let Some((granted, home, link)) = opened else {
             return Ok(None);
         };
-        let named = tx.links_naming(&link.session_id, link.seq, &link.operation_id)?;
-        let calls = named
-            .into_iter()
-            .filter(|call| is_under(call, &link.operation_id));
+        let mut calls = tx.links_naming(&link.session_id, link.seq, &link.operation_id)?;
+        let counts = |call: &Link| is_under(call, &link.operation_id);
+        let newest = examined(tx, &link.session_id)?;
+        must_have(tx, &calls, &newest, counts)?;
+        calls.retain(counts);
         Ok(Some(Self {
             granted,
             home,
-            calls: calls.map(|call| call.operation_id).collect(),
+            calls: calls.into_iter().map(|call| call.operation_id).collect(),
             session_id: link.session_id,
             closed: row.revoked_by,
             row,

@@ -58,9 +58,11 @@ impl Past {
             Effects::None | Effects::Idempotent => RECENT,
         };
         let links = tx.links_about(session_id, request_hash, 0, most)?;
-        must_have(tx, &links, examined, |link| link.tells_of(request_hash))?;
         let first = links.first().filter(|_| links.len() == most);
         let from = first.map_or(0, |link| link.seq);
+        must_have(tx, &links, examined, |link| {
+            link.seq >= from && link.tells_of(request_hash)
+        })?;
         let read = Some(Read {
             request_hash: request_hash.to_owned(),
             from,
@@ -69,11 +71,13 @@ impl Past {
         Ok(Self { read, ..past })
     }
 
-    /// Reads all links of a session from the number `from` on.
+    /// Reads all links of a session from the number `from` on. The newest ones must be among them.
     pub(super) fn since(tx: &mut Tx<'_>, session: &str, from: Seq) -> Result<Self, StoreError> {
-        let links = tx.links_of(session)?.into_iter();
-        let links = links.filter(|link| link.seq >= from);
-        let links: Result<_, _> = links.map(|link| tx.whole(link)).collect();
+        let mut links = tx.links_of(session)?;
+        links.retain(|link| link.seq >= from);
+        let newest = examined(tx, session)?;
+        must_have(tx, &links, &newest, |link| link.seq >= from)?;
+        let links: Result<_, _> = links.into_iter().map(|link| tx.whole(link)).collect();
         Self::from(tx, links?)
     }
 

@@ -167,7 +167,9 @@ fn signer(line: &str, purpose: Purpose) -> Option<Signer> {
         names.is_some_and(|names| names.split(',').any(|name| name == purpose.namespace()))
     };
     let options = words.get(1..at).unwrap_or_default();
-    if line.starts_with('#') || !options.iter().all(ours) {
+    // Negations are not evaluated.
+    let negates = words.get(..at).unwrap_or_default().concat().contains('!');
+    if line.starts_with('#') || negates || !options.iter().all(ours) {
         return None;
     }
     let key = PublicKey::read(&STANDARD.decode(words.get(at + 1)?).ok()?)?;

@@ -91,6 +91,8 @@ fn signers_are_read_from_public_keys_and_from_allowed_signers() {
     }
     for text in [
         format!("alice namespaces=\"git\" {key}"),
+        format!("alice,!alice {key}"),
+        format!("alice namespaces=\"oneact-ledger,!oneact-*\" {key}"),
         format!("alice cert-authority {key}"),
         format!("alice valid-before=\"20200101\" {key}"),
         format!("# alice {key}"),

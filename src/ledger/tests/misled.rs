@@ -1,6 +1,8 @@
 //! An index of SQLite that somebody has changed, while the tables are as they were: what it leads to is examined, and
 //! where it leads to nothing, the call is refused (R-004-37, R-004-40).
 
+use rusqlite::Connection;
+
 use super::{
     believed::{asked_again, delivered_again, forged},
     tampering::{InFile, broken, other, record},
@@ -8,16 +10,12 @@ use super::{
 };
 use crate::ledger::verify::Damage;
 
-/// Fills an index as if its text were another, and puts the text back.
-fn refilled(file: &InFile, index: &str, other: impl Fn(&str) -> String) {
+/// Fills an index as if its text were another, and puts the text back. Each connection reads the text anew.
+fn refilled(open: &dyn Fn() -> Connection, index: &str, other: impl Fn(&str) -> String) {
     let text = "SELECT sql FROM sqlite_schema WHERE name = ?1";
-    let made: String = file
-        .database()
-        .query_row(text, [index], |row| row.get(0))
-        .unwrap();
-    // Each connection reads the text anew.
+    let made: String = open().query_row(text, [index], |row| row.get(0)).unwrap();
     let put = |text: &str| {
-        let database = file.database();
+        let database = open();
         database
             .execute_batch("PRAGMA writable_schema = ON")
             .unwrap();
@@ -25,13 +23,13 @@ fn refilled(file: &InFile, index: &str, other: impl Fn(&str) -> String) {
         database.execute(put, (index, text)).unwrap();
     };
     put(&other(&made));
-    file.change(&format!("REINDEX {index}"));
+    open().execute_batch(&format!("REINDEX {index}")).unwrap();
     put(&made);
 }
 
 /// Takes all entries out of an index.
-fn emptied(file: &InFile, index: &str) {
-    refilled(file, index, |made| {
+pub(super) fn emptied(open: &dyn Fn() -> Connection, index: &str) {
+    refilled(open, index, |made| {
         let all = made.split(" WHERE").next().unwrap().trim_end();
         format!("{all} WHERE 1 = 2")
     });
@@ -62,7 +60,7 @@ fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
         "ledger_events_session",
     ] {
         let file = InFile::filled();
-        emptied(&file, index);
+        emptied(&|| file.database(), index);
         for begun in [asked_again(&file), delivered_again(&file)] {
             assert!(!matches!(begun, Ok(Begun::Run(_))), "{index}: {begun:?}");
         }
@@ -72,9 +70,25 @@ fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
 
 #[test]
 fn a_second_content_of_a_delivery_is_refused_although_an_index_has_lost_the_first() {
+    for (index, is_several) in [
+        ("ledger_events_delivery", false),
+        ("ledger_events_delivery", true),
+        ("ledger_events_session", false),
+    ] {
+        second_content(index, is_several);
+    }
+}
+
+/// A task of several steps may be performed again itself.
+fn second_content(index: &str, is_several: bool) {
     let file = InFile::filled();
     let delivered = |mut ask: Ask<'static>| {
         ask.who.task_id = Some("t");
+        if is_several {
+            ask.effects = Effects::Idempotent;
+            let step = ask.asked.steps[0].clone();
+            ask.asked.steps.push(step);
+        }
         ask
     };
     let mut owner = file.open();
@@ -82,10 +96,31 @@ fn a_second_content_of_a_delivery_is_refused_although_an_index_has_lost_the_firs
     let begun = running(begin(&mut owner, &first, &Around::default()));
     owner.dispatch(&first, &begun, None).unwrap();
     drop((begun, owner));
-    emptied(&file, "ledger_events_delivery");
+    emptied(&|| file.database(), index);
     let second = delivered(other(once("op_9"), 9));
-    is_refused(begin(&mut file.open(), &second, &Around::default()), "lost");
-    is_found(&file, "lost");
+    is_refused(begin(&mut file.open(), &second, &Around::default()), index);
+    is_found(&file, index);
+}
+
+/// The newest links, which are examined without an index, are all about others.
+#[test]
+fn a_claim_that_no_index_leads_to_stops_a_call_however_old_it_is() {
+    let file = InFile::filled();
+    let mut owner = file.open();
+    let first = other(once("op_8"), 8);
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    owner.dispatch(&first, &begun, None).unwrap();
+    drop((begun, owner));
+    let mut ledger = file.open();
+    for number in 0..180 {
+        let mut another = other(ask("op_7"), 100 + number);
+        another.who.task_id = None;
+        record(&mut ledger, &another, &ended());
+    }
+    drop(ledger);
+    emptied(&|| file.database(), "ledger_events_request");
+    let again = other(once("op_9"), 8);
+    is_refused(begin(&mut file.open(), &again, &Around::default()), "old");
 }
 
 #[test]
@@ -94,7 +129,7 @@ fn the_link_of_another_request_answers_nothing() {
         let file = InFile::filled();
         let wanted = other(ask, 9);
         let hash = wanted.asked.hashes(&[0; 32]).request_hash;
-        refilled(&file, "ledger_events_request", |made| {
+        refilled(&|| file.database(), "ledger_events_request", |made| {
             let request = "body ->> '$.request_hash'";
             assert!(made.contains(request), "{made}");
             let another = format!("CASE seq WHEN {seq} THEN '{hash}' ELSE {request} END");
@@ -114,7 +149,7 @@ fn the_link_of_another_session_answers_nothing() {
     let mut first = other(once("op_8"), 8);
     first.who.session_id = "elsewhere";
     record(&mut file.open(), &first, &ended());
-    refilled(&file, "ledger_events_request", |made| {
+    refilled(&|| file.database(), "ledger_events_request", |made| {
         let session = "CASE seq WHEN 7 THEN 'elsewhere' ELSE session_id END";
         made.replacen("session_id", session, 1)
     });
@@ -125,7 +160,7 @@ fn the_link_of_another_session_answers_nothing() {
 #[test]
 fn a_session_that_lost_its_row_and_its_index_is_not_opened_again_for_a_once_only_call() {
     let file = InFile::filled();
-    emptied(&file, "ledger_events_session");
+    emptied(&|| file.database(), "ledger_events_session");
     file.change("DELETE FROM sessions");
     let mut wanted = other(once("op_9"), 9);
     wanted.who.context = "USER_INVOCATION";
@@ -138,7 +173,7 @@ fn a_session_that_lost_its_row_and_its_index_is_not_opened_again_for_a_once_only
 fn the_row_of_another_delivery_answers_nothing() {
     let file = InFile::filled();
     let hash_of_op_3 = other(once("op_9"), 3);
-    refilled(&file, "agent_actions_delivery", |made| {
+    refilled(&|| file.database(), "agent_actions_delivery", |made| {
         let task = "CASE task_id WHEN 'op_3' THEN 'op_9' ELSE task_id END";
         made.replacen("task_id", task, 1)
     });
@@ -159,7 +194,7 @@ fn a_key_for_secrets_that_no_index_leads_to_is_missed() {
         ask
     };
     record(&mut file.open(), &secret("op_1"), &ended());
-    emptied(&file, "ledger_events_keyed");
+    emptied(&|| file.database(), "ledger_events_keyed");
     file.change("DELETE FROM ledger_keys");
     let begun = begin(&mut file.open(), &secret("op_2"), &Around::default());
     is_refused(begun, "key");

@@ -136,7 +136,10 @@ fn two_questions_or_two_fields_of_one_name_break_the_protocol() {
     ] {
         let result = format!(r#"{{"inputRequests": {requests}}}"#);
         let why = questions::read(&result, &Secrets::default()).unwrap_err();
-        assert!(why.contains("`who` is there twice, or has two"), "{why}");
+        assert!(
+            why.contains("have the name `who`, or an object in it"),
+            "{why}"
+        );
     }
 }
 
