@@ -197,7 +197,7 @@ fn fill(
         Some(target) => target.clone(),
         None => reserve(order)?,
     };
-    let mut part = Part::open(&target, &order.source.presentable())?;
+    let mut part = Part::open(&target, order.source.identity().as_deref())?;
     match transfer(Transfer::new(&mut part, order.format, order.max_bytes, run)) {
         Ok(transferred) => Ok((part.publish()?, transferred)),
         Err(error) => {

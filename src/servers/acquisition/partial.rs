@@ -108,8 +108,9 @@ impl Origin {
 }
 
 impl Part {
-    /// Opens or creates the part of `target`, and keeps what an earlier download of `url` left.
-    pub(super) fn open(target: &Path, url: &str) -> Result<Self, ToolError> {
+    /// Opens or creates the part of `target`, and keeps what an earlier download of `url` left. Without a URL, nothing is
+    /// kept.
+    pub(super) fn open(target: &Path, url: Option<&str>) -> Result<Self, ToolError> {
         if target.symlink_metadata().is_ok() {
             return Err(taken(target));
         }
@@ -130,7 +131,7 @@ impl Part {
         let own = birth(&file);
         let found = found.filter(|found| own.is_some() && found.part == own);
         let origin = found.map(|found| found.origin);
-        let origin = origin.filter(|origin| origin.url == url);
+        let origin = origin.filter(|origin| Some(origin.url.as_str()) == url);
         Ok(Self {
             target: target.to_owned(),
             path,

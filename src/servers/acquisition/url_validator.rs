@@ -1,7 +1,10 @@
 //! The tool `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): checks whether a URL leads to a recording.
 //! A [`Source`] is an `http` or `https` URL, or a file of this machine.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +20,7 @@ use crate::{
         files::{file_path, file_uri, head, is_explicit_path, is_file_uri, open},
         tool::{self, Effect, Run, Tool, ToolError, World, object, record},
     },
-    task::presentable,
+    task::{presentable, redact_presigned, unsigned},
 };
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
@@ -197,6 +200,19 @@ impl Source {
         match self {
             Self::Web(url) => presentable(url),
             Self::Local(path) => file_uri(path),
+        }
+    }
+
+    /// What tells that a later call wants the same file, without secrets. None if a credential is part of that: two URLs
+    /// that differ only in it may lead to two files. A signature is no such part.
+    pub(super) fn identity(&self) -> Option<String> {
+        match self {
+            Self::Web(url)
+                if matches!(redact_presigned(&unsigned(url.as_str())), Cow::Owned(_)) =>
+            {
+                None
+            }
+            source => Some(source.presentable()),
         }
     }
 
