@@ -245,6 +245,17 @@ fn a_run_with_the_seed_of_one_that_died_does_not_wait_for_itself() {
     assert_eq!(again(&place, &ask("op_1"), &world), Ok(Why::TakenOver));
 }
 
+/// A ledger whose only run died after it had sent its once-only call, as `op_1`.
+fn sent_and_killed() -> InFile {
+    let file = InFile::new();
+    let mut ledger = file.open();
+    let dead = once("op_1");
+    let running = running(begin(&mut ledger, &dead, &Around::default()));
+    ledger.dispatch(&dead, &running, None).unwrap();
+    drop(ledger);
+    file
+}
+
 #[test]
 fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
     for attack in [
@@ -254,12 +265,7 @@ fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
         "UPDATE claims SET request_hash = 'sha256:0'",
         "UPDATE claims SET session_id = 'other'",
     ] {
-        let file = InFile::new();
-        let mut ledger = file.open();
-        let dead = once("op_1");
-        let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running, None).unwrap();
-        drop(ledger);
+        let file = sent_and_killed();
         file.change(attack);
         assert!(file.verdict().broken.is_some(), "{attack}");
         let again = begin(&mut file.open(), &once("op_2"), &Around::default());
@@ -281,12 +287,7 @@ fn words_that_oneact_never_writes_into_a_claim_are_found() {
         "UPDATE claims SET state = 'x'",
         "UPDATE claims SET effects = 'x'",
     ] {
-        let file = InFile::new();
-        let mut ledger = file.open();
-        let dead = once("op_1");
-        let running = running(begin(&mut ledger, &dead, &Around::default()));
-        ledger.dispatch(&dead, &running, None).unwrap();
-        drop(ledger);
+        let file = sent_and_killed();
         file.change(attack);
         assert!(
             matches!(broken(&file).what, Damage::Stored { .. }),

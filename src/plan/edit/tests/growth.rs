@@ -257,20 +257,13 @@ fn many_json_edits_of_one_text_pass_through_it_as_often_as_one() {
         ]
     });
     let edits: Vec<_> = edits.collect();
-    let asked = Cell::new(0);
-    let stopped = || {
-        asked.set(asked.get() + 1);
-        None
-    };
-    let budget = Budget {
-        most: u64::MAX,
-        stopped: &stopped,
-    };
-    let (after, _) = together::together("a.json", &edits, &before, &budget).unwrap();
+    let (made, asked) =
+        together::counted(|budget| together::together("a.json", &edits, &before, budget));
+    let (after, _) = made.unwrap();
     assert_eq!(after.matches("true").count(), 10_000 - 120);
     assert_eq!(after.matches("{\"c\":3}").count(), 60);
     // Each edit asks once for itself.
-    assert_eq!(asked.get() - edits.len(), JSON_PASSES);
+    assert_eq!(asked - edits.len(), JSON_PASSES);
 }
 
 #[test]

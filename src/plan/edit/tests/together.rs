@@ -178,14 +178,8 @@ fn many_edits_of_places_that_meet_read_the_text_a_few_times() {
     read_a_few_times(&again.collect::<Vec<_>>(), ": new\n");
 }
 
-/// Two hundred values come to be `new`.
-#[track_caller]
-fn read_a_few_times(edits: &[Edit], made: &str) {
-    use std::fmt::Write;
-    let mut before = "empty: {}\nflow: {\n  a: b # c\n  }\n".to_owned();
-    for key in 0..40_000 {
-        writeln!(before, "k{key}: v").unwrap();
-    }
+/// The result, and how often the budget was asked whether the work may go on.
+pub(super) fn counted<T>(work: impl FnOnce(&Budget<'_>) -> T) -> (T, usize) {
     let asked = Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
@@ -195,13 +189,25 @@ fn read_a_few_times(edits: &[Edit], made: &str) {
         most: u64::MAX,
         stopped: &stopped,
     };
+    (work(&budget), asked.get())
+}
+
+/// Two hundred values come to be `new`.
+#[track_caller]
+fn read_a_few_times(edits: &[Edit], made: &str) {
+    use std::fmt::Write;
+    let mut before = "empty: {}\nflow: {\n  a: b # c\n  }\n".to_owned();
+    for key in 0..40_000 {
+        writeln!(before, "k{key}: v").unwrap();
+    }
     let one = yaml_update("$.k1", "1");
-    super::super::edit(&one, &name("a.yaml"), before.as_bytes(), b"", &budget).unwrap();
-    let of_one = asked.replace(0);
-    let (after, _) = together("a.yaml", edits, &before, &budget).unwrap();
-    assert_eq!(after.matches(made).count(), 200);
+    let (edited, of_one) =
+        counted(|budget| super::super::edit(&one, &name("a.yaml"), before.as_bytes(), b"", budget));
+    edited.unwrap();
+    let (edited, of_all) = counted(|budget| together("a.yaml", edits, &before, budget));
+    assert_eq!(edited.unwrap().0.matches(made).count(), 200);
     // Each edit asks once for itself.
-    let of_all = asked.get() - edits.len();
+    let of_all = of_all - edits.len();
     assert!(of_all < of_one * 2, "{of_all} instead of {of_one}");
 }
 
