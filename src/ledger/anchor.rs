@@ -93,7 +93,8 @@ impl Note {
     }
 
     fn of(value: Value) -> Option<Self> {
-        let note: Self = serde_json::from_value(value).ok()?;
+        let mut note: Self = serde_json::from_value(value).ok()?;
+        note.entry_hash.make_ascii_lowercase();
         let hash = note.entry_hash.bytes();
         (hash.len() == 64 && hash.clone().all(|byte| byte.is_ascii_hexdigit())).then_some(note)
     }

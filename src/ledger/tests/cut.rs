@@ -163,6 +163,18 @@ fn the_head_file_follows_the_ledger_and_a_blank_one_is_replaced() {
 }
 
 #[test]
+fn a_hash_in_upper_case_is_the_same_hash() {
+    let file = InFile::filled();
+    let head = file.path("ledger.head");
+    let note = fs::read_to_string(&head).unwrap();
+    let hash = note.split('"').find(|word| word.len() == 64).unwrap();
+    fs::write(&head, note.replace(hash, &hash.to_ascii_uppercase())).unwrap();
+    assert_eq!(file.verdict().head, HeadSays::Unsigned { seq: 10 });
+    record(&mut file.open(), &other(once("op_5"), 5), &ended());
+    assert_eq!(file.verdict().head, HeadSays::Unsigned { seq: 13 });
+}
+
+#[test]
 fn with_a_head_file_that_cannot_be_read_nothing_that_has_effects_is_done() {
     let texts = ["nonsense", "{\"seq\":-1}", "{\"seq\":3,}", "\0\0x"];
     for text in texts.map(Some).into_iter().chain([None]) {

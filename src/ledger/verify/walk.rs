@@ -182,7 +182,7 @@ impl Walk {
                 break;
             }
             let whose = *whose;
-            if !note.entry_hash.eq_ignore_ascii_case(&link.entry_hash) {
+            if note.entry_hash != link.entry_hash {
                 return stop(Some(self.next), self.confirmed, Damage::Other { whose });
             }
             self.met += 1;

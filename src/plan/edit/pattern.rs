@@ -123,8 +123,9 @@ fn literally(
     literal: &str,
     replacement: &str,
 ) -> Result<&'static str, EditError> {
+    let is_end = |c: char| matches!(c, '\r' | '\n');
     let about_ends = with_ends(literal, "\n") == with_ends(replacement, "\n")
-        || literal.chars().all(|c| c == '\r');
+        || literal.chars().all(|c| c == '\r') && replacement.chars().all(is_end);
     let template = if about_ends {
         Template::plain(replacement)
     } else {

@@ -338,6 +338,10 @@ fn lock(file: &File, path: &Path) -> Result<(), ToolError> {
             path,
             "is in the way: it has a second name, so it may be another file; move it away",
         )),
+        (Ok(opened), Ok(_)) if opened.mode() & 0o7111 != 0 => Err(refused(
+            path,
+            "is in the way: it is executable, so it is no unfinished download; move it away",
+        )),
         (Ok(opened), Ok(named))
             if opened.is_file() && (opened.dev(), opened.ino()) == (named.dev(), named.ino()) =>
         {

@@ -82,6 +82,8 @@ fn a_replacement_of_several_lines_has_the_line_ends_of_its_place() {
         // Half of a line end is none.
         ("a\r\nb\r\n", once("\nb", "\nc\nd"), "a\r\nc\r\nd\r\n"),
         ("a\r\nb", once("\n", " "), "a b"),
+        ("a\r\nb", once("\r", "X"), "aX\r\nb"),
+        ("a\r\nb", regex(r"\r", "X", Count::All), "aX\r\nb"),
         ("a\r\n  b", regex(r"\n\s*b", "\nc", Count::All), "a\r\nc"),
         (
             "a\r\nb\r\n",

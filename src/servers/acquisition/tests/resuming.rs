@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     sync::{
         Arc,
@@ -72,6 +73,23 @@ fn a_part_with_a_second_name_is_in_the_way() {
     let told = refused(&server.url("/"), &target);
     assert!(told.contains("second name"), "{told}");
     assert_eq!(fs::read(&precious).unwrap(), b"theirs");
+}
+
+/// The finished file would be executable, too.
+#[test]
+fn an_executable_part_is_in_the_way() {
+    let server = dropping(0);
+    let (folder, target) = folder();
+    for bytes in ["", "theirs"] {
+        leave(&server, &target, bytes.as_bytes());
+        let part = folder.path().join("a b.mp4.part");
+        fs::write(&part, bytes).unwrap();
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o744)).unwrap();
+        let told = refused(&server.url("/"), &target);
+        assert!(told.contains("executable"), "{told}");
+        assert_eq!(fs::read_to_string(&part).unwrap(), bytes);
+        fs::remove_file(&part).unwrap();
+    }
 }
 
 #[test]
