@@ -36,17 +36,10 @@ impl Ledger<'_> {
     ) -> Result<Begun, LedgerError> {
         self.absorb_outbox();
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        // Before a once-only call, the newest links are examined. Other runs can write meanwhile. A task of several steps
-        // may have a once-only step.
-        let may_be_once = match ask.effects {
-            Effects::None => false,
-            Effects::Idempotent => ask.asked.steps.len() > 1,
-            Effects::Once => true,
-        };
-        let examined = if may_be_once {
-            read(&mut *self.store, |tx| examined(tx, ask.who.session_id))?
-        } else {
-            Vec::new()
+        // Before a once-only call, the newest links are examined. Other runs can write meanwhile.
+        let examined = match ask.strictest {
+            Effects::None | Effects::Idempotent => Vec::new(),
+            Effects::Once => read(&mut *self.store, |tx| examined(tx, ask.who.session_id))?,
         };
         let known = Known {
             examined,

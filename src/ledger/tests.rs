@@ -142,6 +142,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         tool_pin: None,
         adjusted: None,
         effects: Effects::Idempotent,
+        strictest: Effects::Idempotent,
         on_duplicate: reuse(None, Ground::Content),
         change: Change::Nothing,
         reuse: Reuse::Allowed,
@@ -161,6 +162,7 @@ fn once(operation: &'static str) -> Ask<'static> {
     Ask {
         change: Change::State,
         effects: Effects::Once,
+        strictest: Effects::Once,
         on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
         ..ask(operation)
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Still, Unless, was_redacted};
+use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless, was_redacted};
 
 use super::{
     canonical::sha256,
@@ -64,7 +64,9 @@ fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     match unless {
         Unless::InputsChanged => Ok(()),
         Unless::FilesChanged => {
-            let files: Vec<Made> = list(row.output_ids.as_deref()).unwrap_or_default();
+            let mut files: Vec<Made> = list(row.output_ids.as_deref()).unwrap_or_default();
+            // A file whose content was not recorded is no reason, either.
+            files.retain(|made| made.print.sight != Sight::Unknown);
             files.iter().try_for_each(|made| untouched(made, world))
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Ask<'a> {
     /// The parameters that this attempt changes, as JSON text.
     pub(crate) adjusted: Option<String>,
     pub(crate) effects: Effects,
+    /// The strictest effects among its steps; without steps, `effects`.
+    pub(crate) strictest: Effects,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,

@@ -48,6 +48,7 @@ pub(super) fn of<'a>(
         tool_pin: None,
         adjusted: None,
         effects: Effects::Once,
+        strictest: Effects::Once,
         on_duplicate: OnDuplicate::Repeat,
         change: Change::State,
         reuse,
@@ -119,6 +120,7 @@ fn tools<'a>(
         .iter()
         .filter_map(|step| Some(step.entry.pinned.as_ref()?.pin.to_string()))
         .collect();
+    let strictest = worst(steps.iter().map(|step| step.entry.effects));
     let ask = Ask {
         asked: Asked {
             steps: asked,
@@ -131,7 +133,13 @@ fn tools<'a>(
         adjusted: adjusted(steps, hidden),
         // Of several steps, each has a review of its own.
         review: base.review.filter(|_| !job.is_several()),
-        effects: effects(job),
+        effects: match strictest {
+            // Each of several steps has a claim of its own, so the task may be performed again: a step that must not
+            // happen twice answers or stops it.
+            Effects::Once if job.is_several() => Effects::Idempotent,
+            strictest => strictest,
+        },
+        strictest,
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
             Change::State
@@ -149,16 +157,6 @@ fn salt(said: Option<&str>, who: &Who<'_>) -> Option<String> {
     match who.part.map_or(0, |part| part.equals) {
         0 => said.map(ToOwned::to_owned),
         equals => Some(format!("{} again {equals}", said.unwrap_or_default())),
-    }
-}
-
-/// What performing it twice would mean. Of several steps, each has a claim of its own, so the task may be performed
-/// again: a step that must not happen twice answers or stops it.
-fn effects(job: &ToolJob) -> Effects {
-    let worst = worst(job.steps.iter().map(|step| step.entry.effects));
-    match worst {
-        Effects::Once if job.is_several() => Effects::Idempotent,
-        worst => worst,
     }
 }
 

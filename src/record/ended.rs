@@ -113,13 +113,17 @@ fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
 }
 
 fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
-    let look = |uri: &str| match Uri::parse(uri) {
+    let read = |uri: &str, go_on: GoOn<'_>| match Uri::parse(uri) {
         Ok(uri) => print::print(&uri, root, Links::Refused, go_on),
         Err(_) => Print {
             uri: uri.to_owned(),
             sight: Sight::Unknown,
         },
     };
+    let look = |uri: &str| read(uri, go_on);
+    // The limits of plans bound these files. Their content decides later whether the plan is performed again, so they
+    // are read even after a signal.
+    let look_at_file = |uri: &str| read(uri, &|| true);
     let assets = outcome
         .produced
         .iter()
@@ -129,7 +133,7 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<
         .changed
         .iter()
         .filter(|_| of_plan || outcome.reports.is_some());
-    let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look(path)));
+    let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look_at_file(path)));
     let capability = outcome.executed.last().map_or("", String::as_str);
     let result = outcome
         .result_file

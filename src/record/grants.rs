@@ -48,6 +48,7 @@ pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>) -> (Ask<'a>, Value) {
         },
         entry_digest: hexadecimal(&Sha256::digest(seals)),
         effects: Effects::Idempotent,
+        strictest: Effects::Idempotent,
         change: Change::Nothing,
         ..base
     };

@@ -25,6 +25,7 @@ pub(super) fn ask<'a>(received: &Received, base: Ask<'a>) -> (Ask<'a>, Value) {
     };
     let mut ask = Ask {
         effects: Effects::None,
+        strictest: Effects::None,
         change: Change::Nothing,
         ..base
     };

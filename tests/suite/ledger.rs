@@ -17,9 +17,10 @@ use std::{
 };
 
 use rusqlite::Connection;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, feed, run, until};
+use crate::program::{Answer, Root, feed, run, signal_child, until};
 
 const CATALOG: &str = r#"
 catalog = 1

@@ -8,7 +8,7 @@ use super::{Questions, Step};
 use crate::{
     ledger::{
         chain::Body,
-        claims::{self, claim_key, delivery},
+        claims::{self, claim_key, delivery, must_have},
         past::{Past, Success},
         record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
         store::{StoreError, Tx},
@@ -111,9 +111,7 @@ impl Questions<'_, '_, '_> {
         let mut runs: Vec<Run> = Vec::new();
         // The last success of this task: since then, its steps are performed anew, but once per delivery.
         let mut done = 0;
-        let of_content = self
-            .tx
-            .links_about(who.session_id, part.whole, 0, usize::MAX)?;
+        let of_content = self.all_about(part.whole)?;
         for link in of_content {
             let step = format!("{}.{}", link.operation_id, part.position);
             if link.is(Event::Succeeded) {
@@ -176,7 +174,7 @@ impl Questions<'_, '_, '_> {
             return Ok(None);
         }
         let key = claim_key(self.ask, hash).request_hash;
-        let mut runs = self.tx.links_about(who.session_id, hash, 0, usize::MAX)?;
+        let mut runs = self.all_about(hash)?;
         runs.retain(|link| {
             let Body { task, claimed, .. } = link.body().unwrap_or_default();
             let of_task = task.is_some() && task.as_deref() == who.task_id;
@@ -193,6 +191,16 @@ impl Questions<'_, '_, '_> {
             runs.iter().any(|run| parent == Some(&run.operation_id))
         });
         Ok(open.cloned())
+    }
+
+    /// The links about a request of the session. Those of them that were examined must be among them.
+    fn all_about(&mut self, request_hash: &str) -> Result<Vec<Link>, StoreError> {
+        let session = self.ask.who.session_id;
+        let links = self.tx.links_about(session, request_hash, 0, usize::MAX)?;
+        must_have(self.tx, &links, &self.known.examined, |link| {
+            link.tells_of(request_hash)
+        })?;
+        Ok(links)
     }
 }
 

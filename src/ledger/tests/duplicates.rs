@@ -43,6 +43,32 @@ fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by
     );
 }
 
+/// A signal can end the run before it has read the files.
+#[test]
+fn a_plan_whose_files_were_not_recorded_is_not_performed_again() {
+    let place = Place::new();
+    let plan = |operation| Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
+        ..once(operation)
+    };
+    let mut ended = ended();
+    ended.outputs[0].print.sight = Sight::Unknown;
+    done(&place, &plan("op_1"), &ended);
+    for (operation, still) in [
+        ("op_2", Still::Same),
+        ("op_3", Still::Other),
+        ("op_4", Still::Gone),
+        ("op_5", Still::Unknown),
+    ] {
+        let world = Around {
+            still: HashMap::from([("out.wav", still)]),
+            ..Around::default()
+        };
+        let begun = again(&place, &plan(operation), &world);
+        assert_eq!(begun, Err(Again::Suppressed), "{still:?}");
+    }
+}
+
 #[test]
 fn duplicates_that_are_to_be_repeated_do_not_meet() {
     let place = Place::new();

@@ -8,7 +8,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::verify::Damage;
+use crate::ledger::{Part, verify::Damage};
 
 /// Fills an index as if its text were another, and puts the text back. Each connection reads the text anew.
 fn refilled(open: &dyn Fn() -> Connection, index: &str, other: impl Fn(&str) -> String) {
@@ -79,15 +79,13 @@ fn a_second_content_of_a_delivery_is_refused_although_an_index_has_lost_the_firs
     }
 }
 
-/// A task of several steps may be performed again itself.
+/// A task of several steps, or a workflow, may be performed again itself.
 fn second_content(index: &str, is_several: bool) {
     let file = InFile::filled();
     let delivered = |mut ask: Ask<'static>| {
         ask.who.task_id = Some("t");
         if is_several {
             ask.effects = Effects::Idempotent;
-            let step = ask.asked.steps[0].clone();
-            ask.asked.steps.push(step);
         }
         ask
     };
@@ -100,6 +98,43 @@ fn second_content(index: &str, is_several: bool) {
     let second = delivered(other(once("op_9"), 9));
     is_refused(begin(&mut file.open(), &second, &Around::default()), index);
     is_found(&file, index);
+}
+
+/// A task may be performed again itself, but its once-only step may not.
+#[test]
+fn a_once_only_step_is_not_performed_again_although_an_index_has_lost_its_task() {
+    let file = InFile::filled();
+    let task = |operation| Ask {
+        effects: Effects::Idempotent,
+        on_duplicate: OnDuplicate::Repeat,
+        ..other(once(operation), 8)
+    };
+    let step = |of: &Running, parent, operation| {
+        let mut step = once(operation);
+        step.who.part = Some(Part {
+            parent,
+            position: 1,
+            equals: 0,
+            whole: Box::leak(of.whole(&task(parent).who).whole.into_boxed_str()),
+            key: None,
+        });
+        step
+    };
+    let mut owner = file.open();
+    let whole = running(begin(&mut owner, &task("op_8"), &Around::default()));
+    let once_only = other(step(&whole, "op_8", "op_8.1"), 8);
+    let mut of_step = file.open();
+    let begun = running(begin(&mut of_step, &once_only, &Around::default()));
+    of_step.dispatch(&once_only, &begun, None).unwrap();
+    drop((begun, of_step, owner));
+    emptied(&|| file.database(), "ledger_events_request");
+    let again = begin(&mut file.open(), &task("op_9"), &Around::default());
+    is_refused(again, "the task");
+    let changed = other(step(&whole, "op_9", "op_9.1"), 9);
+    is_refused(
+        begin(&mut file.open(), &changed, &Around::default()),
+        "its step",
+    );
 }
 
 /// The newest links, which are examined without an index, are all about others.

@@ -47,6 +47,43 @@ fn a_plan_is_done_once_and_again_after_it_was_undone() {
     );
 }
 
+/// The report is complete before the files are read for the ledger.
+#[test]
+fn a_plan_that_a_signal_meets_while_its_files_are_read_for_the_ledger_is_not_applied_again() {
+    let root = Root::with_catalog(CATALOG);
+    let names: Vec<String> = (0..8).map(|number| format!("{number}.txt")).collect();
+    let line = format!("{}\n", "x".repeat(99));
+    for name in &names {
+        fs::write(root.path.join(name), line.repeat(400_000)).unwrap();
+    }
+    let modified = |name: &String| {
+        json!({
+            "action_id": name, "action_type": "FILE_MODIFY", "target": name,
+            "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
+        })
+    };
+    let actions: Vec<Value> = names.iter().map(modified).collect();
+    let plan = json!({
+        "task_plan": {"plan_id": "p", "action_plan": actions}, "protocol_validation": true,
+        "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
+    });
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &plan);
+    until("the report is complete", || {
+        let report = report_so_far(&root)?.join("execution_report.json");
+        let report = fs::read_to_string(report).ok()?;
+        report.contains("\"SUCCESS\"").then_some(())
+    });
+    signal_child(&child, Signal::TERM);
+    let first = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(state(&first), "done", "{}", first.envelope);
+    assert_eq!(state(&root.run(&plan)), "replayed");
+    for name in &names {
+        let text = fs::read_to_string(root.path.join(name)).unwrap();
+        assert!(text.starts_with("zero\nx"), "{name}");
+    }
+}
+
 /// A root in which the run of a plan was killed, and that plan; none where it came through.
 fn killed(faults: &str) -> Option<(Root, Value)> {
     let root = Root::with_catalog(CATALOG);
@@ -211,12 +248,14 @@ fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
 
 /// The report directory of the only plan.
 fn report_of(root: &Root) -> camino::Utf8PathBuf {
+    report_so_far(root).unwrap()
+}
+
+fn report_so_far(root: &Root) -> Option<camino::Utf8PathBuf> {
     let reports = root.path.join("agent_outputs/reports");
-    let all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
-    let mut paths = all.map(|entry| entry.path().to_owned());
-    paths
-        .find(|path| !path.file_name().unwrap().starts_with('.'))
-        .unwrap()
+    let all = reports.read_dir_utf8().ok()?;
+    let mut paths = all.map(|entry| entry.unwrap().path().to_owned());
+    paths.find(|path| !path.file_name().unwrap().starts_with('.'))
 }
 
 /// What `oneact resolve` said of the only plan: its exit status and stderr.

@@ -219,6 +219,7 @@ fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
     let named = (Some("t"), Some("k"));
     let whole = |operation, named| Ask {
         effects: Effects::Once,
+        strictest: Effects::Once,
         ..delivered(operation, named, 1)
     };
     for (end, finishes) in [
