@@ -18,7 +18,7 @@ use super::{
     store::{Tx, Which},
     words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
-use crate::task::{Ground, OnDuplicate, Release, Review, Unless};
+use crate::task::{Ground, OnDuplicate, Release, Review};
 
 /// The result of one transaction.
 pub(super) enum Step {
@@ -134,16 +134,6 @@ impl Questions<'_, '_, '_> {
         }
         if row.request_hash != self.hashes.request_hash {
             return Err(self.conflict(row.operation_id));
-        }
-        // A plan's changes may have been undone since. Then the answer does not hold any more.
-        if self.ask.on_duplicate == OnDuplicate::Suppress(Unless::FilesChanged)
-            && row.outcome == RowOutcome::Success
-        {
-            match self.verdict(&row) {
-                None => return Ok(Some(self.judge(row)?)),
-                Some(Err(_)) => return Ok(None),
-                Some(Ok(())) => {}
-            }
         }
         self.again(Again::Replayed, row).map(Some)
     }

@@ -164,12 +164,15 @@ fn signer(line: &str, purpose: Purpose) -> Option<Signer> {
     let ours = |option: &&str| {
         let names = option.strip_prefix("namespaces=\"");
         let names = names.and_then(|names| names.strip_suffix('"'));
+        // A quotation mark within ends the names, and another option follows.
+        let names = names.filter(|names| !names.contains('"'));
         names.is_some_and(|names| names.split(',').any(|name| name == purpose.namespace()))
     };
     let options = words.get(1..at).unwrap_or_default();
     // Negations are not evaluated.
     let negates = words.get(..at).unwrap_or_default().concat().contains('!');
-    if line.starts_with('#') || negates || !options.iter().all(ours) {
+    // ssh-keygen takes a byte order mark for a part of the first name.
+    if line.starts_with(['#', '\u{feff}']) || negates || !options.iter().all(ours) {
         return None;
     }
     let key = PublicKey::read(&STANDARD.decode(words.get(at + 1)?).ok()?)?;

@@ -7,8 +7,8 @@ use serde_json::{Deserializer, Value, value::RawValue};
 
 use crate::task::{has_all_members, has_reserved_key};
 
-/// How a time-out is named: in words, or by a number beside a word of HTTP, of JSON-RPC or of curl. The words may be
-/// joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
+/// How a time-out is named: in words, or by a number in front of or behind a word of HTTP, of JSON-RPC or of curl. The
+/// words may be joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
 /// Cloudflare, -32001 that of the MCP SDKs.
 static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let escape = r"\\+[nrtbf]|\\+u[0-9a-f]{4}";
@@ -22,8 +22,9 @@ static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
         timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
         | (?:http(?:/[\d.]+)?|status|code|gateway|error)[a-z]{{0,8}}
           (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:m?s\b|[^a-z0-9]|$)
-        | {edge}(?:408|504|524){gap}*(?:gateway|(?:server{gap})?error)
-        | curl{between}{{0,4}}28\b"
+        | {edge}(?:408|504|524|32001)(?:{gap}|[(\[:]){{0,3}}(?:http|status|gateway)
+        | {edge}(?:408|504|524|32001)(?:{gap}|[(\[]){{0,3}}(?:(?:server{gap})?error|code\b)
+        | curl[a-z]{{0,8}}(?:{between}{{1,4}}(?:err|error|errno|code|exit|status)){{0,3}}{between}{{0,4}}28\b"
     ))
     .ok()
 });
@@ -152,6 +153,18 @@ mod tests {
             "error 504\n",
             "MCP error -32001: x",
             "curl: (28) Operation too slow",
+            "cURL error 28: Operation too slow. Less than 1 bytes/sec transferred",
+            "Curl error (28)",
+            "curl exit code 28",
+            "pycurl.error: (28, 'Operation too slow')",
+            "CURLcode 28",
+            "the server returned a 504 status code",
+            "504 HTTP status",
+            "504 (HTTP)",
+            "504: Gateway",
+            "504 (error)",
+            "failed with -32001 error",
+            "a 408 code",
             "status 504ms",
             "timed\u{200b}out",
             "Gateway Ti\u{ad}me\u{2060}-out",
@@ -181,6 +194,11 @@ mod tests {
         }
         for text in [
             "syntax error in line 504 of the template",
+            "main.c:504: error: expected ;",
+            r#"{"line":504,"code":1}"#,
+            "408 codes were read",
+            "curl error 2800",
+            "curl: (7) after 28 tries",
             r#"{"width":408}"#,
             "wrote 15040 bytes",
             "code 15040",

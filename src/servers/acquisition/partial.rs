@@ -35,6 +35,7 @@ pub(super) struct Part {
     note: PathBuf,
     file: File,
     bytes: u64,
+    url: Option<String>,
     origin: Option<Origin>,
     seen: Seen,
 }
@@ -45,6 +46,9 @@ pub(super) struct Part {
 struct Note {
     #[serde(deserialize_with = "Option::deserialize")] // null, but not missing
     part: Option<Birth>,
+    /// Without presign parts: a URL signed anew continues the same file. None if no later download continues it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    url: Option<String>,
     origin: Origin,
 }
 
@@ -55,8 +59,6 @@ type Birth = (u64, SystemTime);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Origin {
-    /// Without presign parts: a URL signed anew continues the same file.
-    pub(super) url: String,
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) etag: Option<String>,
     /// Only if it is a strong validator.
@@ -130,14 +132,15 @@ impl Part {
         }
         let own = birth(&file);
         let found = found.filter(|found| own.is_some() && found.part == own);
+        let found = found.filter(|found| url.is_some() && found.url.as_deref() == url);
         let origin = found.map(|found| found.origin);
-        let origin = origin.filter(|origin| Some(origin.url.as_str()) == url);
         Ok(Self {
             target: target.to_owned(),
             path,
             note,
             file,
             bytes,
+            url: url.map(ToOwned::to_owned),
             origin,
             seen: Seen::default(),
         })
@@ -172,7 +175,8 @@ impl Part {
         self.bytes = 0;
         self.seen = Seen::default();
         let part = birth(&self.file);
-        let note = Note { part, origin };
+        let url = self.url.clone();
+        let note = Note { part, url, origin };
         serde_json::to_vec(&note)
             .map_err(io::Error::from)
             .and_then(|note| write_note(&self.note, &note))
@@ -244,8 +248,8 @@ impl Part {
 
     /// Ends a failed download. The part stays if a later call can continue it.
     pub(super) fn abandon(self) {
-        if birth(&self.file).is_some() && self.resumable().is_some() && self.file.sync_all().is_ok()
-        {
+        let is_known = self.url.is_some() && birth(&self.file).is_some();
+        if is_known && self.resumable().is_some() && self.file.sync_all().is_ok() {
             return;
         }
         // The failure that led here is the one to tell.

@@ -105,7 +105,6 @@ impl<'a> Transfer<'a> {
         let mut file = open(path).map_err(failed)?;
         let length = Some(about.len());
         self.part.begin(Origin {
-            url: shown.clone(),
             etag: None,
             last_modified: None,
             length,
@@ -141,7 +140,6 @@ impl<'a> Transfer<'a> {
             (StatusCode::OK, _) => {
                 self.resumed = false;
                 let origin = Origin {
-                    url: presentable(url),
                     etag: answer.header(header::ETAG).map(str::to_owned),
                     last_modified: strong_date(&answer).map(str::to_owned),
                     length: answer.content_length(),
@@ -217,17 +215,15 @@ impl<'a> Transfer<'a> {
             let before = self.part.bytes();
             self.part.append(block.get(..n).unwrap_or_default())?;
             let bytes = self.part.bytes();
-            if let Some(length) = length.filter(|length| bytes > *length) {
-                self.part.condemn();
-                let text = format!("more bytes came than the {length} that were announced");
-                return Err(ToolError::Corrupt(text).into());
-            }
+            self.refuse_longer(length)?;
             self.refuse_too_large(Some(bytes))?;
             if before < HEAD as u64 && bytes >= HEAD as u64 {
                 self.check_format()?;
             }
             self.report(bytes, length);
         }
+        // An earlier connection may have sent more than this one announces.
+        self.refuse_longer(length)?;
         match length {
             Some(length) if self.part.bytes() < length => Err(Stop::Lost(format!(
                 "the data ended after {} of {length} bytes",
@@ -250,6 +246,17 @@ impl<'a> Transfer<'a> {
                 "the content is {found}, not {format} as `format` asks"
             ))
         })
+    }
+
+    fn refuse_longer(&mut self, length: Option<u64>) -> Result<(), ToolError> {
+        match length {
+            Some(length) if self.part.bytes() > length => {
+                self.part.condemn();
+                let text = format!("more bytes came than the {length} that were announced");
+                Err(ToolError::Corrupt(text))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn refuse_too_large(&mut self, bytes: Option<u64>) -> Result<(), ToolError> {

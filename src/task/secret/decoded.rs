@@ -8,31 +8,68 @@ use std::ops::Range;
 /// The number of rounds, enough for JSON in JSON in a URL inside a URL.
 const ROUNDS: usize = 4;
 
+/// The bytes with which an escape begins: of JSON and C, of URLs, of HTML.
+const LEADS: &[u8] = br"\%&";
+
 /// The ranges that `look` finds in a text or in a decoded form of it, as byte ranges of the text: in order, with
 /// overlapping ranges joined. `look` gets the text, and then the result of each round.
 pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     look(text, &mut found);
-    let mut rounds: Vec<Decoded> = Vec::new();
-    while rounds.len() < ROUNDS
-        && let Some(decoded) = decode(rounds.last().map_or(text, |round| &round.bytes))
-    {
-        let mut here = Vec::new();
-        look(&decoded.bytes, &mut here);
-        rounds.push(decoded);
-        let traced = here.into_iter().map(|range| {
-            let back = rounds.iter().rev();
-            back.fold(range, |range, round| round.source(&range))
-        });
-        found.extend(traced);
+    let mut rounds = Vec::new();
+    loop {
+        let leads = leads_in(rounds.last().map_or(text, |round: &Decoded| &round.bytes));
+        // The first character of a secret can complete an escape of another kind: `\t` in `CORP\tom&amp;jerry`. So each
+        // kind is also decoded alone.
+        if leads.len() > 1 {
+            let before = rounds.len();
+            for lead in &leads {
+                while round(text, &mut rounds, &[*lead], &look, &mut found) {}
+                rounds.truncate(before);
+            }
+        }
+        if !round(text, &mut rounds, LEADS, &look, &mut found) {
+            return joined(found);
+        }
     }
-    joined(found)
+}
+
+/// Decodes once more, and adds what `look` finds then. False if there is no such escape, or there are enough rounds.
+fn round(
+    text: &[u8],
+    rounds: &mut Vec<Decoded>,
+    leads: &[u8],
+    look: impl Fn(&[u8], &mut Vec<Range<usize>>),
+    found: &mut Vec<Range<usize>>,
+) -> bool {
+    let before = rounds.last().map_or(text, |round| &round.bytes);
+    if rounds.len() == ROUNDS {
+        return false;
+    }
+    let Some(decoded) = decode(before, leads) else {
+        return false;
+    };
+    let mut here = Vec::new();
+    look(&decoded.bytes, &mut here);
+    rounds.push(decoded);
+    found.extend(here.into_iter().map(|range| {
+        let back = rounds.iter().rev();
+        back.fold(range, |range, round| round.source(&range))
+    }));
+    true
+}
+
+fn leads_in(text: &[u8]) -> Vec<u8> {
+    let leads = LEADS.iter().copied();
+    leads.filter(|lead| text.contains(lead)).collect()
 }
 
 pub(super) fn meant(text: &[u8]) -> Vec<u8> {
     let mut bytes = text.to_vec();
     for _ in 0..ROUNDS {
-        let Some(decoded) = decode(&bytes) else { break };
+        let Some(decoded) = decode(&bytes, LEADS) else {
+            break;
+        };
         bytes = decoded.bytes;
     }
     bytes
@@ -84,11 +121,11 @@ impl Decoded {
     }
 }
 
-/// Decodes one round; `None` if there is no escape.
-fn decode(text: &[u8]) -> Option<Decoded> {
+/// Decodes the escapes that begin with one of these bytes, once; `None` if there are none.
+fn decode(text: &[u8], leads: &[u8]) -> Option<Decoded> {
     let (mut bytes, mut stretches) = (Vec::new(), Vec::new());
     let (mut from, mut at) = (0, 0);
-    let is_lead = |byte: &u8| matches!(byte, b'\\' | b'%' | b'&');
+    let is_lead = |byte: &u8| leads.contains(byte);
     while let Some(rest) = text.get(at..)
         && let Some(skipped) = rest.iter().position(is_lead)
     {
@@ -293,7 +330,7 @@ mod tests {
     use super::*;
 
     fn said(text: &str) -> String {
-        let decoded = decode(text.as_bytes());
+        let decoded = decode(text.as_bytes(), LEADS);
         decoded.map_or_else(
             || text.to_owned(),
             |decoded| String::from_utf8(decoded.bytes).unwrap(),
@@ -351,6 +388,18 @@ mod tests {
             assert_eq!(found(text, b"a=b"), [written], "{text}");
         }
         assert_eq!(found("aaa aa", b"aa"), ["aaa", "aa"]);
+        // An escape of another kind begins before the word, or ends behind it.
+        for (text, word, written) in [
+            (r"CORP\t&amp;j", b"t&j".as_slice(), "t&amp;j"),
+            (r"CORP\t&amp;amp;j", b"t&j", "t&amp;amp;j"),
+            (r"CORP\n%2Fs", b"n/s", "n%2Fs"),
+            (r#"100%25x\"y"#, b"25x\"y", r#"25x\"y"#),
+            (r#"&lt;\"s"#, b"lt;\"s", r#"lt;\"s"#),
+            (r"%2Fs&lt;", b"/s&", "%2Fs&"),
+            (r"\u0026s%41", b"&s%", r"\u0026s%"),
+        ] {
+            assert_eq!(found(text, word), [written], "{text}");
+        }
     }
 
     #[test]

@@ -38,13 +38,19 @@ fn a_plan_is_done_once_and_again_after_it_was_undone() {
         .unwrap();
     assert!(undone.status.success(), "{undone:?}");
     assert_eq!(text(), "one\n");
-    let again = root.run(&plan("t1"));
+    // A delivery is answered once, whatever became of the files.
+    assert_eq!(state(&root.run(&plan("t1"))), "replayed");
+    assert_eq!(text(), "one\n");
+    let again = root.run(&plan("t3"));
     assert_eq!(
         (state(&again), text().as_str()),
         ("done", "zero\none\n"),
         "{}",
         again.envelope
     );
+    fs::write(root.path.join("a.txt"), "another\n").unwrap();
+    assert_eq!(state(&root.run(&plan("t3"))), "replayed");
+    assert_eq!(text(), "another\n");
 }
 
 /// The report is complete before the files are read for the ledger.

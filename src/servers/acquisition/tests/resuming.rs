@@ -12,6 +12,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{
     fetch, film, folder, names, order, patient, refused,
@@ -46,18 +47,20 @@ const SIGNED: &str = "X-Amz-Algorithm=a&X-Amz-Credential=b&X-Amz-Date=c&X-Amz-Ex
 
 /// Leaves `bytes` as an interrupted download of `/` does.
 fn leave(server: &Server, target: &Path, bytes: &[u8]) {
-    let url = server.url("/").to_string();
-    let mut part = Part::open(target, Some(&url)).unwrap();
-    let (etag, length) = (Some(ETAG.to_owned()), Some(film().len() as u64));
+    let length = film().len() as u64;
+    leave_of(Some(&server.url("/")), Some(length), target, bytes);
+}
+
+/// Leaves `bytes` as a killed download of that URL does. Without a URL, it contains a credential.
+fn leave_of(url: Option<&Url>, length: Option<u64>, target: &Path, bytes: &[u8]) {
+    let mut part = Part::open(target, url.map(Url::as_str)).unwrap();
     let origin = Origin {
-        url,
-        etag,
+        etag: Some(ETAG.to_owned()),
         last_modified: None,
         length,
     };
     part.begin(origin).unwrap();
     part.append(bytes).unwrap();
-    part.abandon();
 }
 
 #[test]
@@ -67,8 +70,8 @@ fn a_part_with_a_second_name_is_in_the_way() {
     let precious = folder.path().join("precious");
     fs::write(&precious, "theirs").unwrap();
     fs::hard_link(&precious, folder.path().join("a b.mp4.part")).unwrap();
-    let origin = json!({"url": "", "etag": null, "last_modified": null, "length": null});
-    let note = json!({"part": null, "origin": origin});
+    let origin = json!({"etag": null, "last_modified": null, "length": null});
+    let note = json!({"part": null, "url": "", "origin": origin});
     fs::write(folder.path().join("a b.mp4.part.json"), note.to_string()).unwrap();
     let told = refused(&server.url("/"), &target);
     assert!(told.contains("second name"), "{told}");
@@ -288,6 +291,28 @@ fn a_download_whose_url_contains_a_credential_begins_anew() {
 }
 
 #[test]
+fn a_download_whose_url_contains_a_credential_leaves_nothing_to_resume() {
+    for query in ["/?key=A", "/?token=A&v=1"] {
+        let server =
+            Server::start(|request| Reply::ranged(request, &film(), ETAG).cut_after(50_000));
+        let (folder, target) = folder();
+        let text = refused(&server.url(query), &target);
+        assert!(text.contains("incomplete"), "{text}");
+        assert_eq!(names(&folder), [""; 0], "{query}");
+    }
+}
+
+/// A download that was killed leaves its part.
+#[test]
+fn the_part_of_a_url_with_a_credential_belongs_to_no_other_url() {
+    let server = dropping(0);
+    let (_folder, target) = folder();
+    leave_of(None, None, &target, &film()[..1000]);
+    let receipt = fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(receipt["resumed"], json!(false));
+}
+
+#[test]
 fn a_part_of_another_user_is_in_the_way() {
     let server = dropping(0);
     let (folder, target) = folder();
@@ -329,6 +354,19 @@ fn a_rest_longer_than_the_whole_is_refused() {
     let (folder, target) = folder();
     let text = refused(&server.url("/"), &target);
     assert!(text.contains("more bytes came than the 700032"), "{text}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_rest_without_bytes_of_a_whole_that_is_shorter_is_refused() {
+    let server = Server::start(|_| {
+        let none = Reply::content(b"").with("ETag", ETAG);
+        none.partial("bytes 150000-99999/100000")
+    });
+    let (folder, target) = folder();
+    leave_of(Some(&server.url("/")), None, &target, &film()[..150_000]);
+    let text = refused(&server.url("/"), &target);
+    assert!(text.contains("more bytes came than the 100000"), "{text}");
     assert_eq!(names(&folder), [""; 0]);
 }
 
