@@ -37,7 +37,7 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    undone
   1    failed; do not retry
-  2    rejected: nothing was changed
+  2    rejected: the plan was not undone
   75   failed; a retry may help
   128 + n   cancelled by signal n; the tree is as it was before";
 
@@ -78,7 +78,7 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
     let nothing = match outcome.state {
-        State::Rejected => ", and nothing was changed",
+        State::Rejected => ", and the plan was not undone",
         _ => "",
     };
     let mut lines = vec![match &outcome.failure {

@@ -49,7 +49,7 @@ pub(super) struct RunArgs {
     /// The form of the answer
     #[arg(long, value_enum, default_value_t = Reply::Adl, value_name = "FORM")]
     pub(super) reply: Reply,
-    /// Perform the request even if the ledger has a valid answer
+    /// Perform the request even if the ledger has an answer that could be reused
     #[arg(long)]
     pub(super) no_reuse: bool,
     /// The calling context: a [profile.NAME] of the catalog

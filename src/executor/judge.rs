@@ -48,10 +48,15 @@ impl Judged {
     /// Searches everything that was said about the failure for a time-out. `told` is none if that cannot be read whole.
     pub(super) fn searched(mut self, told: Option<&str>) -> Self {
         if self.open == Open::Maybe {
-            self.open = match told.map(time_out::is_told) {
+            self.open = match told {
                 None => Open::Yes(" The answer could not be searched for a time-out."),
-                Some(true) => Open::Yes(" The answer names a time-out."),
-                Some(false) => Open::No,
+                Some(told) if time_out::is_named(told) => {
+                    Open::Yes(" The answer names a time-out.")
+                }
+                Some(told) if time_out::is_told(told) => {
+                    Open::Yes(" A part of the answer names a time-out, or cannot be read.")
+                }
+                Some(_) => Open::No,
             };
         }
         self

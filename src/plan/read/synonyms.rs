@@ -50,22 +50,34 @@ const OF_THE_PLAN: [(&str, &str); 10] = [
     ),
 ];
 
-/// Of every object that has the key which is meant.
-const OF_ANY: [(&str, &str); 15] = [
-    ("execution_order", "order mode"),
-    // Of `system_config`.
-    ("execution_constraints", "constraints limits"),
-    ("max_files_modified", "maxfiles filelimit"),
-    ("max_file_size_bytes", "maxfilesize maxsize maxbytes"),
+/// The limits of a plan, and their other names. In the plan and in its `system_config`, they have no effect.
+const LIMITS: [(&str, &str); 5] = [
     (
-        "forbidden_patterns",
+        "system_config.execution_constraints.max_files_modified",
+        "maxfiles filelimit",
+    ),
+    (
+        "system_config.execution_constraints.max_file_size_bytes",
+        "maxfilesize maxsize maxbytes",
+    ),
+    (
+        "system_config.execution_constraints.forbidden_patterns",
         "forbidden forbiddenfiles forbiddenpaths",
     ),
     (
-        "protected_files",
+        "system_config.execution_constraints.protected_files",
         "protected protectedpaths protectedpatterns",
     ),
-    ("allowed_operations", "allowed allowedactions operations"),
+    (
+        "system_config.execution_constraints.allowed_operations",
+        "allowed allowedactions operations",
+    ),
+];
+
+/// Of every object that has the key which is meant.
+const OF_ANY: [(&str, &str); 10] = [
+    ("execution_order", "order mode"),
+    ("execution_constraints", "constraints limits"),
     // Of an action and its rules.
     (
         "validation_rules",
@@ -107,6 +119,17 @@ pub(super) fn meant(key: &str, known: &[&'static str]) -> Option<&'static str> {
             ((is_plan || known.contains(&last)) && called(last, names)).then_some(meant)
         })
     };
+    let limit = || {
+        LIMITS.iter().find_map(|(meant, names)| {
+            let last = meant.rsplit('.').next().unwrap_or(meant);
+            let is_outside = is_plan || known.contains(&"execution_constraints");
+            if known.contains(&last) {
+                called(last, names).then_some(last)
+            } else {
+                (is_outside && plain(last) == key).then_some(*meant)
+            }
+        })
+    };
     let of_any = || {
         OF_ANY.iter().find_map(|(meant, names)| {
             let beside = meant.split(':').next().unwrap_or(meant);
@@ -118,7 +141,10 @@ pub(super) fn meant(key: &str, known: &[&'static str]) -> Option<&'static str> {
             .contains(&key.as_str())
             .then_some("execution_instructions.human_approval_required")
     };
-    same.or_else(of_the_plan).or_else(of_any).or_else(asks)
+    same.or_else(of_the_plan)
+        .or_else(limit)
+        .or_else(of_any)
+        .or_else(asks)
 }
 
 /// Upper and lower case, hyphens, underscores and spaces make no difference.

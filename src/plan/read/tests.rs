@@ -356,6 +356,14 @@ fn names_in_use_for_a_key_are_refused_with_the_key_that_is_meant() {
         Fault::PlanInvalid,
         "did you mean `max_files_modified`?",
     );
+    // A limit that is not among the limits would have no effect.
+    for key in ["protected_files", "allowedOperations"] {
+        let mut config = json!({});
+        config[key] = json!([]);
+        let error = under(config, plan(&json!([delete("a", "f")]))).unwrap_err();
+        let meant = "did you mean `system_config.execution_constraints.";
+        says(&error, Fault::PlanInvalid, meant);
+    }
 }
 
 #[test]
