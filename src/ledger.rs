@@ -57,8 +57,8 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Begun, Ended, LedgerError, Note, Part, Running, Target, TaskRun, Under,
-    Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Note, Part, Recorded, Running, Target,
+    TaskRun, Under, Who, Why,
 };
 
 use anchor::HeadFile;

@@ -78,7 +78,7 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
     let nothing = match outcome.state {
-        State::Rejected => ", and the plan was not undone",
+        State::Rejected => ", and the rollback changed nothing",
         _ => "",
     };
     let mut lines = vec![match &outcome.failure {

@@ -44,6 +44,13 @@ pub(super) struct Success {
     claimed: Option<String>,
 }
 
+impl Success {
+    /// The link that claimed the request.
+    pub(super) fn claim(&self) -> Option<Seq> {
+        self.link.body()?.claim
+    }
+}
+
 impl Past {
     /// Reads the links about a request: all of them for a once-only call, else the newest. The links that
     /// [`examined`] found must be among them.
@@ -134,6 +141,11 @@ impl Past {
     pub(super) fn is_rejected(&self, row_id: &str) -> bool {
         let decision = self.reviewed.get(row_id);
         decision.is_some_and(|decision| decision.state == ReviewState::Rejected)
+    }
+
+    /// Whether the answer was revoked, or rejected in a review.
+    pub(super) fn is_withdrawn(&self, success: &Success) -> bool {
+        self.revoked_by(&success.row_id).is_some() || self.is_rejected(&success.row_id)
     }
 
     /// The last decision about the answer of a row.

@@ -267,7 +267,7 @@ pub(crate) struct Ended {
     pub(crate) approval: Option<Note>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// The link; none if the ledger could not be written.
     pub(crate) head: Option<Head>,

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     Desk,
-    engine::{Folder, Mark, REPORTS, finished, mark_of, unfinished},
+    engine::{Folder, Mark, Origin, REPORTS, account, finished, mark_of, unfinished},
     files::Root,
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
@@ -31,6 +31,13 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
+        if !is_from_here(&folder) {
+            let message = format!(
+                "the journal in {} was not written at this place, so its report does not prove that the plan was applied here; read the files in it yourself",
+                &folder.path
+            );
+            return Err(Failure::new(Fault::JournalForeign, message));
+        }
         let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
             let message = format!("the report in {} is not JSON: {error}", &folder.path);
@@ -115,7 +122,12 @@ fn is_at_work(pid: i32, root: &Root) -> bool {
     is_ours && locks.lines().any(holds)
 }
 
-/// The name of the report directory of a plan.
+/// Whether oneact wrote the journal of the plan at this place. A report alone can come with a checkout.
+fn is_from_here(folder: &Folder<'_>) -> bool {
+    account(&folder.dir).is_ok_and(|found| found.origin == Origin::Here)
+}
+
+/// The name of the report directory of a plan: the newest one that was written at this place, or else the newest.
 pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
     let unknown = |what: &str| {
         let message = format!("{what} below {}/{REPORTS}", root.path());
@@ -131,18 +143,20 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         PlanName::PlanId(id) => (EXECUTION_REPORT, "plan_id", id),
         PlanName::TaskId(id) => (EXECUTION_REPORT, "task_id", id),
     };
-    for folder in finished(root)? {
-        let Ok(text) = folder.report(file) else {
-            continue;
-        };
+    let is_meant = |folder: &Folder<'_>| {
+        let text = folder.report(file).unwrap_or_default();
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
-        if document.get(field).and_then(Value::as_str) == Some(wanted) {
-            return Ok(folder.path.name().to_owned());
+        document.get(field).and_then(Value::as_str) == Some(wanted)
+    };
+    let mut newest = None;
+    for folder in finished(root)?.filter(is_meant) {
+        let name = folder.path.name().to_owned();
+        if is_from_here(&folder) {
+            return Ok(name);
         }
+        newest = newest.or(Some(name));
     }
-    Err(unknown(&format!(
-        "there is no plan with {field} `{wanted}`"
-    )))
+    newest.ok_or_else(|| unknown(&format!("there is no plan with {field} `{wanted}`")))
 }
 
 /// The name of a report directory, from its path or from that of a file in it.

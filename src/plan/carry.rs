@@ -76,7 +76,15 @@ pub(super) fn in_the_root(
             .and_then(|root| work(&root, jail))
             .unwrap_or_else(refused)
     };
-    jailed(desk.root, work).unwrap_or_else(broken)
+    match jailed(desk.root, work) {
+        Ok(outcome) => outcome.unwrap_or_else(broken),
+        Err(error) => refused(Failure::new(
+            Fault::OutOfMemory,
+            format!(
+                "the plan needs a thread, and none can be started: {error}. Raise the limit of processes or of memory, and send the task again"
+            ),
+        )),
+    }
 }
 
 struct Carrier<'a> {

@@ -177,7 +177,8 @@ pub(crate) fn durable(
     }
 }
 
-/// Does the work for each item on several threads. Returns the first error in the order of the list.
+/// Does the work for each item on several threads, or on this one if none can be started. Returns the first error in the
+/// order of the list.
 fn at_once<T: Sync>(
     items: &[T],
     threads: usize,
@@ -188,12 +189,17 @@ fn at_once<T: Sync>(
     thread::scope(|scope| {
         let workers: Vec<_> = items
             .chunks(share)
-            .map(|items| scope.spawn(move || each(items)))
+            .map(|items| {
+                let worker = thread::Builder::new().spawn_scoped(scope, move || each(items));
+                (items, worker)
+            })
             .collect();
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|_| Err(FileError::of("sync", "files")(Errno::IO)))
+        workers.into_iter().try_for_each(|(items, worker)| {
+            let Ok(worker) = worker else {
+                return each(items);
+            };
+            let done = worker.join();
+            done.unwrap_or_else(|_| Err(FileError::of("sync", "files")(Errno::IO)))
         })
     })
 }

@@ -15,8 +15,8 @@ use crate::{
     gate::Caller,
     host::{self, Host, Moment},
     ledger::{
-        self, Ask, Effects, Ledger, LedgerError, Note, Part, Place, Running, TaskRun, Who, Why,
-        Wish,
+        self, Ask, Effects, Ledger, LedgerError, Note, Part, Place, Recorded, Running, TaskRun,
+        Who, Why, Wish,
     },
     task::{
         Admission, Counted, Failure, Fault, Need, Outcome, Record, Reuse, ReuseReport, ReviewRule,
@@ -419,7 +419,12 @@ impl Recording<'_, '_> {
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
         of.die_at("ledger:done");
-        let recorded = ledger.finish(&ask, running, end);
+        let recorded = match end.fault {
+            // The ledger could not be used for a step. The delivery has no answer yet: when it is sent again, the task goes
+            // on from there.
+            Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => Recorded::default(),
+            Some(_) | None => ledger.finish(&ask, running, end),
+        };
         of.die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");
         outcome.notes.extend(recorded.notes);

@@ -123,7 +123,7 @@ fn a_rollback_puts_back_bytes_permissions_and_times_r_001_109_to_119() {
     assert!(
         again
             .text
-            .starts_with("The plan was not undone, and nothing was changed."),
+            .starts_with("The plan was not undone, and the rollback changed nothing."),
         "{}",
         again.text
     );
@@ -545,6 +545,29 @@ fn a_manifest_that_lacks_a_change_is_refused_and_an_untrue_mark_of_undoing_is_no
         assert_eq!(now, after, "{harm}");
         assert!(foreign.exists(), "{harm}");
     }
+}
+
+/// A checkout can contain a report, but not the journal of a plan that was applied in it.
+#[test]
+fn a_report_that_was_not_written_here_answers_no_query() {
+    let (root, plan) = furnished();
+    let planted = root.path.join("agent_outputs/reports/29990101-000000_p1");
+    fs::create_dir_all(&planted).unwrap();
+    let report = json!({"plan_id": "plan-001", "task_id": "plan-001", "status": "SUCCESS"});
+    fs::write(planted.join("execution_report.json"), report.to_string()).unwrap();
+    let query = message("STATUS_QUERY", &json!({"plan_id": "plan-001"}));
+    let answer = asked(&root, &[], &query);
+    assert_eq!(answer.exit, 2, "{}", answer.envelope);
+    assert_eq!(answer.fault(), "journal_foreign");
+    // A plan of that name that was applied here is found.
+    let (directory, _) = done(&root, &plan);
+    let answer = asked(&root, &[], &query);
+    assert_eq!(
+        answer.at("/output/content/oneact/reports/directory"),
+        &json!(directory),
+        "{}",
+        answer.envelope
+    );
 }
 
 #[test]

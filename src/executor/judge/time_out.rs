@@ -20,10 +20,9 @@ static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(
         r"(?ix)
         timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
-        | (?:http(?:/[\d.]+)?|status|code|gateway|error)[a-z]{{0,8}}
+        | (?:http(?:/?[\d.]{{1,3}})?|status|code|gateway|error)[a-z_]{{0,24}}
           (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:m?s\b|[^a-z0-9]|$)
-        | {edge}(?:408|504|524|32001)(?:{gap}|[(\[:]){{0,3}}(?:http|status|gateway)
-        | {edge}(?:408|504|524|32001)(?:{gap}|[(\[]){{0,3}}(?:(?:server{gap})?error|code\b)
+        | {edge}(?:408|504|524|32001)(?:{gap}|[(\[{{]){{0,8}}(?:http|status|code|gateway|(?:server{gap}+)?error)
         | curl[a-z]{{0,8}}(?:{between}{{1,4}}(?:err|error|errno|code|exit|status)){{0,3}}{between}{{0,4}}28\b"
     ))
     .ok()
@@ -97,13 +96,19 @@ fn begins_with(text: &str, key: &str) -> bool {
         let rest = text.get(values.byte_offset()..).unwrap_or_default();
         match values.next().filter(|_| is_container(rest)) {
             None => return false,
-            Some(Err(error)) => return error.is_eof(),
+            Some(Err(error)) => return error.is_eof() || is_cut_number(rest),
             Some(Ok(raw)) => match whole(raw.get()) {
                 Some(value) if !is_below(&value, key) => {}
                 _ => return true,
             },
         }
     }
+}
+
+/// Whether a text ends within a number: with one more digit, only the rest of its JSON is missing.
+fn is_cut_number(text: &str) -> bool {
+    let longer = format!("{text}0");
+    serde_json::from_str::<&RawValue>(&longer).is_err_and(|error| error.is_eof())
 }
 
 /// The value of a JSON text. None if a part of it cannot be read.
@@ -119,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_out_is_recognised_in_every_spelling_and_a_number_only_beside_a_word_for_it() {
+    fn a_time_out_is_recognised_in_every_spelling_and_as_a_number_beside_a_word_for_it() {
         for text in [
             "net::ERR_TIMED_OUT at https://x",
             "net::ERR_CONNECTION_TIMED_OUT",
@@ -161,10 +166,22 @@ mod tests {
             "the server returned a 504 status code",
             "504 HTTP status",
             "504 (HTTP)",
-            "504: Gateway",
             "504 (error)",
             "failed with -32001 error",
             "a 408 code",
+            "HttpException: 504",
+            "HttpRequestException 504",
+            "GatewayException 504",
+            "errorDescription 504",
+            "http_response 504",
+            "status_line: 504",
+            "HTTP2 504",
+            "504   -   error",
+            "504 {code}",
+            r#"{"e":"ti\u006ded out","n":1."#,
+            r#"{"e":"ti\u006ded out","n":-"#,
+            r#"{"e":"ti\u006ded out","n":1e+"#,
+            "[504.",
             "status 504ms",
             "timed\u{200b}out",
             "Gateway Ti\u{ad}me\u{2060}-out",
@@ -192,11 +209,17 @@ mod tests {
         ] {
             assert!(is_told(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_is_no_time_out_by_itself() {
         for text in [
             "syntax error in line 504 of the template",
             "main.c:504: error: expected ;",
             r#"{"line":504,"code":1}"#,
-            "408 codes were read",
+            "main.py:504: HttpError: no such file",
+            "foo.c:408: http_parse failed",
+            "error_15504",
             "curl error 2800",
             "curl: (7) after 28 tries",
             r#"{"width":408}"#,

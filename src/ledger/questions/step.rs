@@ -25,7 +25,10 @@ impl Questions<'_, '_, '_> {
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let mut holder = self.open_step()?;
         if holder.is_none() {
-            holder = self.same_delivery_unanswered()?;
+            match self.same_delivery_unanswered()? {
+                ControlFlow::Continue(open) => holder = open,
+                step @ ControlFlow::Break(_) => return Ok(step),
+            }
         }
         if holder.is_none() {
             holder = self.past.holder(self.tx, key)?;
@@ -42,8 +45,11 @@ impl Questions<'_, '_, '_> {
 
     /// Question 1, for the runs of the delivery that left no answer. Returns the open claim of a run that lives, or that
     /// may have performed its once-only request. For a run with another content, this can also be the open claim of a
-    /// once-only step. It is an error if a run with another content has performed its once-only request or such a step.
-    fn same_delivery_unanswered(&mut self) -> Result<Option<Claim>, LedgerError> {
+    /// once-only step. If another delivery was answered from what a run with this content left, its answer is returned. It
+    /// is an error if a run with another content has performed its once-only request or such a step.
+    fn same_delivery_unanswered(
+        &mut self,
+    ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let who = &self.ask.who;
         let runs = claims::of_same_delivery(self.tx, who, &self.known.examined)?;
         let has_our_content =
@@ -59,21 +65,32 @@ impl Questions<'_, '_, '_> {
             let open = past.opened().find(|claim| claim.seq == link.seq).cloned();
             let lives = open.is_some() && !self.known.dead.contains(&link.seq);
             if lives || open.as_ref().is_some_and(Claim::may_have_happened) {
-                return Ok(open);
+                return Ok(ControlFlow::Continue(open));
             }
             if is_ours {
-                continue;
+                let made = past.successes().find(|success| {
+                    success.claim() == Some(link.seq) && !past.is_withdrawn(success)
+                });
+                match made.filter(|_| link.seq > self.since).cloned() {
+                    None => continue,
+                    Some(success) => {
+                        return Ok(match self.row_of(&success)? {
+                            Some(row) => ControlFlow::Break(self.again(Again::Replayed, row)?),
+                            None => self.damaged(&success)?.map_continue(|_| None),
+                        });
+                    }
+                }
             }
             let step = format!("{}.", link.operation_id);
             let mut steps = past.opened().filter(|claim| claim.may_have_happened());
             if let Some(step) = steps.find(|claim| claim.operation_id.starts_with(&step)) {
-                return Ok(Some(step.clone()));
+                return Ok(ControlFlow::Continue(Some(step.clone())));
             }
             if link.seq > self.since && performed(self.tx, past, link)? {
                 return Err(self.conflict(link.operation_id.clone()));
             }
         }
-        Ok(None)
+        Ok(ControlFlow::Continue(None))
     }
 
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the
@@ -147,8 +164,7 @@ impl Questions<'_, '_, '_> {
         let made = past.successes().find(|success| {
             run(&success.link.operation_id).is_some_and(|run| run.of_key || run.seq > done)
                 && (repeats || !is_same(success))
-                && past.revoked_by(&success.row_id).is_none()
-                && !past.is_rejected(&success.row_id)
+                && !past.is_withdrawn(success)
         });
         if let Some(success) = made {
             if is_same(success) {
@@ -208,11 +224,9 @@ impl Questions<'_, '_, '_> {
 fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreError> {
     let step = format!("{}.", run.operation_id);
     for success in past.successes() {
-        let claim = success.link.body().and_then(|body| body.claim);
+        let claim = success.claim();
         let is_of_run = claim == Some(run.seq) || success.link.operation_id.starts_with(&step);
-        let withdrawn =
-            past.revoked_by(&success.row_id).is_some() || past.is_rejected(&success.row_id);
-        let Some(claim) = claim.filter(|_| is_of_run && !withdrawn) else {
+        let Some(claim) = claim.filter(|_| is_of_run && !past.is_withdrawn(success)) else {
             continue;
         };
         let made = tx.link(claim)?.and_then(|link| link.body());

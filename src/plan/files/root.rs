@@ -1,7 +1,7 @@
 //! The root of a plan: no path leads out of it. Where the kernel has Landlock, it refuses writes outside as well.
 
 use std::{
-    io::ErrorKind,
+    io::{self, ErrorKind},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
     thread,
@@ -174,14 +174,18 @@ impl Root {
 }
 
 /// Does the work on a thread that can write only below `root`, as can the threads that it starts. If the kernel
-/// has no Landlock, the work is done without it, and gets `Jail::Unavailable`.
-pub(crate) fn jailed<T: Send>(root: &Utf8Path, work: impl FnOnce(Jail) -> T + Send) -> Option<T> {
+/// has no Landlock, the work is done without it, and gets `Jail::Unavailable`. None if the work panicked; an error if
+/// no thread could be started.
+pub(crate) fn jailed<T: Send>(
+    root: &Utf8Path,
+    work: impl FnOnce(Jail) -> T + Send,
+) -> io::Result<Option<T>> {
     thread::scope(|scope| {
-        let worker = scope.spawn(|| {
+        let worker = thread::Builder::new().spawn_scoped(scope, || {
             let jail = restrict(root).unwrap_or(Jail::Unavailable);
             work(jail)
-        });
-        worker.join().ok()
+        })?;
+        Ok(worker.join().ok())
     })
 }
 

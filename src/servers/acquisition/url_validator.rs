@@ -206,14 +206,15 @@ impl Source {
     /// What tells that a later call wants the same file, without secrets. None if a credential is part of that: two URLs
     /// that differ only in it may lead to two files. A signature is no such part.
     pub(super) fn identity(&self) -> Option<String> {
-        match self {
-            Self::Web(url)
-                if matches!(redact_presigned(&unsigned(url.as_str())), Cow::Owned(_)) =>
-            {
-                None
-            }
-            source => Some(source.presentable()),
-        }
+        let Self::Web(url) = self else {
+            return Some(self.presentable());
+        };
+        let mut url = url.clone();
+        url.set_fragment(None);
+        let text = unsigned(url.as_str());
+        let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        (is_shown && !has_user).then(|| text.into_owned())
     }
 
     /// The last component of the path, if there is one.

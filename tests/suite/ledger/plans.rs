@@ -133,6 +133,22 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
     assert!(again > 3, "{again}");
 }
 
+/// The second delivery is answered from the journal of the first. After that, the first has an answer, too.
+#[test]
+fn a_plan_is_not_applied_again_for_its_first_delivery_after_another_was_answered_from_its_journal()
+{
+    let (root, plan) = killed("ledger:done").unwrap();
+    let mut other = plan.clone();
+    other["task_id"] = json!("t2");
+    let answered = root.run(&other);
+    assert_eq!((state(&answered), why(&answered)), ("done", "taken_over"));
+    assert_eq!(text(&root), "zero\none\n");
+    fs::write(root.path.join("a.txt"), "zero\none\ntwo\n").unwrap();
+    let again = root.run(&plan);
+    assert_eq!(state(&again), "replayed", "{}", again.envelope);
+    assert_eq!(text(&root), "zero\none\ntwo\n");
+}
+
 #[test]
 fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
     let cut = |journal: &camino::Utf8Path, length: u64| {

@@ -277,6 +277,9 @@ fn a_download_whose_url_contains_a_credential_begins_anew() {
         ("/?key=B", false),
         ("/?code=B", false),
         ("/?id=B", false),
+        ("/?key", false),
+        ("/?token=", false),
+        ("/?a=1&sign", false),
         (
             "/?X-Amz-Algorithm=a&X-Amz-Credential=b&X-Amz-Date=c&X-Amz-Expires=9&X-Amz-SignedHeaders=host&X-Amz-Signature=B",
             true,
