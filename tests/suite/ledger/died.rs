@@ -86,3 +86,34 @@ fn a_server_that_dies_with_a_once_only_call_leaves_it_unknown() {
     );
     assert_eq!(happened(&root), ["a"]);
 }
+
+/// The first step leaves a head that no run can read. The second step is then refused.
+#[test]
+fn a_task_goes_on_after_the_ledger_has_refused_one_of_its_steps() {
+    let spoils = "test -e spoilt || echo nonsense > .oneact/ledger.head; touch spoilt; exec python3 servers/counter.py counted";
+    let catalog = CATALOG.replace(
+        "[capability.again]",
+        &format!("[server.spoiler]\ncommand = ['sh', '-c', '{spoils}']\n[capability.again]"),
+    );
+    let catalog = catalog.replacen(
+        "idempotent = true, open_world = false }\nmcp = { server = \"counter\"",
+        "idempotent = true, open_world = false }\nmcp = { server = \"spoiler\"",
+        1,
+    );
+    let root = Root::with_catalog(&catalog);
+    let ask = json!({
+        "metadata": {"session_id": "s", "request_id": "r", "idempotency_key": "k"},
+        "dispatch": {
+            "task_id": "t", "attempt": 1, "capability_ids": ["again", "once"],
+            "parameters": {"again": {"what": "a"}, "once": {"what": "b"}},
+        },
+    });
+    let first = root.run(&ask);
+    assert_eq!(fault(&first), "ledger_unavailable", "{}", first.envelope);
+    assert_eq!(happened(&root), ["a"]);
+    fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
+    let next = root.run(&ask);
+    assert_eq!(state(&next), "done", "{}", next.envelope);
+    assert_eq!(happened(&root), ["a", "b"]);
+    whole(&root);
+}
