@@ -12,7 +12,7 @@ use super::{
     answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    claims::{claim_key, linked, settle},
+    claims::{linked, settle},
     past::Past,
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -50,7 +50,7 @@ impl Ledger<'_> {
             at: ended.at.as_millisecond(),
             approval: ended.approval.clone(),
             row: answer::done(ask, &running, ended),
-            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
+            claimed_hash: running.key.request_hash.clone(),
             claim: running.claim,
             change: ask.change,
         };
@@ -103,12 +103,18 @@ impl Ledger<'_> {
         operation_id: &str,
     ) -> Result<Option<Running>, LedgerError> {
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        let left = self.left_unknown(operation_id)?;
-        Ok(left.map(|claim| Running {
+        let Some(left) = self.left_unknown(operation_id)? else {
+            return Ok(None);
+        };
+        // The answer must have the attempt of its own delivery, or else the same delivery would not find it again.
+        let link = read(&mut *self.store, |tx| tx.link(left.seq))?;
+        let its = link.and_then(|link| link.body()?.attempt);
+        Ok(Some(Running {
             hashes,
-            claim: claim.seq,
+            claim: left.seq,
+            key: left.key,
             why: Why::TakenOver,
-            attempt: 1,
+            attempt: ask.who.attempt.or(its).unwrap_or(1),
             since: 0,
             held: None,
         }))
@@ -121,10 +127,9 @@ impl Ledger<'_> {
         running: &Running,
     ) -> Result<(), LedgerError> {
         let request = &running.hashes.request_hash;
-        let key = claim_key(ask, request);
         let stamp = stamp(ask, &self.actor, self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = settle(tx, &key, request, running.claim)? {
+            if let Some(claim) = settle(tx, &running.key, request, running.claim)? {
                 let body = Body {
                     request_hash: Some(request.clone()),
                     reason: Some("undone".to_owned()),

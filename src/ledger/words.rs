@@ -9,7 +9,7 @@ use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRul
 
 use super::{
     chain::{AskedApproval, Body, Change},
-    record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
+    record::{ClaimKey, Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::StoreError,
 };
@@ -127,6 +127,8 @@ pub(crate) enum Begun {
 pub(crate) struct Running {
     pub(crate) hashes: Hashes,
     pub(super) claim: u64,
+    /// The key of that claim. The claim of another delivery can have another key than this one would.
+    pub(super) key: ClaimKey,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
     /// The newest success of the same request, or 0.

@@ -92,7 +92,11 @@ fn a_plan_that_a_signal_meets_while_its_files_are_read_for_the_ledger_is_not_app
 
 /// A root in which the run of a plan was killed, and that plan; none where it came through.
 fn killed(faults: &str) -> Option<(Root, Value)> {
-    let root = Root::with_catalog(CATALOG);
+    killed_with(CATALOG, faults)
+}
+
+fn killed_with(catalog: &str, faults: &str) -> Option<(Root, Value)> {
+    let root = Root::with_catalog(catalog);
     fs::write(root.path.join("a.txt"), "one\n").unwrap();
     let plan = json!({
         "task_plan": {"plan_id": "p", "action_plan": [{
@@ -137,16 +141,33 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
 #[test]
 fn a_plan_is_not_applied_again_for_its_first_delivery_after_another_was_answered_from_its_journal()
 {
-    let (root, plan) = killed("ledger:done").unwrap();
-    let mut other = plan.clone();
-    other["task_id"] = json!("t2");
-    let answered = root.run(&other);
-    assert_eq!((state(&answered), why(&answered)), ("done", "taken_over"));
-    assert_eq!(text(&root), "zero\none\n");
-    fs::write(root.path.join("a.txt"), "zero\none\ntwo\n").unwrap();
-    let again = root.run(&plan);
-    assert_eq!(state(&again), "replayed", "{}", again.envelope);
-    assert_eq!(text(&root), "zero\none\ntwo\n");
+    let repeated = format!(
+        "{CATALOG}[capability.apply_file_plan]\non_duplicate = {{ mode = 'repeat' }}\nfile_plan = {{}}\n"
+    );
+    for (catalog, differs) in [
+        (CATALOG, json!({"task_id": "t2"})),
+        (CATALOG, json!({"attempt": 2})),
+        (
+            &repeated,
+            json!({"metadata": {"session_id": "s", "request_id": "r2"}}),
+        ),
+        (&repeated, json!({"attempt": 2})),
+    ] {
+        let (root, plan) = killed_with(catalog, "ledger:done").unwrap();
+        let mut other = plan.clone();
+        let members = differs.as_object().unwrap().clone();
+        other.as_object_mut().unwrap().extend(members);
+        let answered = root.run(&other);
+        assert_eq!((state(&answered), why(&answered)), ("done", "taken_over"));
+        assert_eq!(text(&root), "zero\none\n");
+        fs::write(root.path.join("a.txt"), "zero\none\ntwo\n").unwrap();
+        for sent in [&plan, &other, &plan, &other] {
+            let again = root.run(sent);
+            assert_eq!(state(&again), "replayed", "{}", again.envelope);
+            assert_eq!(text(&root), "zero\none\ntwo\n");
+        }
+        whole(&root);
+    }
 }
 
 #[test]
