@@ -8,7 +8,7 @@ mod ebml;
 mod flac;
 mod jpeg;
 mod mp3;
-mod ogg;
+pub(crate) mod ogg;
 mod png;
 mod source;
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Facts about a container that symphonia does not report: the part of a track that is played, and whether the
-//! file is complete. Only headers are read.
+//! file is complete. Only headers are read, and of Ogg all pages.
 
 mod matroska;
 mod mp4;
@@ -7,16 +7,12 @@ mod mp4;
 use std::{fs::File, ops::Range};
 
 use crate::{
-    assets::format::{Flaw, Source, broken},
+    assets::format::{Flaw, Source, broken, ogg},
     servers::tool::ToolError,
 };
 
 /// The size of the buffer. It is small because headers are far apart.
 const BLOCK: usize = 512;
-
-/// The largest page of Ogg: a header of 27 bytes, 255 lengths, and 255 segments of 255 bytes.
-const LARGEST_PAGE: u64 = 27 + 255 + 255 * 255;
-const END_OF_STREAM: u8 = 0x04;
 
 /// The part of a track that is played.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,7 +45,7 @@ pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     match source.peek::<12>()? {
         Some([_, _, _, _, b'f', b't', b'y', b'p', ..]) => mp4::marks(&mut source, NONE).map(drop),
         Some([0x1A, 0x45, 0xDF, 0xA3, ..]) => matroska::marks(&mut source, NONE).map(drop),
-        Some([b'O', b'g', b'g', b'S', ..]) => check_last_page(&mut source),
+        Some([b'O', b'g', b'g', b'S', ..]) => ogg::check_all(&mut source),
         _ => Ok(()),
     }
 }
@@ -72,28 +68,4 @@ fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
             "the file ends {missing} bytes before its {part} does"
         )),
     }
-}
-
-/// Fails unless an Ogg file ends with a complete page that is marked as the last one (RFC 3533, 6).
-fn check_last_page(source: &mut Source) -> Result<(), Flaw> {
-    source.seek(source.len().saturating_sub(LARGEST_PAGE), "the last page")?;
-    let tail = source.bytes(source.left(), "the last page")?;
-    let last = tail.windows(4).rposition(|at| at == b"OggS");
-    let Some(page) = last.and_then(|at| tail.get(at..)) else {
-        return broken("it has no last page");
-    };
-    let (Some(flags), Some(segments)) = (page.get(5), page.get(26)) else {
-        return broken("its last page is malformed");
-    };
-    let header = 27 + usize::from(*segments);
-    let Some(lengths) = page.get(27..header) else {
-        return broken("its last page is malformed");
-    };
-    let body: usize = lengths.iter().map(|&length| usize::from(length)).sum();
-    let begin = source.len() - page.len() as u64;
-    check_end(source, "last page", begin + (header + body) as u64)?;
-    if flags & END_OF_STREAM == 0 {
-        return broken("it has no page that ends its stream");
-    }
-    Ok(())
 }

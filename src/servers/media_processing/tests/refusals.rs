@@ -70,6 +70,27 @@ fn files_cut_in_half_are_corrupt_or_incomplete() {
     }
 }
 
+/// symphonia leaves such pages out, also where it reads the length of the track.
+#[test]
+fn a_damaged_or_missing_page_of_ogg_is_found_wherever_it_is() {
+    let scratch = TempDir::new().expect("a directory");
+    for name in ["fox-opus.ogg", "fox.ogg"] {
+        let bytes = fs::read(medium(name)).expect("readable");
+        let found = bytes.windows(5).enumerate();
+        let pages = found.filter_map(|(at, start)| (start == b"OggS\0").then_some(at));
+        let pages: Vec<usize> = pages.collect();
+        assert!(pages.len() > 2, "{name}");
+        for (number, &start) in pages.iter().enumerate() {
+            let end = pages.get(number + 1).copied().unwrap_or(bytes.len());
+            let mut changed = bytes.clone();
+            changed[end - 1] ^= 1;
+            refusal(&written(&scratch, name, &changed));
+            let without = [&bytes[..start], &bytes[end..]].concat();
+            refusal(&written(&scratch, name, &without));
+        }
+    }
+}
+
 #[test]
 fn a_missing_file_is_named() {
     let refused = refusal(Path::new("/nowhere/fox.mp4"));
