@@ -95,7 +95,15 @@ impl Ledger<'_> {
         }))
     }
 
-    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. The caller
+    /// Ends a run without an answer. A later run may perform the request.
+    pub(crate) fn let_go(&mut self, mut running: Running) {
+        if let Some(lock) = running.held.take() {
+            self.store.release(lock);
+        }
+    }
+
+    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. None if the claim
+    /// is one of another request. The caller
     /// records the answer with [`Ledger::finish`], or with [`Ledger::no_change_remains`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
@@ -106,15 +114,21 @@ impl Ledger<'_> {
         let Some(left) = self.left_unknown(operation_id)? else {
             return Ok(None);
         };
-        // The answer must have the attempt of its own delivery, or else the same delivery would not find it again.
         let link = read(&mut *self.store, |tx| tx.link(left.seq))?;
-        let its = link.and_then(|link| link.body()?.attempt);
+        let claimed = link.and_then(|link| link.body()).unwrap_or_default();
+        // Another content of the same delivery learns nothing from the claim.
+        if claimed.request_hash.as_ref() != Some(&hashes.request_hash) {
+            return Ok(None);
+        }
+        // The row has the attempt by which its delivery finds it again: without one, the last attempt of the task.
+        let is_of_task = claimed.task.as_deref() == ask.who.task_id;
+        let last = claimed.attempt.filter(|_| is_of_task);
         Ok(Some(Running {
             hashes,
             claim: left.seq,
             key: left.key,
             why: Why::TakenOver,
-            attempt: ask.who.attempt.or(its).unwrap_or(1),
+            attempt: ask.who.attempt.or(last).unwrap_or(1),
             since: 0,
             held: None,
         }))

@@ -41,14 +41,9 @@ struct Read {
 pub(super) struct Success {
     pub(super) link: Link,
     pub(super) row_id: String,
-    claimed: Option<String>,
-}
-
-impl Success {
     /// The link that claimed the request.
-    pub(super) fn claim(&self) -> Option<Seq> {
-        self.link.body()?.claim
-    }
+    pub(super) claim: Option<Seq>,
+    claimed: Option<String>,
 }
 
 impl Past {
@@ -109,6 +104,7 @@ impl Past {
             (Some(seal), _) if link.is(Event::Succeeded) || link.is(Event::Resolved) => {
                 self.successes.push(Success {
                     row_id: seal.id,
+                    claim: body.claim,
                     claimed,
                     link,
                 });

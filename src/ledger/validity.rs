@@ -42,16 +42,27 @@ pub(super) fn judge(
     let of_task =
         ask.who.part.is_some() && row.idempotency_key.as_deref() == ask.who.idempotency_key;
     match ask.on_duplicate {
-        OnDuplicate::Suppress(unless) => same(row, unless, world),
-        _ if of_task => same(row, Unless::FilesChanged, world),
+        OnDuplicate::Suppress(Unless::InputsChanged) => same(row, world),
+        OnDuplicate::Suppress(Unless::FilesChanged) => {
+            same(row, world)?;
+            // A file whose content was not recorded is no reason to perform the request again.
+            let mut files = files(row);
+            files.retain(|made| made.print.sight != Sight::Unknown);
+            files.iter().try_for_each(|made| untouched(made, world))
+        }
+        _ if of_task => {
+            same(row, world)?;
+            files(row)
+                .iter()
+                .try_for_each(|made| untouched(made, world))
+        }
         OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
 }
 
-/// Whether the request would only repeat what was performed: its inputs, and the files that it changed, are the
-/// same (C-36).
-fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
+/// Whether the request would only repeat what was performed: its inputs are the same (C-36).
+fn same(row: &Row, world: &dyn World) -> Result<(), Miss> {
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
     // An input that cannot be examined is no reason to perform the request again.
     let inputs: Vec<SeenInput> = list(row.input_ids.as_deref()).unwrap_or_default();
@@ -61,15 +72,12 @@ fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
             Still::Other | Still::Gone => return Err(Miss::InputChanged),
         }
     }
-    match unless {
-        Unless::InputsChanged => Ok(()),
-        Unless::FilesChanged => {
-            let mut files: Vec<Made> = list(row.output_ids.as_deref()).unwrap_or_default();
-            // A file whose content was not recorded is no reason, either.
-            files.retain(|made| made.print.sight != Sight::Unknown);
-            files.iter().try_for_each(|made| untouched(made, world))
-        }
-    }
+    Ok(())
+}
+
+/// What the run made or changed.
+fn files(row: &Row) -> Vec<Made> {
+    list(row.output_ids.as_deref()).unwrap_or_default()
 }
 
 /// Fails if an output is known to have changed.

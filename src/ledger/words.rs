@@ -269,7 +269,7 @@ pub(crate) struct Ended {
     pub(crate) approval: Option<Note>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// The link; none if the ledger could not be written.
     pub(crate) head: Option<Head>,

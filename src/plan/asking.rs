@@ -33,7 +33,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
         let folder = Folder::open(&root, &name)?;
         if !is_from_here(&folder) {
             let message = format!(
-                "the journal in {} was not written at this place, so its report does not prove that the plan was applied here; read the files in it yourself",
+                "oneact cannot prove that it wrote the journal in {} at this place, so it does not answer from the report there; read the files yourself",
                 &folder.path
             );
             return Err(Failure::new(Fault::JournalForeign, message));

@@ -420,10 +420,16 @@ impl Recording<'_, '_> {
         let (why, attempt) = (running.why, running.attempt);
         of.die_at("ledger:done");
         let recorded = match end.fault {
-            // The ledger could not be used for a step. The delivery has no answer yet: when it is sent again, the task goes
-            // on from there.
-            Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => Recorded::default(),
-            Some(_) | None => ledger.finish(&ask, running, end),
+            // The ledger could not be used for a step. The delivery has no answer yet.
+            Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => {
+                ledger.let_go(running);
+                let note = "This failure is not recorded. If the task is sent again, it goes on from its finished steps.";
+                Recorded {
+                    head: None,
+                    notes: vec![note.to_owned()],
+                }
+            }
+            _ => ledger.finish(&ask, running, end),
         };
         of.die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");

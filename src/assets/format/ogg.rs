@@ -1,7 +1,5 @@
 //! Ogg: pages with checksums (RFC 3533).
 
-use std::collections::HashMap;
-
 use crc::{Algorithm, Crc};
 
 use super::source::{Flaw, Source, broken};
@@ -20,12 +18,10 @@ static CHECKSUM: Crc<u32> = Crc::<u32>::new(&Algorithm {
 
 /// The number of pages at the start whose checksums [`check`] verifies. It also verifies that of the last page.
 const VERIFIED: u32 = 8;
-/// More streams at once would need memory for each.
-const MOST_STREAMS: usize = 1000;
 const BEGINS_STREAM: u8 = 2;
 const ENDS_STREAM: u8 = 4;
 
-/// Checks that the file consists of complete pages, that none is missing, and that the first page begins a stream.
+/// Checks that the file consists of complete pages and that the first page begins a stream.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     pages(source, VERIFIED).map(drop)
 }
@@ -43,37 +39,23 @@ fn pages(source: &mut Source, verified: u32) -> Result<u8, Flaw> {
     if source.peek()? != Some(*b"OggS") {
         return Err(Flaw::Other);
     }
-    // The number of the next page of each stream, by the serial number of the stream.
-    let mut streams = HashMap::new();
-    let (mut number, mut last) = (0, 0);
+    let (mut count, mut flags) = (0, 0);
     while source.left() > 0 {
-        let start = source.at();
-        let checksum = if number < verified {
+        let checksum = if count < verified {
             Checksum::Verified
         } else {
             Checksum::Unread
         };
-        let page = page(source, checksum)?;
-        if number == 0 && page.flags & BEGINS_STREAM == 0 {
+        flags = page(source, checksum)?;
+        if count == 0 && flags & BEGINS_STREAM == 0 {
             return broken("its first page does not begin a stream");
         }
-        let next = streams.insert(page.stream, page.number.wrapping_add(1));
-        if page.flags & BEGINS_STREAM == 0 && next.is_some_and(|next| next != page.number) {
-            return broken(format!(
-                "before the page at byte {start}, a page is missing"
-            ));
-        }
-        if page.flags & ENDS_STREAM != 0 {
-            streams.remove(&page.stream);
-        } else if streams.len() > MOST_STREAMS {
-            return broken(format!("it has more than {MOST_STREAMS} streams at once"));
-        }
-        (number, last) = (number + 1, page.flags);
+        count += 1;
     }
-    if number < 2 {
+    if count < 2 {
         return broken("it has only one page, and so no media");
     }
-    Ok(last)
+    Ok(flags)
 }
 
 /// Of the last page, the checksum is verified in any case.
@@ -83,50 +65,13 @@ enum Checksum {
     Unread,
 }
 
-struct Page {
-    flags: u8,
-    stream: u32,
-    /// Counted in its stream.
-    number: u32,
-}
-
-fn page(source: &mut Source, checksum: Checksum) -> Result<Page, Flaw> {
+/// Reads a page. Returns its flags.
+fn page(source: &mut Source, checksum: Checksum) -> Result<u8, Flaw> {
     let start = source.at();
     let header: [u8; 27] = source.exact("a page header")?;
     let fields = header.strip_prefix(b"OggS\0");
-    let Some(
-        &[
-            flags,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            s0,
-            s1,
-            s2,
-            s3,
-            n0,
-            n1,
-            n2,
-            n3,
-            c0,
-            c1,
-            c2,
-            c3,
-            segments,
-        ],
-    ) = fields
-    else {
+    let Some(&[flags, .., c0, c1, c2, c3, segments]) = fields else {
         return broken(format!("at byte {start} there is no page"));
-    };
-    let page = Page {
-        flags,
-        stream: u32::from_le_bytes([s0, s1, s2, s3]),
-        number: u32::from_le_bytes([n0, n1, n2, n3]),
     };
     let mut laces = Vec::with_capacity(segments.into());
     let mut body = 0;
@@ -137,7 +82,7 @@ fn page(source: &mut Source, checksum: Checksum) -> Result<Page, Flaw> {
     let is_last = source.left() == body;
     if checksum == Checksum::Unread && !is_last {
         source.skip(body, "a page")?;
-        return Ok(page);
+        return Ok(flags);
     }
     let mut digest = CHECKSUM.digest();
     // The checksum is computed with zeros in its own field.
@@ -149,5 +94,5 @@ fn page(source: &mut Source, checksum: Checksum) -> Result<Page, Flaw> {
     if digest.finalize() != u32::from_le_bytes([c0, c1, c2, c3]) {
         return broken(format!("the page at byte {start} has a wrong checksum"));
     }
-    Ok(page)
+    Ok(flags)
 }

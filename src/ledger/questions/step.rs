@@ -68,18 +68,18 @@ impl Questions<'_, '_, '_> {
                 return Ok(ControlFlow::Continue(open));
             }
             if is_ours {
-                let made = past.successes().find(|success| {
-                    success.claim() == Some(link.seq) && !past.is_withdrawn(success)
-                });
-                match made.filter(|_| link.seq > self.since).cloned() {
-                    None => continue,
-                    Some(success) => {
-                        return Ok(match self.row_of(&success)? {
-                            Some(row) => ControlFlow::Break(self.again(Again::Replayed, row)?),
-                            None => self.damaged(&success)?.map_continue(|_| None),
-                        });
-                    }
+                let made = past
+                    .successes()
+                    .find(|success| success.claim == Some(link.seq) && !past.is_withdrawn(success));
+                let Some(success) = made.filter(|_| link.seq > self.since).cloned() else {
+                    continue;
+                };
+                if let Some(row) = self.row_of(&success)? {
+                    return Ok(ControlFlow::Break(self.again(Again::Replayed, row)?));
                 }
+                // This is an error if the request may not be performed again.
+                let _ = self.damaged(&success)?;
+                continue;
             }
             let step = format!("{}.", link.operation_id);
             let mut steps = past.opened().filter(|claim| claim.may_have_happened());
@@ -224,7 +224,7 @@ impl Questions<'_, '_, '_> {
 fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreError> {
     let step = format!("{}.", run.operation_id);
     for success in past.successes() {
-        let claim = success.claim();
+        let claim = success.claim;
         let is_of_run = claim == Some(run.seq) || success.link.operation_id.starts_with(&step);
         let Some(claim) = claim.filter(|_| is_of_run && !past.is_withdrawn(success)) else {
             continue;

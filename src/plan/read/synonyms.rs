@@ -13,7 +13,8 @@ const APPROVAL: [&str; 3] = [
 
 /// What the plan itself may have been meant to say, and its other names without capitals, hyphens and underscores.
 /// They are other names of the last part in every object that has that key, too.
-const OF_THE_PLAN: [(&str, &str); 10] = [
+const OF_THE_PLAN: [(&str, &str); 11] = [
+    ("system_config.execution_constraints", "constraints limits"),
     ("system_config", "systemconfiguration config configuration"),
     ("protocol_validation", "validation approved"),
     (
@@ -50,7 +51,7 @@ const OF_THE_PLAN: [(&str, &str); 10] = [
     ),
 ];
 
-/// The limits of a plan, and their other names. In the plan and in its `system_config`, they have no effect.
+/// The limits of a plan, and their other names. A limit directly in the plan or in its `system_config` has no effect.
 const LIMITS: [(&str, &str); 5] = [
     (
         "system_config.execution_constraints.max_files_modified",
@@ -75,9 +76,8 @@ const LIMITS: [(&str, &str); 5] = [
 ];
 
 /// Of every object that has the key which is meant.
-const OF_ANY: [(&str, &str); 10] = [
+const OF_ANY: [(&str, &str); 9] = [
     ("execution_order", "order mode"),
-    ("execution_constraints", "constraints limits"),
     // Of an action and its rules.
     (
         "validation_rules",

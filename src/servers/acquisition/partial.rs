@@ -3,9 +3,9 @@
 //! counts only for the file whose inode and birth time it names, which a copy cannot have.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
     io::{self, Seek, SeekFrom, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -314,7 +314,13 @@ fn open(path: &Path) -> Result<File, ToolError> {
         made => return made.map_err(failed),
     }
     let file = how.open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.uid() == user_id() {
+    let about = file.metadata().map_err(failed)?;
+    if about.uid() == user_id() {
+        // A part that came with a checkout must not make the download executable.
+        if about.mode() & 0o7111 != 0 {
+            file.set_permissions(Permissions::from_mode(about.mode() & 0o666))
+                .map_err(failed)?;
+        }
         return Ok(file);
     }
     Err(refused(
@@ -341,10 +347,6 @@ fn lock(file: &File, path: &Path) -> Result<(), ToolError> {
         (Ok(opened), Ok(_)) if opened.nlink() > 1 => Err(refused(
             path,
             "is in the way: it has a second name, so it may be another file; move it away",
-        )),
-        (Ok(opened), Ok(_)) if opened.mode() & 0o7111 != 0 => Err(refused(
-            path,
-            "is in the way: it is executable, so it is no unfinished download; move it away",
         )),
         (Ok(opened), Ok(named))
             if opened.is_file() && (opened.dev(), opened.ino()) == (named.dev(), named.ino()) =>

@@ -1,5 +1,5 @@
 //! Facts about a container that symphonia does not report: the part of a track that is played, and whether the
-//! file is complete. Only headers are read, and of Ogg all pages.
+//! file is complete. Of Ogg, all pages are read; of the others, only headers.
 
 mod matroska;
 mod mp4;

@@ -1,7 +1,7 @@
 //! Decodes the escapes of JSON, URLs and HTML in a text, repeatedly, and maps what is found in the decoded text
 //! back to the original.
 //!
-//! The work is linear: each round is one pass that shortens the text, and there are few rounds.
+//! The work is linear: each round is one pass that shortens the text, and there are at most some sixty rounds in all.
 
 use std::ops::Range;
 
@@ -19,14 +19,15 @@ pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) ->
     let mut rounds = Vec::new();
     loop {
         let leads = leads_in(rounds.last().map_or(text, |round: &Decoded| &round.bytes));
-        // The first character of a secret can complete an escape of another kind: `\t` in `CORP\tom&amp;jerry`. So each
-        // kind is also decoded alone.
-        if leads.len() > 1 {
-            let before = rounds.len();
-            for lead in &leads {
-                while round(text, &mut rounds, &[*lead], &look, &mut found) {}
-                rounds.truncate(before);
-            }
+        // The first character of a secret can complete an escape of another kind: `\t` in `CORP\tom&amp;jerry`. So the
+        // escapes of some kinds are also decoded alone.
+        let before = rounds.len();
+        for chosen in 1..(1_usize << leads.len()).saturating_sub(1) {
+            let some = leads.iter().enumerate();
+            let some = some.filter(|(at, _)| chosen & (1 << at) != 0);
+            let some: Vec<u8> = some.map(|(_, lead)| *lead).collect();
+            while round(text, &mut rounds, &some, &look, &mut found) {}
+            rounds.truncate(before);
         }
         if !round(text, &mut rounds, LEADS, &look, &mut found) {
             return joined(found);
@@ -397,6 +398,7 @@ mod tests {
             (r#"&lt;\"s"#, b"lt;\"s", r#"lt;\"s"#),
             (r"%2Fs&lt;", b"/s&", "%2Fs&"),
             (r"\u0026s%41", b"&s%", r"\u0026s%"),
+            (r#"&amp;a\"b%2Fc"#, b"amp;a\"b/c", r#"amp;a\"b%2Fc"#),
         ] {
             assert_eq!(found(text, word), [written], "{text}");
         }

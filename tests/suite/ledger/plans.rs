@@ -171,6 +171,22 @@ fn a_plan_is_not_applied_again_for_its_first_delivery_after_another_was_answered
 }
 
 #[test]
+fn another_plan_in_the_same_delivery_is_not_answered_from_the_journal_of_the_first() {
+    let (root, plan) = killed("ledger:done").unwrap();
+    let mut other = plan.clone();
+    other["task_plan"]["action_plan"][0]["operation"]["content"] = json!("another");
+    for _ in 0..2 {
+        let refused = root.run(&other);
+        assert_eq!(fault(&refused), "outcome_unknown", "{}", refused.envelope);
+    }
+    let answered = root.run(&plan);
+    assert_eq!((state(&answered), why(&answered)), ("done", "taken_over"));
+    assert_eq!(fault(&root.run(&other)), "idempotency_conflict");
+    assert_eq!(text(&root), "zero\none\n");
+    whole(&root);
+}
+
+#[test]
 fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
     let cut = |journal: &camino::Utf8Path, length: u64| {
         let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
