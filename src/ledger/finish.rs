@@ -1,6 +1,6 @@
 //! Settles the claim and records the answer, even if the database has become unusable (R-004-41, R-004-50, C-37).
 
-use std::{error::Error, fs, io};
+use std::{error::Error, fs, io, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::{
     answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    claims::{linked, settle},
+    claims::{linked, open, settle},
     past::Past,
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -43,17 +43,8 @@ struct Letter {
 impl Ledger<'_> {
     /// Records the end. If the ledger cannot be written, the answer waits in the outbox for the next run. If the
     /// outbox cannot be written either, the claim stays, and its outcome is unknown.
-    pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: Ended) -> Recorded {
-        let mut letter = Letter {
-            ledger: String::new(),
-            actor: self.actor.clone(),
-            at: ended.at.as_millisecond(),
-            approval: ended.approval.clone(),
-            row: answer::done(ask, &running, ended),
-            claimed_hash: running.key.request_hash.clone(),
-            claim: running.claim,
-            change: ask.change,
-        };
+    pub(crate) fn finish(&mut self, ask: &Ask<'_>, running: Running, ended: Ended) -> Recorded {
+        let mut letter = self.letter(ask, &running, ended);
         let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
         let (head, notes) = match taken {
             Ok(head) => {
@@ -74,10 +65,48 @@ impl Ledger<'_> {
                 (None, vec![note])
             }
         };
-        if let Some(lock) = running.held.take() {
-            self.store.release(lock);
-        }
+        self.let_go(running);
         Recorded { head, notes }
+    }
+
+    /// Records the answer that the journal of a run gave, if the claim of that run is still open. It is an error if another
+    /// run has settled the claim meanwhile. Nothing is performed here, so an answer that cannot be recorded is not given.
+    pub(crate) fn finish_taken(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+        ended: Ended,
+    ) -> Result<Recorded, LedgerError> {
+        let letter = self.letter(ask, running, ended);
+        let head = write(&mut *self.store, Durability::Disk, |tx| {
+            let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
+            let is_open = open(tx, session, request, running.claim)?.is_some();
+            is_open.then(|| letter.taken_in(tx)).transpose()
+        })?;
+        let Some(head) = head else {
+            return Err(LedgerError::InFlight {
+                by: "another run, which has answered the request meanwhile".to_owned(),
+                waited: Duration::ZERO,
+            });
+        };
+        self.publish(&head);
+        Ok(Recorded {
+            head: Some(head),
+            notes: Vec::new(),
+        })
+    }
+
+    fn letter(&self, ask: &Ask<'_>, running: &Running, ended: Ended) -> Letter {
+        Letter {
+            ledger: String::new(),
+            actor: self.actor.clone(),
+            at: ended.at.as_millisecond(),
+            approval: ended.approval.clone(),
+            row: answer::done(ask, running, ended),
+            claimed_hash: running.key.request_hash.clone(),
+            claim: running.claim,
+            change: ask.change,
+        }
     }
 
     /// The claim of an operation whose outcome is unknown.
@@ -104,7 +133,7 @@ impl Ledger<'_> {
 
     /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. None if the claim
     /// is one of another request. The caller
-    /// records the answer with [`Ledger::finish`], or with [`Ledger::no_change_remains`] that no change remains.
+    /// records the answer with [`Ledger::finish_taken`], or with [`Ledger::no_change_remains`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,

@@ -1,6 +1,7 @@
 //! The ledger during a run: it is asked before a task is performed, and records how the task ended (R-004-50,
 //! R-004-51).
 
+mod recording;
 mod steps;
 
 use std::cell::RefCell;
@@ -14,20 +15,15 @@ use crate::{
     executor::{Context, Executed, Hidden, Work},
     gate::Caller,
     host::{self, Host, Moment},
-    ledger::{
-        self, Ask, Effects, Ledger, LedgerError, Note, Part, Place, Recorded, Running, TaskRun,
-        Who, Why, Wish,
-    },
-    task::{
-        Admission, Counted, Failure, Fault, Need, Outcome, Record, Reuse, ReuseReport, ReviewRule,
-    },
+    ledger::{self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, Who, Wish},
+    task::{Admission, Counted, Failure, Fault, Need, Reuse, ReviewRule},
 };
 
 use steps::Step;
 
 use super::{
     Project,
-    approvals::{Approvals, Asks, Pass},
+    approvals::{Approvals, Pass},
     ask,
     ended::{self, Ids},
     grants,
@@ -67,6 +63,7 @@ pub(crate) enum Begun<'b, 'h> {
 
 /// A request that is being performed, until its end is recorded.
 pub(crate) struct Recording<'b, 'h> {
+    source: Source,
     ledger: Ledger<'h>,
     ask: Ask<'b>,
     running: Running,
@@ -75,6 +72,14 @@ pub(crate) struct Recording<'b, 'h> {
     received: &'b Received,
     context: &'b Context<'b>,
     of: &'b RunLedger<'h>,
+}
+
+/// What the answer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Work,
+    /// The journal of another run, which performed the request and died.
+    Journal,
 }
 
 impl<'h> RunLedger<'h> {
@@ -159,15 +164,7 @@ impl<'h> RunLedger<'h> {
         settled: &mut Vec<String>,
     ) -> Begun<'b, 'h> {
         if self.place == Place::Nowhere {
-            let policy = self.approvals.policy(self.admission.as_ref());
-            return match (policy.need, review::rule(work)) {
-                _ if grants::operation(received).is_some() => {
-                    Begun::Answered(Box::new(unrecordable()))
-                }
-                (Need::Approval, _) => Begun::Answered(Box::new(unrecordable())),
-                (Need::None, None) => Begun::Unrecorded(None),
-                (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
-            };
+            return self.nowhere(work, received);
         }
         let run = &*self;
         let open = run.open.take();
@@ -194,6 +191,7 @@ impl<'h> RunLedger<'h> {
             match left_behind(&mut ledger, &ask, operation, (context, settled)) {
                 Ok(Left::Made(running, executed)) => {
                     let recording = Recording {
+                        source: Source::Journal,
                         ledger,
                         ask,
                         running,
@@ -232,6 +230,7 @@ impl<'h> RunLedger<'h> {
             .approvals
             .pass(&mut ledger, (&ask, &running), work, about, context);
         let mut recording = Recording {
+            source: Source::Work,
             ledger,
             ask,
             running,
@@ -257,6 +256,17 @@ impl<'h> RunLedger<'h> {
                     Begun::Answered(ended)
                 }
             }
+        }
+    }
+
+    /// What may be performed if the operator wants no ledger.
+    fn nowhere<'b>(&self, work: &Work, received: &Received) -> Begun<'b, 'h> {
+        let policy = self.approvals.policy(self.admission.as_ref());
+        match (policy.need, review::rule(work)) {
+            _ if grants::operation(received).is_some() => Begun::Answered(Box::new(unrecordable())),
+            (Need::Approval, _) => Begun::Answered(Box::new(unrecordable())),
+            (Need::None, None) => Begun::Unrecorded(None),
+            (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
         }
     }
 
@@ -346,109 +356,5 @@ impl RunLedger<'_> {
     ) -> bool {
         self.approvals
             .decided(executed, begun, self.project, context)
-    }
-}
-
-impl Recording<'_, '_> {
-    /// What the steps of the request need, if it is a task of several.
-    pub(crate) fn run(&self) -> TaskRun {
-        self.running.whole(&self.ask.who)
-    }
-
-    /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is
-    /// printed.
-    pub(crate) fn finish(mut self, mut executed: Executed) -> Executed {
-        let of = self.of;
-        let asks = of.approvals.of_plan(
-            &executed.outcome,
-            &self.ask,
-            of.admission.as_ref(),
-            self.context,
-        );
-        let Some(Pass::Held(held, asks)) = asks else {
-            let kept = Asks::kept(
-                &executed.outcome,
-                &mut self.ledger,
-                (&self.ask, &self.running),
-                self.context,
-            );
-            return self.end(executed, kept);
-        };
-        executed.outcome = Outcome {
-            notes: executed.outcome.notes,
-            ..*held
-        };
-        self.end(executed, asks)
-    }
-
-    /// Records the end, with what it says about an approval.
-    fn end(self, mut executed: Executed, asks: Option<Box<Asks>>) -> Executed {
-        let Self {
-            mut ledger,
-            mut ask,
-            running,
-            hidden,
-            inputs,
-            received,
-            context,
-            of,
-        } = self;
-        let outcome = &mut executed.outcome;
-        // A plan of unknown outcome can be settled by its journal.
-        let called = !outcome.invocations.is_empty();
-        if called
-            && ended::is_open(outcome, &ask)
-            && let Some(failure) = &mut outcome.failure
-        {
-            let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
-            failure.message.push_str(&settled);
-        }
-        review::open(outcome, ask.review, context);
-        let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
-        end.approval = outcome.opened.clone().map(|granted| Note::Opens {
-            granted,
-            home: grants::root(context),
-        });
-        if let Some(asks) = &asks {
-            end.approval = Some(asks.note.clone());
-            ask.request = asks.request.clone().unwrap_or(ask.request);
-        }
-        if let (Some(risk), Some(admission)) = (&outcome.raised, &of.admission) {
-            ask.request = ended::raised(ask.request, admission.clone(), risk.clone());
-        }
-        let request_hash = running.hashes.request_hash.clone();
-        let (why, attempt) = (running.why, running.attempt);
-        of.die_at("ledger:done");
-        let recorded = match end.fault {
-            // The ledger could not be used for a step. The delivery has no answer yet.
-            Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => {
-                ledger.let_go(running);
-                let note = "This failure is not recorded. If the task is sent again, it goes on from its finished steps.";
-                Recorded {
-                    head: None,
-                    notes: vec![note.to_owned()],
-                }
-            }
-            _ => ledger.finish(&ask, running, end),
-        };
-        of.die_at("ledger:recorded");
-        tracing::debug!("recorded as attempt {attempt}");
-        outcome.notes.extend(recorded.notes);
-        outcome
-            .notes
-            .extend(asks.and_then(|asks| of.approvals.tell(&asks, context)));
-        outcome.record = Some(Record {
-            request_hash,
-            reuse: (why != Why::New).then(|| ReuseReport {
-                why: why.name(),
-                operation_id: None,
-                answered_at: None,
-                step_index: None,
-            }),
-            ledger: recorded.head,
-            response: None,
-        });
-        review::release(outcome);
-        of.leave(ledger, executed)
     }
 }

@@ -246,6 +246,50 @@ fn a_plan_that_was_undone_is_performed_again_for_another_delivery_only() {
     assert_eq!(again(&place, &plan("op_3", "t2"), &undone), Ok(miss));
 }
 
+/// Both have read the journal of the run that died. Only one answer can settle its claim.
+#[test]
+fn of_two_deliveries_that_are_answered_from_one_journal_the_second_is_told_to_ask_again() {
+    let place = Place::new();
+    let mut owner = place.open();
+    let first = plan("op_1", "t1");
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    owner.dispatch(&first, &begun, None).unwrap();
+    drop((begun, owner));
+    let takers = [plan("op_2", "t2"), plan("op_3", "t3")].map(|ask| {
+        let mut ledger = place.open();
+        let refused = begin(&mut ledger, &ask, &Around::default());
+        assert!(matches!(refused, Err(LedgerError::Unknown { .. })));
+        let taken = ledger.take_up(&ask, "op_1").unwrap().unwrap();
+        (ledger, ask, taken)
+    });
+    let [one, other] = takers.map(|(mut ledger, ask, taken)| {
+        let recorded = ledger.finish_taken(&ask, &taken, ended());
+        recorded.map(|recorded| recorded.head.is_some())
+    });
+    assert!(matches!(one, Ok(true)), "{one:?}");
+    assert!(
+        matches!(other, Err(LedgerError::InFlight { .. })),
+        "{other:?}"
+    );
+    for (operation, task, how) in [
+        ("op_4", "t3", Again::Suppressed),
+        ("op_5", "t2", Again::Replayed),
+        ("op_6", "t1", Again::Suppressed),
+    ] {
+        let told = again(&place, &plan(operation, task), &Around::default());
+        assert_eq!(told, Err(how), "{task}");
+    }
+    // The first delivery performs nothing again, whatever has become of its files.
+    let undone = Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    assert_eq!(
+        again(&place, &plan("op_7", "t1"), &undone),
+        Err(Again::Replayed)
+    );
+}
+
 /// A world in which somebody takes the answer back while it is looked at.
 struct Meanwhile<'a>(&'a Place, RefCell<bool>);
 
