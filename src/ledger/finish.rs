@@ -1,6 +1,6 @@
 //! Settles the claim and records the answer, even if the database has become unusable (R-004-41, R-004-50, C-37).
 
-use std::{error::Error, fs, io, time::Duration};
+use std::{error::Error, fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -84,10 +84,7 @@ impl Ledger<'_> {
             is_open.then(|| letter.taken_in(tx)).transpose()
         })?;
         let Some(head) = head else {
-            return Err(LedgerError::InFlight {
-                by: "another run, which has answered the request meanwhile".to_owned(),
-                waited: Duration::ZERO,
-            });
+            return Err(LedgerError::AnsweredMeanwhile);
         };
         self.publish(&head);
         Ok(Recorded {

@@ -303,6 +303,10 @@ pub(crate) enum LedgerError {
     )]
     InFlight { by: String, waited: Duration },
     #[error(
+        "another run has answered the same request meanwhile; send the request again to get an answer"
+    )]
+    AnsweredMeanwhile,
+    #[error(
         "operation {operation} may have performed this request, or the same delivery with another content: its outcome is unknown, or its result failed a check. Therefore nothing was performed. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
@@ -348,7 +352,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Conflict { .. } | LedgerError::OtherStep { .. } => {
                 Fault::IdempotencyConflict
             }
-            LedgerError::InFlight { .. } => Fault::RequestInFlight,
+            LedgerError::InFlight { .. } | LedgerError::AnsweredMeanwhile => Fault::RequestInFlight,
             LedgerError::Unknown { .. } | LedgerError::Damaged { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),
         };

@@ -268,7 +268,7 @@ fn of_two_deliveries_that_are_answered_from_one_journal_the_second_is_told_to_as
     });
     assert!(matches!(one, Ok(true)), "{one:?}");
     assert!(
-        matches!(other, Err(LedgerError::InFlight { .. })),
+        matches!(other, Err(LedgerError::AnsweredMeanwhile)),
         "{other:?}"
     );
     for (operation, task, how) in [
