@@ -128,9 +128,9 @@ impl Ledger<'_> {
         }
     }
 
-    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. None if the claim
-    /// is one of another request. The caller
-    /// records the answer with [`Ledger::finish_taken`], or with [`Ledger::no_change_remains`] that no change remains.
+    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. None if
+    /// there is no such claim, or if it is one of another request. The caller records the answer with
+    /// [`Ledger::finish_taken`], or with [`Ledger::no_change_remains`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,

@@ -9,6 +9,7 @@ mod duplicates;
 mod grants;
 mod misled;
 mod opened;
+mod plans;
 mod pruning;
 mod questions;
 mod reviews;

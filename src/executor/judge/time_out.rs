@@ -8,8 +8,8 @@ use serde_json::{Deserializer, Value, value::RawValue};
 use crate::task::{has_all_members, has_reserved_key};
 
 /// How a time-out is named: in words, or by a number in front of or behind a word of HTTP, of JSON-RPC or of curl. The
-/// words may be joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the number of
-/// Cloudflare, -32001 that of the MCP SDKs.
+/// words may be joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the
+/// number of Cloudflare, -32001 that of the MCP SDKs.
 static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let escape = r"\\+[nrtbf]|\\+u[0-9a-f]{4}";
     let gap = format!(r"(?:[\s_-]|{escape})");

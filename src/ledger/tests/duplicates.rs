@@ -43,32 +43,6 @@ fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by
     );
 }
 
-/// A signal can end the run before it has read the files.
-#[test]
-fn a_plan_whose_files_were_not_recorded_is_not_performed_again() {
-    let place = Place::new();
-    let plan = |operation| Ask {
-        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
-        ..once(operation)
-    };
-    let mut ended = ended();
-    ended.outputs[0].print.sight = Sight::Unknown;
-    done(&place, &plan("op_1"), &ended);
-    for (operation, still) in [
-        ("op_2", Still::Same),
-        ("op_3", Still::Other),
-        ("op_4", Still::Gone),
-        ("op_5", Still::Unknown),
-    ] {
-        let world = Around {
-            still: HashMap::from([("out.wav", still)]),
-            ..Around::default()
-        };
-        let begun = again(&place, &plan(operation), &world);
-        assert_eq!(begun, Err(Again::Suppressed), "{still:?}");
-    }
-}
-
 #[test]
 fn duplicates_that_are_to_be_repeated_do_not_meet() {
     let place = Place::new();
@@ -218,76 +192,6 @@ fn what_must_not_happen_twice_is_done_again_only_for_what_is_known() {
     place.reseal(|row| row.input_ids = Some("{}".to_owned()));
     let suppressed = again(&place, &once("op_2"), &Around::default());
     assert_eq!(suppressed, Err(Again::Suppressed));
-}
-
-fn plan(operation: &'static str, task: &'static str) -> Ask<'static> {
-    let mut ask = Ask {
-        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
-        ..once(operation)
-    };
-    ask.who.task_id = Some(task);
-    ask
-}
-
-/// Who sends a delivery again does not know what became of the files.
-#[test]
-fn a_plan_that_was_undone_is_performed_again_for_another_delivery_only() {
-    let place = Place::new();
-    let undone = Around {
-        still: HashMap::from([("out.wav", Still::Other)]),
-        ..Around::default()
-    };
-    done(&place, &plan("op_1", "t1"), &ended());
-    assert_eq!(
-        again(&place, &plan("op_2", "t1"), &undone),
-        Err(Again::Replayed)
-    );
-    let miss = Why::Miss(Miss::OutputChanged);
-    assert_eq!(again(&place, &plan("op_3", "t2"), &undone), Ok(miss));
-}
-
-/// Both have read the journal of the run that died. Only one answer can settle its claim.
-#[test]
-fn of_two_deliveries_that_are_answered_from_one_journal_the_second_is_told_to_ask_again() {
-    let place = Place::new();
-    let mut owner = place.open();
-    let first = plan("op_1", "t1");
-    let begun = running(begin(&mut owner, &first, &Around::default()));
-    owner.dispatch(&first, &begun, None).unwrap();
-    drop((begun, owner));
-    let takers = [plan("op_2", "t2"), plan("op_3", "t3")].map(|ask| {
-        let mut ledger = place.open();
-        let refused = begin(&mut ledger, &ask, &Around::default());
-        assert!(matches!(refused, Err(LedgerError::Unknown { .. })));
-        let taken = ledger.take_up(&ask, "op_1").unwrap().unwrap();
-        (ledger, ask, taken)
-    });
-    let [one, other] = takers.map(|(mut ledger, ask, taken)| {
-        let recorded = ledger.finish_taken(&ask, &taken, ended());
-        recorded.map(|recorded| recorded.head.is_some())
-    });
-    assert!(matches!(one, Ok(true)), "{one:?}");
-    assert!(
-        matches!(other, Err(LedgerError::AnsweredMeanwhile)),
-        "{other:?}"
-    );
-    for (operation, task, how) in [
-        ("op_4", "t3", Again::Suppressed),
-        ("op_5", "t2", Again::Replayed),
-        ("op_6", "t1", Again::Suppressed),
-    ] {
-        let told = again(&place, &plan(operation, task), &Around::default());
-        assert_eq!(told, Err(how), "{task}");
-    }
-    // The first delivery performs nothing again, whatever has become of its files.
-    let undone = Around {
-        still: HashMap::from([("out.wav", Still::Other)]),
-        ..Around::default()
-    };
-    assert_eq!(
-        again(&place, &plan("op_7", "t1"), &undone),
-        Err(Again::Replayed)
-    );
 }
 
 /// A world in which somebody takes the answer back while it is looked at.

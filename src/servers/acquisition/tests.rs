@@ -1,6 +1,7 @@
 //! The tools against a real server on loopback and real files.
 
 mod downloads;
+mod parts;
 mod proxies;
 mod refusals;
 mod resuming;
