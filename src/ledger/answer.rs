@@ -136,12 +136,14 @@ pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     }
 }
 
-/// The row of a request for which the owner recorded none. Only the hash of the request is known.
+/// The request of a row, if the owner recorded none. Only the hash of the request is known then.
+pub(super) const UNRECORDED: &str = "null";
+
+/// The row of a request for which the owner recorded none.
 pub(super) fn unrecorded(of: Row) -> Row {
-    let request = "null";
     Row {
-        request: Some(request.to_owned()),
-        request_sha256: sha256(request),
+        request: Some(UNRECORDED.to_owned()),
+        request_sha256: sha256(UNRECORDED),
         oneact_version: this_version(),
         attempt: 1,
         ..of

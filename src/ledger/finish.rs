@@ -12,11 +12,11 @@ use super::{
     answer::{self, Beside},
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    claims::{linked, open, settle},
+    claims::{self, claim_key, linked, settle},
     past::Past,
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Ended, LedgerError, Note, Recorded, Running, Why},
+    words::{Ask, Dead, Ended, LedgerError, Note, Recorded, Running, Who, Why},
 };
 
 /// The size limit of a letter, in bytes.
@@ -69,30 +69,6 @@ impl Ledger<'_> {
         Recorded { head, notes }
     }
 
-    /// Records the answer that the journal of a run gave, if the claim of that run is still open. It is an error if another
-    /// run has settled the claim meanwhile. Nothing is performed here, so an answer that cannot be recorded is not given.
-    pub(crate) fn finish_taken(
-        &mut self,
-        ask: &Ask<'_>,
-        running: &Running,
-        ended: Ended,
-    ) -> Result<Recorded, LedgerError> {
-        let letter = self.letter(ask, running, ended);
-        let head = write(&mut *self.store, Durability::Disk, |tx| {
-            let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
-            let is_open = open(tx, session, request, running.claim)?.is_some();
-            is_open.then(|| letter.taken_in(tx)).transpose()
-        })?;
-        let Some(head) = head else {
-            return Err(LedgerError::AnsweredMeanwhile);
-        };
-        self.publish(&head);
-        Ok(Recorded {
-            head: Some(head),
-            notes: Vec::new(),
-        })
-    }
-
     fn letter(&self, ask: &Ask<'_>, running: &Running, ended: Ended) -> Letter {
         Letter {
             ledger: String::new(),
@@ -100,7 +76,7 @@ impl Ledger<'_> {
             at: ended.at.as_millisecond(),
             approval: ended.approval.clone(),
             row: answer::done(ask, running, ended),
-            claimed_hash: running.key.request_hash.clone(),
+            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,
         }
@@ -128,48 +104,87 @@ impl Ledger<'_> {
         }
     }
 
-    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. None if
-    /// there is no such claim, or if it is one of another request. The caller records the answer with
-    /// [`Ledger::finish_taken`], or with [`Ledger::no_change_remains`] that no change remains.
-    pub(crate) fn take_up(
+    /// The run of an operation that died and whose outcome is unknown. None if there is none any more, or if it performed
+    /// another request: another content of the same delivery learns nothing from it.
+    pub(crate) fn dead(
         &mut self,
         ask: &Ask<'_>,
         operation_id: &str,
-    ) -> Result<Option<Running>, LedgerError> {
+    ) -> Result<Option<Dead>, LedgerError> {
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        let Some(left) = self.left_unknown(operation_id)? else {
+        let Some(claim) = self.left_unknown(operation_id)? else {
             return Ok(None);
         };
-        let link = read(&mut *self.store, |tx| tx.link(left.seq))?;
-        let claimed = link.and_then(|link| link.body()).unwrap_or_default();
-        // Another content of the same delivery learns nothing from the claim.
-        if claimed.request_hash.as_ref() != Some(&hashes.request_hash) {
-            return Ok(None);
-        }
-        // The row has the attempt by which its delivery finds it again: without one, the last attempt of the task.
-        let is_of_task = claimed.task.as_deref() == ask.who.task_id;
-        let last = claimed.attempt.filter(|_| is_of_task);
-        Ok(Some(Running {
+        let link = read(&mut *self.store, |tx| tx.link(claim.seq))?;
+        let said = link.and_then(|link| link.body()).unwrap_or_default();
+        let is_same = said.request_hash.as_ref() == Some(&hashes.request_hash);
+        Ok(is_same.then_some(Dead {
+            claim,
             hashes,
-            claim: left.seq,
-            key: left.key,
-            why: Why::TakenOver,
-            attempt: ask.who.attempt.or(last).unwrap_or(1),
-            since: 0,
-            held: None,
+            said,
         }))
     }
 
-    /// Records that no change remains, so that the request may be performed again.
-    pub(crate) fn no_change_remains(
+    /// Records the answer of a run that died, of which its journal shows that it succeeded, unless another run has done so
+    /// meanwhile. Its delivery and the same request are then answered as if it had recorded the answer itself.
+    pub(crate) fn settle_as_made(
         &mut self,
         ask: &Ask<'_>,
-        running: &Running,
+        dead: &Dead,
+        ended: Ended,
     ) -> Result<(), LedgerError> {
-        let request = &running.hashes.request_hash;
+        // The claim does not say what else named the delivery.
+        let name = claims::name_of(&ask.who);
+        let is_own = name.is_some() && dead.said.delivery == name;
+        let who = Who {
+            operation_id: &dead.claim.operation_id,
+            task_id: dead.said.task.as_deref(),
+            request_id: ask.who.request_id.filter(|_| is_own),
+            idempotency_key: ask.who.idempotency_key.filter(|_| is_own),
+            ..ask.who
+        };
+        let asked = Ask {
+            who,
+            request: if is_own {
+                ask.request.clone()
+            } else {
+                answer::UNRECORDED.to_owned()
+            },
+            ..ask.clone()
+        };
+        let running = Running {
+            hashes: dead.hashes.clone(),
+            claim: dead.claim.seq,
+            why: Why::TakenOver,
+            attempt: dead.said.attempt.unwrap_or(1),
+            since: 0,
+            held: None,
+        };
+        let mut letter = self.letter(&asked, &running, ended);
+        letter.claimed_hash.clone_from(&dead.claim.key.request_hash);
+        if let Some(digest) = &dead.said.entry_digest {
+            letter.row.entry_digest = Some(digest.clone());
+        }
+        let head = write::<_, StoreError>(&mut *self.store, Durability::Disk, |tx| {
+            let is_open = linked(tx, &dead.claim)?.is_some();
+            is_open.then(|| letter.taken_in(tx)).transpose()
+        })?;
+        if let Some(head) = head {
+            self.publish(&head);
+        }
+        Ok(())
+    }
+
+    /// Records that no change of a run that died remains, so that its request may be performed again.
+    pub(crate) fn settle_as_undone(
+        &mut self,
+        ask: &Ask<'_>,
+        dead: &Dead,
+    ) -> Result<(), LedgerError> {
+        let (claim, request) = (&dead.claim, &dead.hashes.request_hash);
         let stamp = stamp(ask, &self.actor, self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = settle(tx, &running.key, request, running.claim)? {
+            if let Some(claim) = settle(tx, &claim.key, request, claim.seq)? {
                 let body = Body {
                     request_hash: Some(request.clone()),
                     reason: Some("undone".to_owned()),

@@ -398,7 +398,7 @@ impl Questions<'_, '_, '_> {
         };
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;
         let claim = Claim {
-            key: key.clone(),
+            key,
             operation_id: self.ask.who.operation_id.to_owned(),
             seq,
             state: ClaimState::Reserved,
@@ -409,7 +409,6 @@ impl Questions<'_, '_, '_> {
         Ok(Running {
             hashes: self.hashes.clone(),
             claim: seq,
-            key,
             why,
             attempt,
             since: newest.map_or(0, |success| success.link.seq),

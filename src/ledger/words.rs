@@ -9,7 +9,7 @@ use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRul
 
 use super::{
     chain::{AskedApproval, Body, Change},
-    record::{ClaimKey, Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
+    record::{Claim, Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::StoreError,
 };
@@ -127,14 +127,27 @@ pub(crate) enum Begun {
 pub(crate) struct Running {
     pub(crate) hashes: Hashes,
     pub(super) claim: u64,
-    /// The key of that claim. The claim of another delivery can have another key than this one would.
-    pub(super) key: ClaimKey,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
     /// The newest success of the same request, or 0.
     pub(super) since: Seq,
     /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,
+}
+
+/// A run that died and left no answer to a request.
+#[derive(Debug)]
+pub(crate) struct Dead {
+    pub(super) claim: Claim,
+    pub(super) hashes: Hashes,
+    /// The body of the link of its claim.
+    pub(super) said: Body,
+}
+
+impl Dead {
+    pub(crate) fn task_id(&self) -> Option<&str> {
+        self.said.task.as_deref()
+    }
 }
 
 #[derive(Debug)]
@@ -303,10 +316,6 @@ pub(crate) enum LedgerError {
     )]
     InFlight { by: String, waited: Duration },
     #[error(
-        "another run has answered the same request meanwhile; send the request again to get an answer"
-    )]
-    AnsweredMeanwhile,
-    #[error(
         "operation {operation} may have performed this request, or the same delivery with another content: its outcome is unknown, or its result failed a check. Therefore nothing was performed. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
@@ -352,7 +361,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Conflict { .. } | LedgerError::OtherStep { .. } => {
                 Fault::IdempotencyConflict
             }
-            LedgerError::InFlight { .. } | LedgerError::AnsweredMeanwhile => Fault::RequestInFlight,
+            LedgerError::InFlight { .. } => Fault::RequestInFlight,
             LedgerError::Unknown { .. } | LedgerError::Damaged { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),
         };

@@ -29,7 +29,7 @@ use super::{
     grants,
     old_answer::{old_answer, refused, unrecordable},
     review, said,
-    world::{Here, Left, left_behind},
+    world::{Here, settle_dead},
 };
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
@@ -63,7 +63,6 @@ pub(crate) enum Begun<'b, 'h> {
 
 /// A request that is being performed, until its end is recorded.
 pub(crate) struct Recording<'b, 'h> {
-    source: Source,
     ledger: Ledger<'h>,
     ask: Ask<'b>,
     running: Running,
@@ -72,14 +71,6 @@ pub(crate) struct Recording<'b, 'h> {
     received: &'b Received,
     context: &'b Context<'b>,
     of: &'b RunLedger<'h>,
-}
-
-/// What the answer comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Work,
-    /// The journal of another run, which performed the request and died.
-    Journal,
 }
 
 impl<'h> RunLedger<'h> {
@@ -187,28 +178,15 @@ impl<'h> RunLedger<'h> {
             go_on: &go_on,
         };
         let mut begun = ledger.begin(&ask, &here, &|| context.go_on());
-        if let (Err(LedgerError::Unknown { operation }), Work::Files(_)) = (&begun, &*work) {
-            match left_behind(&mut ledger, &ask, operation, (context, settled)) {
-                Ok(Left::Made(running, executed)) => {
-                    let recording = Recording {
-                        source: Source::Journal,
-                        ledger,
-                        ask,
-                        running,
-                        hidden,
-                        inputs: ended::Before::default(),
-                        received,
-                        context,
-                        of: run,
-                    };
-                    return Begun::Answered(Box::new(recording.finish(*executed)));
-                }
-                // Another run may have taken the plan over meanwhile.
-                Ok(Left::Nothing | Left::Unknown) => {
-                    begun = ledger.begin(&ask, &here, &|| context.go_on());
-                }
-                Err(error) => begun = Err(error),
-            }
+        let mut settled_before = None;
+        while let (Err(LedgerError::Unknown { operation }), Work::Files(_)) = (&begun, &*work)
+            && settled_before.as_ref() != Some(operation)
+        {
+            let dead = operation.clone();
+            let about = (received, &hidden);
+            begun = settle_dead(&mut ledger, (&ask, &dead), about, (context, settled))
+                .and_then(|()| ledger.begin(&ask, &here, &|| context.go_on()));
+            settled_before = Some(dead);
         }
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {
@@ -230,7 +208,6 @@ impl<'h> RunLedger<'h> {
             .approvals
             .pass(&mut ledger, (&ask, &running), work, about, context);
         let mut recording = Recording {
-            source: Source::Work,
             ledger,
             ask,
             running,

@@ -1,7 +1,9 @@
 //! The review of a result during a run (R-003-32, R-003-33).
 
+use jiff::Timestamp;
+
 use crate::{
-    executor::{Context, Work},
+    executor::Work,
     task::{Outcome, Release, Review, ReviewRule, ReviewTerms, State, decided},
 };
 
@@ -18,11 +20,15 @@ pub(super) fn rule(work: &Work) -> Option<ReviewRule> {
 }
 
 /// Opens the review of a complete success. Anything else leaves nothing to review.
-pub(super) fn open(outcome: &mut Outcome, rule: Option<ReviewRule>, context: &Context<'_>) {
+pub(super) fn open(
+    outcome: &mut Outcome,
+    rule: Option<ReviewRule>,
+    operation_id: &str,
+    now: Timestamp,
+) {
     let succeeded = outcome.state == State::Done && outcome.failure.is_none();
-    let now = context.host.timestamp();
     let review = rule.filter(|_| succeeded).map(|rule| {
-        let terms = ReviewTerms::new(rule, context.operation_id, now);
+        let terms = ReviewTerms::new(rule, operation_id, now);
         Review::new(terms, None, now)
     });
     outcome.review = review;

@@ -5,10 +5,16 @@ use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::{
     assets::print::{GoOn, still},
-    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Work},
+    envelope::Received,
+    executor::{self, Context, Fate, FileOrder, FileWork, Hidden, Work},
     host::Host,
-    ledger::{Ask, Ledger, LedgerError, Running, World},
-    task::{Effect, Links, Outcome, Phase, PlanName, Print, Sight, State, Still, Uri, decided},
+    ledger::{Ask, Ledger, LedgerError, World},
+    task::{Effect, Links, Outcome, Phase, PlanName, Print, Sight, State, Still, Uri},
+};
+
+use super::{
+    ended::{self, Before},
+    review,
 };
 
 /// The world below a root.
@@ -52,51 +58,59 @@ impl World for Here<'_> {
     }
 }
 
-/// What a run that died left of a file plan.
-pub(super) enum Left {
-    /// The whole plan was performed: this is its answer, which is not recorded yet.
-    Made(Running, Box<Executed>),
-    Nothing,
-    Unknown,
-}
-
-/// Reads from the journals how a plan ended whose outcome the ledger does not know.
-pub(super) fn left_behind(
+/// Settles the claim of a run that died during a file plan, as the journal of the plan shows it: with the answer of that
+/// run, or with the fact that no change remains. If no journal tells, the claim stays. `told` gets a sentence for each
+/// plan that was settled.
+pub(super) fn settle_dead(
     ledger: &mut Ledger<'_>,
-    ask: &Ask<'_>,
-    operation: &str,
-    (context, settled): (&Context<'_>, &mut Vec<String>),
-) -> Result<Left, LedgerError> {
+    (ask, operation): (&Ask<'_>, &str),
+    (received, hidden): (&Received, &Hidden),
+    (context, told): (&Context<'_>, &mut Vec<String>),
+) -> Result<(), LedgerError> {
     // The journals of another root say nothing about it.
     let home = ledger.home_of(operation)?;
     if home.is_none() || home != ask.home {
-        return Ok(Left::Unknown);
+        return Ok(());
     }
-    let fate = executor::fate(context.desk(), operation, settled).map_err(LedgerError::Stopped)?;
-    let running = match (&fate, ledger.take_up(ask, operation)?) {
-        (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
-        (_, Some(running)) => running,
+    let fate = executor::fate(context.desk(), operation, told).map_err(LedgerError::Stopped)?;
+    // Another run may have settled it meanwhile.
+    let Some(dead) = ledger.dead(ask, operation)? else {
+        return Ok(());
     };
-    let Fate::Made { directory, changed } = fate else {
-        ledger.no_change_remains(ask, &running)?;
-        return Ok(Left::Nothing);
+    let (directory, changed) = match fate {
+        Fate::Unknown => return Ok(()),
+        Fate::NotMade => return ledger.settle_as_undone(ask, &dead),
+        Fate::Made { directory, changed } => (directory, changed),
     };
     let status = Work::Files(Box::new(FileWork {
         order: FileOrder::Status(PlanName::Path(directory)),
-        reasoning: vec![decided(format!(
-            "{operation} had applied the plan before it ended without an answer, as the journal of the plan shows."
-        ))],
+        reasoning: Vec::new(),
     }));
-    let mut executed = executor::perform(status, context);
-    if let Some(failure) = executed.outcome.failure.take() {
+    let mut outcome = executor::perform(status, context).outcome;
+    told.push(format!(
+        "{operation} had applied the plan before it ended without an answer, as the journal of the plan shows."
+    ));
+    if let Some(failure) = outcome.failure.take() {
         // The journal is enough to know that the plan was applied.
         let note = format!("The report of the plan cannot be read: {}", failure.message);
-        executed = Executed::from(Outcome::nothing_done(State::Done, Phase::Complete, None));
-        executed.outcome.notes.push(note);
+        told.push(note);
+        outcome = Outcome::nothing_done(State::Done, Phase::Complete, None);
     }
-    executed.outcome.changed = changed.iter().map(ToString::to_string).collect();
-    executed.outcome.effect = Effect::Done;
-    Ok(Left::Made(running, Box::new(executed)))
+    outcome.changed = changed.iter().map(ToString::to_string).collect();
+    outcome.effect = Effect::Done;
+    review::open(
+        &mut outcome,
+        ask.review,
+        operation,
+        context.host.timestamp(),
+    );
+    let received = Received {
+        task_id: dead.task_id().unwrap_or_default().to_owned(),
+        ..received.clone()
+    };
+    let inputs = Before::default();
+    let ended = ended::of(&outcome, &received, inputs, ask, hidden, context);
+    ledger.settle_as_made(ask, &dead, ended)
 }
 
 #[cfg(test)]

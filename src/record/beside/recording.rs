@@ -3,11 +3,9 @@
 use super::{
     super::{
         approvals::{Asks, Pass},
-        ended, grants,
-        old_answer::refused,
-        review,
+        ended, grants, review,
     },
-    Recording, Source,
+    Recording,
 };
 use crate::{
     executor::Executed,
@@ -50,7 +48,6 @@ impl Recording<'_, '_> {
     /// Records the end, with what it says about an approval.
     pub(super) fn end(self, mut executed: Executed, asks: Option<Box<Asks>>) -> Executed {
         let Self {
-            source,
             mut ledger,
             mut ask,
             running,
@@ -70,7 +67,8 @@ impl Recording<'_, '_> {
             let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
             failure.message.push_str(&settled);
         }
-        review::open(outcome, ask.review, context);
+        let now = context.host.timestamp();
+        review::open(outcome, ask.review, context.operation_id, now);
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
         end.approval = outcome.opened.clone().map(|granted| Note::Opens {
             granted,
@@ -87,10 +85,6 @@ impl Recording<'_, '_> {
         let (why, attempt) = (running.why, running.attempt);
         of.die_at("ledger:done");
         let recorded = match end.fault {
-            _ if source == Source::Journal => match ledger.finish_taken(&ask, &running, end) {
-                Ok(recorded) => recorded,
-                Err(error) => return of.leave(ledger, refused(error)),
-            },
             // The ledger could not be used for a step. The delivery has no answer yet.
             Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => {
                 ledger.let_go(running);
