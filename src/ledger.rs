@@ -27,6 +27,7 @@ mod reading;
 mod record;
 mod request;
 mod review;
+mod settle;
 mod signature;
 mod store;
 mod validity;
@@ -41,7 +42,7 @@ pub(crate) use anchor::{AnchorError, read_anchors};
 pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage, Voted};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
-pub(crate) use decide::{Case, Dependants, Happened, Review};
+pub(crate) use decide::{Dependants, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
 pub(crate) use grant::Improvisation;
 pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
@@ -50,6 +51,7 @@ pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
+pub(crate) use settle::{Case, Happened};
 pub(crate) use signature::{
     KeyError, Purpose, Signer, public_file, public_half, read_signers, signers_for,
 };

@@ -50,11 +50,22 @@ pub(super) fn again(
         state: Some(state),
         reason: Some(state.name().to_owned()),
         attempt: ask.who.attempt.unwrap_or(original.attempt),
-        ..blank(ask, hashes)
+        ..asked(ask, hashes)
     }
 }
 
 pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
+    let base = Row {
+        adjusted: ask.adjusted.clone(),
+        reason: Some(running.why.name().to_owned()),
+        attempt: running.attempt,
+        ..asked(ask, &running.hashes)
+    };
+    answered(base, ended)
+}
+
+/// The row of a request with the answer that was given.
+pub(super) fn answered(base: Row, ended: Ended) -> Row {
     Row {
         outcome: ended.outcome,
         response_sha256: sha256(&ended.response),
@@ -62,14 +73,11 @@ pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
         fault: ended.fault.map(|fault| fault.name().to_owned()),
         input_ids: json(&ended.inputs),
         output_ids: json(&ended.outputs),
-        adjusted: ask.adjusted.clone(),
         timestamp: instant(ended.at),
         started_at: instant(ended.began),
         duration_ms: ended.duration_ms,
         state: Some(ended.state),
-        reason: Some(running.why.name().to_owned()),
-        attempt: running.attempt,
-        ..blank(ask, &running.hashes)
+        ..base
     }
 }
 
@@ -80,7 +88,8 @@ fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
     serde_json::to_string(list).ok()
 }
 
-fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
+/// The row of a request, without an answer.
+pub(super) fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     Row {
@@ -145,7 +154,6 @@ pub(super) fn unrecorded(of: Row) -> Row {
         request: Some(UNRECORDED.to_owned()),
         request_sha256: sha256(UNRECORDED),
         oneact_version: this_version(),
-        attempt: 1,
         ..of
     }
 }

@@ -47,14 +47,15 @@ impl Ledger<'_> {
         };
         let lock = lock_of(ask.who.operation_id);
         self.store.hold(lock)?;
-        let begun = self.settle(ask, &hashes, (lock, known), world, go_on);
+        let begun = self.answer_or_claim(ask, &hashes, (lock, known), world, go_on);
         if !matches!(begun, Ok(Begun::Run(_))) {
             self.store.release(lock);
         }
         begun
     }
 
-    fn settle(
+    /// Asks the questions until the request is answered or claimed.
+    fn answer_or_claim(
         &mut self,
         ask: &Ask<'_>,
         hashes: &Hashes,

@@ -10,13 +10,12 @@ use crate::host;
 use super::{
     Ledger,
     answer::{self, Beside},
-    begin::stamp,
-    chain::{self, Body, Change, Stamp},
-    claims::{self, claim_key, linked, settle},
+    chain::{Change, Stamp},
+    claims::{claim_key, settle},
     past::Past,
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
-    store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Dead, Ended, LedgerError, Note, Recorded, Running, Who, Why},
+    store::{Durability, StoreError, Tx, Which, write},
+    words::{Ask, Ended, Note, Recorded, Running},
 };
 
 /// The size limit of a letter, in bytes.
@@ -44,7 +43,16 @@ impl Ledger<'_> {
     /// Records the end. If the ledger cannot be written, the answer waits in the outbox for the next run. If the
     /// outbox cannot be written either, the claim stays, and its outcome is unknown.
     pub(crate) fn finish(&mut self, ask: &Ask<'_>, running: Running, ended: Ended) -> Recorded {
-        let mut letter = self.letter(ask, &running, ended);
+        let mut letter = Letter {
+            ledger: String::new(),
+            actor: self.actor.clone(),
+            at: ended.at.as_millisecond(),
+            approval: ended.approval.clone(),
+            row: answer::done(ask, &running, ended),
+            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
+            claim: running.claim,
+            change: ask.change,
+        };
         let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
         let (head, notes) = match taken {
             Ok(head) => {
@@ -69,133 +77,11 @@ impl Ledger<'_> {
         Recorded { head, notes }
     }
 
-    fn letter(&self, ask: &Ask<'_>, running: &Running, ended: Ended) -> Letter {
-        Letter {
-            ledger: String::new(),
-            actor: self.actor.clone(),
-            at: ended.at.as_millisecond(),
-            approval: ended.approval.clone(),
-            row: answer::done(ask, running, ended),
-            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
-            claim: running.claim,
-            change: ask.change,
-        }
-    }
-
-    /// The claim of an operation whose outcome is unknown.
-    pub(super) fn left_unknown(
-        &mut self,
-        operation_id: &str,
-    ) -> Result<Option<Claim>, LedgerError> {
-        let left = read(&mut *self.store, |tx| {
-            let mut claims = tx.claims()?.into_iter();
-            let claim = claims.find(|claim| claim.operation_id == operation_id);
-            claim.map_or(Ok(None), |claim| linked(tx, &claim))
-        })?;
-        Ok(left.filter(|claim| {
-            claim.operation_id == operation_id && claim.state == ClaimState::Unknown
-        }))
-    }
-
     /// Ends a run without an answer. A later run may perform the request.
     pub(crate) fn let_go(&mut self, mut running: Running) {
         if let Some(lock) = running.held.take() {
             self.store.release(lock);
         }
-    }
-
-    /// The run of an operation that died and whose outcome is unknown. None if there is none any more, or if it performed
-    /// another request: another content of the same delivery learns nothing from it.
-    pub(crate) fn dead(
-        &mut self,
-        ask: &Ask<'_>,
-        operation_id: &str,
-    ) -> Result<Option<Dead>, LedgerError> {
-        let hashes = ask.asked.hashes(&self.key(ask)?);
-        let Some(claim) = self.left_unknown(operation_id)? else {
-            return Ok(None);
-        };
-        let link = read(&mut *self.store, |tx| tx.link(claim.seq))?;
-        let said = link.and_then(|link| link.body()).unwrap_or_default();
-        let is_same = said.request_hash.as_ref() == Some(&hashes.request_hash);
-        Ok(is_same.then_some(Dead {
-            claim,
-            hashes,
-            said,
-        }))
-    }
-
-    /// Records the answer of a run that died, of which its journal shows that it succeeded, unless another run has done so
-    /// meanwhile. Its delivery and the same request are then answered as if it had recorded the answer itself.
-    pub(crate) fn settle_as_made(
-        &mut self,
-        ask: &Ask<'_>,
-        dead: &Dead,
-        ended: Ended,
-    ) -> Result<(), LedgerError> {
-        // The claim does not say what else named the delivery.
-        let name = claims::name_of(&ask.who);
-        let is_own = name.is_some() && dead.said.delivery == name;
-        let who = Who {
-            operation_id: &dead.claim.operation_id,
-            task_id: dead.said.task.as_deref(),
-            request_id: ask.who.request_id.filter(|_| is_own),
-            idempotency_key: ask.who.idempotency_key.filter(|_| is_own),
-            ..ask.who
-        };
-        let asked = Ask {
-            who,
-            request: if is_own {
-                ask.request.clone()
-            } else {
-                answer::UNRECORDED.to_owned()
-            },
-            ..ask.clone()
-        };
-        let running = Running {
-            hashes: dead.hashes.clone(),
-            claim: dead.claim.seq,
-            why: Why::TakenOver,
-            attempt: dead.said.attempt.unwrap_or(1),
-            since: 0,
-            held: None,
-        };
-        let mut letter = self.letter(&asked, &running, ended);
-        letter.claimed_hash.clone_from(&dead.claim.key.request_hash);
-        if let Some(digest) = &dead.said.entry_digest {
-            letter.row.entry_digest = Some(digest.clone());
-        }
-        let head = write::<_, StoreError>(&mut *self.store, Durability::Disk, |tx| {
-            let is_open = linked(tx, &dead.claim)?.is_some();
-            is_open.then(|| letter.taken_in(tx)).transpose()
-        })?;
-        if let Some(head) = head {
-            self.publish(&head);
-        }
-        Ok(())
-    }
-
-    /// Records that no change of a run that died remains, so that its request may be performed again.
-    pub(crate) fn settle_as_undone(
-        &mut self,
-        ask: &Ask<'_>,
-        dead: &Dead,
-    ) -> Result<(), LedgerError> {
-        let (claim, request) = (&dead.claim, &dead.hashes.request_hash);
-        let stamp = stamp(ask, &self.actor, self.host.timestamp());
-        write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = settle(tx, &claim.key, request, claim.seq)? {
-                let body = Body {
-                    request_hash: Some(request.clone()),
-                    reason: Some("undone".to_owned()),
-                    about: Some(claim.operation_id),
-                    claim: Some(claim.seq),
-                    ..Body::default()
-                };
-                chain::append(tx, Event::Resolved, stamp, &body)?;
-            }
-            Ok(())
-        })
     }
 
     /// The name of this ledger in letters: relative to the state directory, if it is inside. Both may be moved
@@ -330,7 +216,8 @@ fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
     host::place(path, &text, None)
 }
 
-fn event(state: Option<RowState>) -> Event {
+/// The event of the link that records an answer of that state.
+pub(super) fn event(state: Option<RowState>) -> Event {
     match state {
         Some(RowState::Done | RowState::Partial) => Event::Succeeded,
         Some(RowState::RolledBack) => Event::RolledBack,

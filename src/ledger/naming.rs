@@ -214,6 +214,10 @@ pub(super) fn settled(
         for link in links {
             let body = link.body().unwrap_or_default();
             let (operation, how) = match (word(&link.event), body.row) {
+                (Some(Event::Resolved), None) if body.reason.as_deref() == Some("undone") => {
+                    let how = "the journal of its plan showed that no change remains".to_owned();
+                    (Some(link.operation_id), how)
+                }
                 (Some(Event::Resolved), row) => {
                     let what = row.map_or("did not happen", |_| "happened");
                     let how = format!("a person said that it {what}");

@@ -150,15 +150,6 @@ impl<'a> Ledger<'a> {
             host,
         }
     }
-
-    /// The name of the root in which an operation with an unknown outcome ran, if that is recorded.
-    pub(crate) fn home_of(&mut self, operation_id: &str) -> Result<Option<String>, LedgerError> {
-        let Some(claim) = self.left_unknown(operation_id)? else {
-            return Ok(None);
-        };
-        let link = read(&mut *self.store, |tx| tx.link(claim.seq))?;
-        Ok(link.and_then(|link| link.body()?.home))
-    }
 }
 
 /// The name of a root: a hash of its path and the mark of its state directory. None if one cannot be read.

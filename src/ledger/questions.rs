@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use super::{
     answer::{self, Beside},
+    canonical::sha256,
     chain::{self, Body, SessionSeal},
     claims::{self, claim_key},
     past::{FEW, Past, Success},
@@ -120,7 +121,10 @@ impl Questions<'_, '_, '_> {
             (None, Some(task)) => Which::delivery(session, who.request_id, task, who.attempt),
             (None, None) => return Ok(None),
         };
-        let Some(row) = self.believed(&which)? else {
+        // A row without its request was recorded for a run that died, and does not name the delivery of that run.
+        let mut rows = self.tx.rows(&which, FEW)?;
+        rows.retain(|row| row.request_sha256 != sha256(answer::UNRECORDED));
+        let Some(row) = self.past.first_believed(self.tx, rows)? else {
             return Ok(None);
         };
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
@@ -202,7 +206,7 @@ impl Questions<'_, '_, '_> {
         let delivered = self.past.delivered(&key);
         let delivered = delivered.filter(|_| named && !judged).cloned();
         if let Some(success) = delivered {
-            // An answer that a person gave does not name the delivery, so question 1 did not find it.
+            // An answer that was recorded for a run that died may not name the delivery, so question 1 did not find it.
             match self.row_of(&success)? {
                 None => return self.damaged(&success),
                 Some(row) if row.revoked_by.is_none() => {

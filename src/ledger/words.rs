@@ -9,7 +9,7 @@ use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRul
 
 use super::{
     chain::{AskedApproval, Body, Change},
-    record::{Claim, Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
+    record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::StoreError,
 };
@@ -133,21 +133,6 @@ pub(crate) struct Running {
     pub(super) since: Seq,
     /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,
-}
-
-/// A run that died and left no answer to a request.
-#[derive(Debug)]
-pub(crate) struct Dead {
-    pub(super) claim: Claim,
-    pub(super) hashes: Hashes,
-    /// The body of the link of its claim.
-    pub(super) said: Body,
-}
-
-impl Dead {
-    pub(crate) fn task_id(&self) -> Option<&str> {
-        self.said.task.as_deref()
-    }
 }
 
 #[derive(Debug)]

@@ -29,7 +29,7 @@ use super::{
     grants,
     old_answer::{old_answer, refused, unrecordable},
     review, said,
-    world::{Here, settle_dead},
+    world::{self, Here},
 };
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
@@ -182,11 +182,10 @@ impl<'h> RunLedger<'h> {
         while let (Err(LedgerError::Unknown { operation }), Work::Files(_)) = (&begun, &*work)
             && settled_before.as_ref() != Some(operation)
         {
-            let dead = operation.clone();
-            let about = (received, &hidden);
-            begun = settle_dead(&mut ledger, (&ask, &dead), about, (context, settled))
+            let left = operation.clone();
+            begun = world::settle(&mut ledger, (&ask, &left), &hidden, (context, settled))
                 .and_then(|()| ledger.begin(&ask, &here, &|| context.go_on()));
-            settled_before = Some(dead);
+            settled_before = Some(left);
         }
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {

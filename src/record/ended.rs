@@ -16,8 +16,8 @@ use crate::{
     executor::{Context, Hidden, Work},
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
     task::{
-        Admission, Assessment, Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri,
-        hexadecimal, redact_presigned,
+        Admission, Assessment, Effect, Links, Outcome, Print, Sight, Stat, State, Uri, hexadecimal,
+        redact_presigned,
     },
 };
 
@@ -52,10 +52,7 @@ pub(super) fn of(
     let succeeded = outcome.failure.is_none();
     // Only a success can be reused, so only its files are examined.
     let (inputs, outputs) = if succeeded {
-        (
-            inputs(before, root, &go_on),
-            outputs(outcome, received, root, &go_on),
-        )
+        (inputs(before, root, &go_on), outputs(outcome, root, &go_on))
     } else {
         (Vec::new(), Vec::new())
     };
@@ -112,7 +109,7 @@ fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
     before.0.into_iter().map(seen).collect()
 }
 
-fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
+fn outputs(outcome: &Outcome, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
     let read = |uri: &str, go_on: GoOn<'_>| match Uri::parse(uri) {
         Ok(uri) => print::print(&uri, root, Links::Refused, go_on),
         Err(_) => Print {
@@ -128,11 +125,7 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<
         .produced
         .iter()
         .map(|produced| Made::of(produced, look(&produced.storage_uri)));
-    let of_plan = matches!(received.task, Ok(Task::Plan(_)));
-    let files = outcome
-        .changed
-        .iter()
-        .filter(|_| of_plan || outcome.reports.is_some());
+    let files = outcome.changed.iter();
     let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look_at_file(path)));
     let capability = outcome.executed.last().map_or("", String::as_str);
     let result = outcome

@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
+use serde_json::Value;
 
 use crate::{
     assets::print::{GoOn, still},
@@ -9,7 +10,9 @@ use crate::{
     executor::{self, Context, Fate, FileOrder, FileWork, Hidden, Work},
     host::Host,
     ledger::{Ask, Ledger, LedgerError, World},
-    task::{Effect, Links, Outcome, Phase, PlanName, Print, Sight, State, Still, Uri},
+    task::{
+        Effect, Failure, Fault, Links, Outcome, Phase, PlanName, Print, Sight, State, Still, Uri,
+    },
 };
 
 use super::{
@@ -58,28 +61,26 @@ impl World for Here<'_> {
     }
 }
 
-/// Settles the claim of a run that died during a file plan, as the journal of the plan shows it: with the answer of that
-/// run, or with the fact that no change remains. If no journal tells, the claim stays. `told` gets a sentence for each
-/// plan that was settled.
-pub(super) fn settle_dead(
+/// Settles an operation that left a file plan without an answer, as the journal of the plan shows it: with the answer of
+/// that operation, or with the fact that no change remains. If no journal tells, it stays unsettled. `told` gets sentences
+/// about the plans that were settled.
+pub(super) fn settle(
     ledger: &mut Ledger<'_>,
     (ask, operation): (&Ask<'_>, &str),
-    (received, hidden): (&Received, &Hidden),
+    hidden: &Hidden,
     (context, told): (&Context<'_>, &mut Vec<String>),
 ) -> Result<(), LedgerError> {
+    let Some(left) = ledger.left_unknown(ask, operation)? else {
+        return Ok(());
+    };
     // The journals of another root say nothing about it.
-    let home = ledger.home_of(operation)?;
-    if home.is_none() || home != ask.home {
+    if left.case.home.is_none() || left.case.home != ask.home {
         return Ok(());
     }
     let fate = executor::fate(context.desk(), operation, told).map_err(LedgerError::Stopped)?;
-    // Another run may have settled it meanwhile.
-    let Some(dead) = ledger.dead(ask, operation)? else {
-        return Ok(());
-    };
     let (directory, changed) = match fate {
         Fate::Unknown => return Ok(()),
-        Fate::NotMade => return ledger.settle_as_undone(ask, &dead),
+        Fate::NotMade => return ledger.settle_as_undone(&left),
         Fate::Made { directory, changed } => (directory, changed),
     };
     let status = Work::Files(Box::new(FileWork {
@@ -87,30 +88,55 @@ pub(super) fn settle_dead(
         reasoning: Vec::new(),
     }));
     let mut outcome = executor::perform(status, context).outcome;
-    told.push(format!(
-        "{operation} had applied the plan before it ended without an answer, as the journal of the plan shows."
-    ));
-    if let Some(failure) = outcome.failure.take() {
+    let mut notes = vec![format!(
+        "The journal of the plan shows that {operation} had applied it, so its answer is recorded."
+    )];
+    match outcome.failure.take() {
         // The journal is enough to know that the plan was applied.
-        let note = format!("The report of the plan cannot be read: {}", failure.message);
-        told.push(note);
-        outcome = Outcome::nothing_done(State::Done, Phase::Complete, None);
+        Some(failure) => {
+            notes.push(format!(
+                "The report of the plan cannot be read: {}",
+                failure.message
+            ));
+            outcome = Outcome::nothing_done(State::Done, Phase::Complete, None);
+        }
+        None => outcome.failure = outcome.execution_report.as_ref().and_then(reported),
+    }
+    if outcome.failure.is_some() {
+        (outcome.state, outcome.phase) = (State::Partial, Phase::Plan);
     }
     outcome.changed = changed.iter().map(ToString::to_string).collect();
     outcome.effect = Effect::Done;
+    outcome.executed.extend(left.case.action.clone());
     review::open(
         &mut outcome,
         ask.review,
         operation,
         context.host.timestamp(),
     );
+    let nobody = Failure::new(Fault::Internal, "");
     let received = Received {
-        task_id: dead.task_id().unwrap_or_default().to_owned(),
-        ..received.clone()
+        task_id: left.case.task_id.clone().unwrap_or_default(),
+        ..Received::nobody(left.case.session_id.clone(), nobody)
     };
-    let inputs = Before::default();
-    let ended = ended::of(&outcome, &received, inputs, ask, hidden, context);
-    ledger.settle_as_made(ask, &dead, ended)
+    let ended = ended::of(&outcome, &received, Before::default(), ask, hidden, context);
+    if ledger.settle_as_made(&left, ask, ended)? {
+        told.append(&mut notes);
+    }
+    Ok(())
+}
+
+/// The first failure that the report of a plan names, if the plan was applied in part.
+fn reported(report: &Value) -> Option<Failure> {
+    let error = report.pointer("/errors/0")?;
+    let number = error.get("error_code")?.as_u64()?;
+    let mut faults = Fault::ALL.iter().copied();
+    let fault = faults.find(|fault| u64::from(fault.number()) == number);
+    let message = error.get("message").and_then(Value::as_str);
+    Some(Failure::new(
+        fault.unwrap_or(Fault::Internal),
+        message.unwrap_or_default(),
+    ))
 }
 
 #[cfg(test)]

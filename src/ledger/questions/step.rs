@@ -45,8 +45,7 @@ impl Questions<'_, '_, '_> {
 
     /// Question 1, for the runs of the delivery that left no answer. Returns the open claim of a run that lives, or that
     /// may have performed its once-only request. For a run with another content, this can also be the open claim of a
-    /// once-only step. If another delivery was answered from what a run with this content left, its answer is returned. It
-    /// is an error if a run with another content has performed its once-only request or such a step.
+    /// once-only step. If an answer was recorded for a run with this content that died, it is returned. It is an error if a run with another content has performed its once-only request or such a step.
     fn same_delivery_unanswered(
         &mut self,
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {

@@ -126,17 +126,19 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
         assert_eq!(text(&root), "zero\none\n");
     }
     whole(&root);
-    // Nothing is left of a plan that was killed before.
-    let mut again = 0;
+    // A plan that was killed before its end is undone and applied again.
+    let (mut again, mut finished) = (0, 0);
     for at in (12..).step_by(5) {
         let Some((root, plan)) = killed(&format!("each-barrier,kill@{at}")) else {
             break;
         };
         let next = root.run(&plan);
-        let is_answered = ["done", "replayed"].contains(&state(&next));
-        assert!(is_answered, "kill@{at}: {}", next.envelope);
+        match state(&next) {
+            "done" if finished == 0 => again += 1,
+            "replayed" => finished += 1,
+            _ => panic!("kill@{at}: {}", next.envelope),
+        }
         assert_eq!(text(&root), "zero\none\n", "kill@{at}");
-        again += 1;
     }
     assert!(again > 3, "{again}");
 }
@@ -152,6 +154,18 @@ fn what_the_journal_of_a_plan_tells_is_the_answer_of_its_own_delivery() {
     for (catalog, differs, ended, then) in [
         (CATALOG, json!({"task_id": "t2"}), "suppressed", once),
         (CATALOG, json!({"attempt": 2}), "suppressed", once),
+        (
+            CATALOG,
+            json!({"metadata": {"session_id": "s"}}),
+            "suppressed",
+            once,
+        ),
+        (
+            &repeated,
+            json!({"metadata": {"session_id": "s"}}),
+            "done",
+            twice,
+        ),
         (
             &repeated,
             json!({"metadata": {"session_id": "s", "request_id": "r2"}}),
@@ -175,6 +189,51 @@ fn what_the_journal_of_a_plan_tells_is_the_answer_of_its_own_delivery() {
         }
         whole(&root);
     }
+}
+
+#[test]
+fn a_plan_that_was_applied_in_part_is_told_as_such_after_its_run_died() {
+    let plan = |request: &str| {
+        json!({
+            "task_plan": {
+                "plan_id": "p",
+                "action_plan": [
+                    {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+                     "operation": {"type": "line_insert", "line_number": 1, "content": "zero"}},
+                    {"action_id": "a002", "action_type": "FILE_DELETE", "target": "missing.txt",
+                     "operation": {"type": "delete"}},
+                ],
+                "execution_instructions": {"stop_on_error": false, "rollback_on_failure": false},
+            },
+            "protocol_validation": true, "metadata": {"session_id": "s", "request_id": request},
+        })
+    };
+    let begun = || {
+        let root = Root::with_catalog(CATALOG);
+        fs::write(root.path.join("a.txt"), "one\n").unwrap();
+        root
+    };
+    let lived = begun();
+    assert_eq!(state(&lived.run(&plan("r"))), "partial");
+    let root = begun();
+    let mut died = root.command();
+    died.env("ONEACT_FAULTS", "ledger:done");
+    let mut child = died.spawn().unwrap();
+    feed(&mut child, &plan("r"));
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    for request in ["r", "r2"] {
+        let (expected, next) = (lived.run(&plan(request)), root.run(&plan(request)));
+        for told in [&expected, &next] {
+            assert_eq!(told.exit, 1, "{}", told.envelope);
+        }
+        let facts = |told: &Answer| {
+            ["/state", "/fault", "/effect"]
+                .map(|name| told.at(&format!("/output/content/oneact{name}")).clone())
+        };
+        assert_eq!(facts(&next), facts(&expected), "{request}");
+        assert_eq!(text(&root), text(&lived), "{request}");
+    }
+    whole(&root);
 }
 
 /// Its journal says that a rollback was finished. The plan was applied again since, and another program changed the file, so
