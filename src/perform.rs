@@ -24,7 +24,7 @@ use crate::{
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun},
-    task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
+    task::{Course, Failure, OperationId, Outcome, Task, cut_links, recorded_id, redact_presigned},
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
@@ -201,13 +201,14 @@ fn work(
     } = arrived;
     let project = &settings.project;
     let name = scratch_name(received, operation);
+    let task_id = recorded_id(&received.task_id);
     let context = Context {
         host,
         root: &project.root,
         state_dir: &project.state_dir,
         scratch: &name,
         session_id: &received.identity.session_id,
-        task_id: &received.task_id,
+        task_id: &task_id,
         operation_id: operation.as_str(),
         begun: *begun,
         limits: settings.limits,

@@ -54,7 +54,9 @@ pub use review::{
 };
 pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess, worse};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
-pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
+pub use secret::{
+    cut_links, presentable, recorded_id, redact_presigned, redact_value, unsigned, was_redacted,
+};
 pub use terms::{
     ALLOW_PRIVATE, ASSETS, ActionType, Bounds, CallContext, ClassRule, Contexts, Effects, Executes,
     Ground, INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol,

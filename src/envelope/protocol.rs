@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::task::{
     Asker, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
-    hexadecimal,
+    hexadecimal, recorded_id,
 };
 
 use super::{
@@ -171,7 +171,7 @@ fn name(
     let names: [(&str, Name); 5] = [
         ("manifest_id", PlanName::ManifestId),
         ("plan_id", PlanName::PlanId),
-        ("task_id", PlanName::TaskId),
+        ("task_id", |id| PlanName::TaskId(recorded_id(&id))),
         ("report_directory", PlanName::Path),
         ("rollback_manifest", PlanName::Path),
     ];
@@ -203,7 +203,7 @@ fn name(
     }
     let of_payload = || {
         let id = payload.get("task_id")?.as_str()?;
-        Some(PlanName::TaskId(id.to_owned()))
+        Some(PlanName::TaskId(recorded_id(id)))
     };
     found.or_else(of_payload).ok_or_else(|| {
         shape(format!(

@@ -162,6 +162,8 @@ pub(super) fn unrecorded(of: Row) -> Row {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
     pub(super) claim: Option<Seq>,
+    /// Of a repeated answer: the hash that names its delivery.
+    pub(super) delivery: Option<&'a str>,
     pub(super) note: Option<&'a str>,
     pub(super) change: Change,
     pub(super) approval: Option<&'a Note>,
@@ -188,6 +190,8 @@ pub(super) fn record(
         changes: chain::changes(beside.change),
         claim: beside.claim,
         about: row.reused_from.clone(),
+        attempt: beside.delivery.map(|_| row.attempt),
+        delivery: beside.delivery.map(ToOwned::to_owned),
         row: Some(row.seal()),
         ..Body::default()
     };

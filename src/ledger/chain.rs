@@ -26,7 +26,7 @@ pub(crate) struct Body {
     pub(crate) approval: Option<String>,
     /// What an approval has to be for.
     pub(crate) asked: Option<AskedApproval>,
-    /// Of a claim with a delivery: the attempt.
+    /// Of a claim or a repeated answer with a delivery: the attempt.
     pub(crate) attempt: Option<u32>,
     /// `state` if the request may change what later reads return.
     pub(crate) changes: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Body {
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
     pub(crate) claimed: Option<String>,
-    /// Of a claim: the hash that names its delivery, without the attempt.
+    /// Of a claim or a repeated answer: the hash that names its delivery, without the attempt.
     pub(crate) delivery: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,

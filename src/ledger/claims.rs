@@ -48,12 +48,15 @@ pub(super) fn of_same_delivery(
     };
     let links = tx.links_of_delivery(who.session_id, &name)?;
     must_have(tx, &links, examined, |link| link.delivers(&name))?;
-    // A key names a delivery whatever the attempt. If the caller does not count, every attempt fits.
-    let attempt = who.attempt.filter(|_| who.idempotency_key.is_none());
-    let fits = |body: &Body| attempt.is_none() || body.attempt == attempt;
+    let fits = |body: &Body| fits_attempt(who, body.attempt);
     let runs = links.into_iter().rev();
     let runs = runs.filter_map(|link| Some((link.body().filter(fits)?, link)));
     Ok(runs.map(|(body, link)| (link, body)).collect())
+}
+
+/// A key names a delivery whatever the attempt. If the caller does not count, every attempt fits.
+pub(super) fn fits_attempt(who: &Who<'_>, attempt: Option<u32>) -> bool {
+    who.idempotency_key.is_some() || who.attempt.is_none() || who.attempt == attempt
 }
 
 /// It is an error if an index did not lead to each of the `examined` links that are wanted.

@@ -284,7 +284,12 @@ impl Questions<'_, '_, '_> {
             return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
         }
         let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let (head, _) = answer::record(self.tx, event, self.stamp, row, Beside::default())?;
+        let delivery = claims::name_of(&self.ask.who);
+        let beside = Beside {
+            delivery: delivery.as_deref(),
+            ..Beside::default()
+        };
+        let (head, _) = answer::record(self.tx, event, self.stamp, row, beside)?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,

@@ -177,12 +177,12 @@ impl Ledger<'_> {
     fn own(&mut self, left: &Unsettled, ask: &Ask<'_>) -> Result<Option<Row>, LedgerError> {
         let (who, claimed) = (&ask.who, &left.claimed);
         let name = claims::name_of(who);
-        // A key names a delivery whatever the attempt and the other names.
-        let is_keyed = who.idempotency_key.is_some();
-        let fits = is_keyed || who.attempt.is_none() || who.attempt == claimed.attempt;
-        if name.is_none() || name != claimed.delivery || !fits {
+        if name.is_none() || name != claimed.delivery || !claims::fits_attempt(who, claimed.attempt)
+        {
             return Ok(None);
         }
+        // With a key, the other names may differ.
+        let is_keyed = who.idempotency_key.is_some();
         let named = Who {
             operation_id: &left.case.operation_id,
             request_id: who.request_id.filter(|_| !is_keyed),
@@ -231,6 +231,7 @@ impl Ledger<'_> {
                 How::Answered(event, row) => {
                     let beside = Beside {
                         claim: Some(left.claim.seq),
+                        delivery: None,
                         note,
                         change: Change::State,
                         approval: None,

@@ -305,7 +305,7 @@ pub(crate) enum LedgerError {
     )]
     Unknown { operation: String },
     #[error(
-        "operation {operation} performed the same request, as link {link} says, but its answer in the ledger was changed or removed. The request is not performed again. `oneact verify` describes the damage. Restore the ledger from a backup, or send the request with another `salt` to perform it again"
+        "operation {operation} performed the same request or answered the same delivery, as link {link} says, but its answer in the ledger was changed or removed. The request is not performed again. `oneact verify` describes the damage. Restore the ledger from a backup, or send the request with another `salt` to perform it again"
     )]
     Damaged { operation: String, link: Seq },
     #[error(

@@ -44,7 +44,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, kept: &Kept) -> Result<Pl
         problems,
     };
     let findings = Findings::under(&bounds.sanction);
-    let plan_id = order.plan.get("plan_id").and_then(action::short_id);
+    let plan_id = order.plan.get("plan_id").and_then(action::fit_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
     let items = items.map_or(&[] as &[Value], Vec::as_slice);
@@ -272,7 +272,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
 /// Every action's id, or its place.
 fn names(items: &[Value]) -> Vec<ActionId> {
     let name = |(at, item): (usize, &Value)| {
-        let id = item.get("action_id").and_then(action::short_id);
+        let id = item.get("action_id").and_then(action::fit_id);
         ActionId(id.map_or_else(|| action::place(at), str::to_owned))
     };
     items.iter().enumerate().map(name).collect()

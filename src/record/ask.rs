@@ -15,7 +15,7 @@ use crate::{
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
         self, Admission, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task, abridge,
-        abridged, hexadecimal, numbered,
+        abridged, hexadecimal, numbered, recorded_id,
     },
 };
 
@@ -279,7 +279,7 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
     });
     ask.target = Some(Target {
         kind: "plan",
-        id: plan,
+        id: recorded_id(&plan),
     });
     abridge(&mut args);
     Some((ask, args))

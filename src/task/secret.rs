@@ -13,7 +13,9 @@ mod table;
 mod values;
 
 pub(crate) use credentials::{Hiding, hidden};
-pub use links::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
+pub use links::{
+    cut_links, presentable, recorded_id, redact_presigned, redact_value, unsigned, was_redacted,
+};
 pub(crate) use values::Secrets;
 
 use std::ops::Range;

@@ -89,7 +89,38 @@ impl Questions<'_, '_, '_> {
                 return Err(self.conflict(link.operation_id.clone()));
             }
         }
-        Ok(ControlFlow::Continue(None))
+        match self.answered_again() {
+            // Question 1 has not found the row of that answer.
+            Some(link) if self.since == 0 => Err(LedgerError::Damaged {
+                operation: link.operation_id.clone(),
+                link: link.seq,
+            }),
+            _ => Ok(ControlFlow::Continue(None)),
+        }
+    }
+
+    /// Of the examined links, the newest one by which the delivery got an old answer that was not withdrawn since.
+    fn answered_again(&self) -> Option<&Link> {
+        let who = &self.ask.who;
+        let name = claims::name_of(who)?;
+        let is_ours = |link: &&Link| {
+            let Body {
+                delivery,
+                attempt,
+                about,
+                ..
+            } = link.body().unwrap_or_default();
+            link.tells_of(&self.hashes.request_hash)
+                && delivery.as_ref() == Some(&name)
+                && claims::fits_attempt(who, attempt)
+                && !self
+                    .past
+                    .is_withdrawn_row(about.as_deref().unwrap_or_default())
+        };
+        let examined = self.known.examined.iter().rev();
+        let mut repeated =
+            examined.filter(|link| link.is(Event::Suppressed) || link.is(Event::Replayed));
+        repeated.find(is_ours)
     }
 
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the

@@ -1,6 +1,7 @@
 //! A file plan that comes twice: whether its files still have the content that it gave them, and what its journal tells.
 
-use super::*;
+use super::{tampering::InFile, *};
+use crate::ledger::{decide::Dependants, naming::Name};
 
 /// A signal can end the run before it has read the files.
 #[test]
@@ -90,4 +91,74 @@ fn two_runs_that_read_one_journal_record_one_answer() {
         let told = again(&place, &plan(operation, task), around);
         assert_eq!(told, Err(how), "{task}");
     }
+}
+
+/// The link of a repeated answer names its delivery, so a delivery is known although its row was changed or removed.
+#[test]
+fn a_delivery_that_got_an_old_answer_performs_nothing_although_the_row_of_the_answer_is_lost() {
+    let undone = Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    for (attack, is_refused) in [
+        ("", false),
+        (
+            "DELETE FROM agent_actions WHERE operation_id = 'op_2'",
+            true,
+        ),
+        (
+            "UPDATE agent_actions SET task_id = 't9' WHERE operation_id = 'op_2'",
+            true,
+        ),
+        (
+            "UPDATE agent_actions SET response = '{}' WHERE operation_id = 'op_2'",
+            true,
+        ),
+        (
+            "UPDATE agent_actions SET seq = NULL WHERE operation_id = 'op_2'",
+            true,
+        ),
+    ] {
+        let file = InFile::new();
+        let ask = |operation, task| begin(&mut file.open(), &plan(operation, task), &undone);
+        let unchanged = Around::default();
+        let mut ledger = file.open();
+        tampering::record(&mut ledger, &plan("op_1", "t1"), &ended());
+        let again = begin(&mut ledger, &plan("op_2", "t2"), &unchanged);
+        assert_eq!(said(again), Err(Again::Suppressed));
+        drop(ledger);
+        file.change(attack);
+        match ask("op_3", "t2") {
+            Err(LedgerError::Damaged { operation, .. }) if is_refused => {
+                assert_eq!(operation, "op_2");
+            }
+            begun => {
+                assert!(!is_refused, "{attack}: {begun:?}");
+                assert_eq!(said(begun), Err(Again::Replayed));
+            }
+        }
+        // Another delivery has not got an answer.
+        let miss = Why::Miss(Miss::OutputChanged);
+        assert_eq!(said(ask("op_4", "t4")), Ok(miss), "{attack}");
+    }
+}
+
+/// An answer that was withdrawn is performed again, also for a delivery that got it twice.
+#[test]
+fn a_delivery_whose_old_answer_was_withdrawn_performs_the_plan_again() {
+    let place = Place::new();
+    done(&place, &plan("op_1", "t1"), &ended());
+    for (operation, how) in [("op_2", Again::Suppressed), ("op_3", Again::Replayed)] {
+        let told = again(&place, &plan(operation, "t2"), &Around::default());
+        assert_eq!(told, Err(how));
+    }
+    let name = Name {
+        text: "op_1",
+        session: None,
+        alone: Alone::Refused,
+    };
+    let mut ledger = place.open();
+    ledger.revoke(name, Dependants::Revoked, None).unwrap();
+    let told = again(&place, &plan("op_4", "t2"), &Around::default());
+    assert!(told.is_ok(), "{told:?}");
 }

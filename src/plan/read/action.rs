@@ -12,7 +12,7 @@ use crate::{
         limits::action_timeout,
         model::{Action, ActionId, Operation},
     },
-    task::{ActionType, Fault},
+    task::{ActionType, Fault, redact_presigned},
 };
 
 use super::{
@@ -28,9 +28,14 @@ const LONGEST_ID: usize = 256;
 /// The longest target that a report contains, in bytes. No path of Linux is longer.
 const LONGEST_TARGET: usize = 4096;
 
-/// An id that is short enough for a report.
-pub(super) fn short_id(id: &Value) -> Option<&str> {
-    id.as_str().filter(|id| id.len() <= LONGEST_ID)
+/// An id that a report can contain: it is short, and no link in it has credentials.
+pub(super) fn fit_id(id: &Value) -> Option<&str> {
+    let fits = |id: &&str| id.len() <= LONGEST_ID && !has_credentials(id);
+    id.as_str().filter(fits)
+}
+
+fn has_credentials(id: &str) -> bool {
+    redact_presigned(id) != id
 }
 
 /// Reads an action; `None` if it is invalid, which is in the findings.
@@ -97,7 +102,7 @@ pub(super) fn place(at: usize) -> String {
 fn subject(item: &Value) -> Subject {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let kind = text("action_type");
-    let id = item.get("action_id").and_then(short_id);
+    let id = item.get("action_id").and_then(fit_id);
     Subject {
         action: id.map(|id| ActionId(id.to_owned())),
         target: text("target")
@@ -119,6 +124,9 @@ pub(super) fn id(fields: &mut Fields<'_>, key: &'static str, meaning: &str) -> O
         format!("is longer than {LONGEST_ID} bytes")
     } else if id.chars().any(char::is_control) {
         format!("is {}, which has control characters", quoted(id))
+    } else if has_credentials(id) {
+        let shown = quoted(&redact_presigned(id));
+        format!("is {shown}, a URL with credentials, which the reports would contain")
     } else {
         return Some(id.to_owned());
     };

@@ -216,6 +216,10 @@ fn what_is_no_plan_is_told_by_key_and_type() {
             json!({"plan_id": "a\nb", "action_plan": []}),
             "control characters",
         ),
+        (
+            json!({"plan_id": "https://u:PW@h/", "action_plan": []}),
+            r#"`plan_id` is "https://***@h/", a URL with credentials"#,
+        ),
         (json!({"plan_id": "p"}), "`action_plan` is missing"),
         (
             json!({"plan_id": "p", "action_plan": {}}),

@@ -5,9 +5,11 @@ use std::{borrow::Cow, mem, ops::Range};
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
 use super::{CUT, decoded, object, table, without};
+use crate::task::hexadecimal;
 
 /// The text with `***` for `user:password` before a host and for the values of parameters that grant access;
 /// borrowed if there are none. A second application changes nothing.
@@ -41,6 +43,14 @@ pub fn redact_value(value: &mut Value) {
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// An id as it is recorded: a link in it is without credentials, and a hash keeps different ids different.
+pub fn recorded_id(id: &str) -> String {
+    match redact_presigned(id) {
+        Cow::Borrowed(id) => id.to_owned(),
+        Cow::Owned(cut) => format!("{cut} sha256:{}", hexadecimal(&Sha256::digest(id))),
     }
 }
 

@@ -83,6 +83,108 @@ result = { kind = "metadata" }
     assert!(looked_at >= 1);
 }
 
+/// A link can be the name of a task. A plan whose own names contain credentials is refused.
+#[test]
+fn no_name_of_a_plan_takes_credentials_into_its_reports() {
+    let (secret, signature) = ("PWs3cr3t", "deadbeef0123456789");
+    let link = format!("https://u:{secret}@h.example/?sig={signature}");
+    let plan = |plan_id: &str, action_id: &str| {
+        json!({
+            "task_plan": {"plan_id": plan_id, "action_plan": [{
+                "action_id": action_id, "action_type": "FILE_CREATE", "target": "a.txt",
+                "operation": {"type": "create", "content": "one\n"},
+            }]},
+            "protocol_validation": true, "task_id": link, "metadata": {"session_id": "s", "request_id": action_id},
+        })
+    };
+    let root = Root::with_catalog(CATALOG);
+    for refused in [plan(&link, "a1"), plan("p", &link)] {
+        let answer = root.run(&refused);
+        assert_eq!(
+            (answer.exit, fault(&answer)),
+            (2, "plan_invalid"),
+            "{}",
+            answer.envelope
+        );
+        assert!(
+            answer
+                .at("/error")
+                .to_string()
+                .contains("a URL with credentials"),
+            "{}",
+            answer.envelope
+        );
+    }
+    assert_eq!(state(&root.run(&plan("p", "a1"))), "done");
+    let status = root.run(&json!({
+        "envelope": {"message_type": "STATUS_QUERY", "session_id": "s", "message_id": "q"},
+        "payload": {"task_id": link, "content": {"task_id": link}},
+    }));
+    assert_eq!(state(&status), "done", "{}", status.envelope);
+    for dir in [".oneact", "agent_logs", "agent_outputs"] {
+        for file in walk(&root.path.join(dir)) {
+            let bytes = fs::read(&file).unwrap();
+            for hidden in [secret, signature] {
+                let mut windows = bytes.windows(hidden.len());
+                assert!(
+                    !windows.any(|window| window == hidden.as_bytes()),
+                    "{hidden} in {file}"
+                );
+                assert!(!file.as_str().contains(hidden), "{file}");
+            }
+        }
+    }
+}
+
+/// The recorded answer is read again, so its own words are not cut.
+#[test]
+fn a_secret_that_is_a_word_of_the_record_does_not_spoil_the_answer() {
+    let entry = r#"
+[server.told]
+command = ["python3", "servers/counter.py", "counted"]
+env_pass = ["SERVER_TOKEN"]
+[capability.told]
+effects = { idempotent = false, destructive = false }
+mcp = { server = "told", tool = "happen" }
+result = { kind = "metadata" }
+"#;
+    for word in [
+        "data",
+        "task_result",
+        "tool_invocations",
+        "capability_ids_executed",
+        "quality_checks",
+        "result_data",
+        "status",
+        "error",
+        "type",
+        "tool_error",
+        "message",
+        "told",
+    ] {
+        let root = Root::with_catalog(&format!("{CATALOG}{entry}"));
+        for what in ["done", "fails"] {
+            let ask = request("told", what, &json!({"what": what})).to_string();
+            let sent = || {
+                let mut command = root.command();
+                command.env("SERVER_TOKEN", word);
+                run(command, ask.as_bytes())
+            };
+            let (first, second) = (sent(), sent());
+            assert_eq!(state(&second), "replayed", "{word}: {}", second.envelope);
+            let facts = |answer: &Answer| {
+                [
+                    "/output/content/oneact/fault",
+                    "/output/content/task_result/result_data",
+                    "/output/content/task_result/capability_ids_executed",
+                ]
+                .map(|place| answer.at(place).clone())
+            };
+            assert_eq!(facts(&second), facts(&first), "{word} {what}");
+        }
+    }
+}
+
 fn walk(dir: &camino::Utf8Path) -> Vec<camino::Utf8PathBuf> {
     let Ok(entries) = dir.read_dir_utf8() else {
         return Vec::new();

@@ -354,3 +354,13 @@ fn user_name_password_and_fragment_are_cut() {
         "http://b.example:8080/k?a=1"
     );
 }
+
+#[test]
+fn an_id_with_a_signature_is_kept_without_it_and_stays_another_one() {
+    assert_eq!(recorded_id("task_5"), "task_5");
+    let one = recorded_id("https://u:PW@h/?sig=ONE");
+    let other = recorded_id("https://u:PW@h/?sig=TWO");
+    assert!(one.starts_with("https://***@h/?sig=*** sha256:"), "{one}");
+    assert_ne!(one, other);
+    assert!(!one.contains("ONE") && !one.contains("PW"));
+}
