@@ -102,25 +102,18 @@ impl Questions<'_, '_, '_> {
     /// Of the examined links, the newest one by which the delivery got an old answer that was not withdrawn since.
     fn answered_again(&self) -> Option<&Link> {
         let who = &self.ask.who;
-        let name = claims::name_of(who)?;
+        let name = claims::name_of(who);
         let is_ours = |link: &&Link| {
-            let Body {
-                delivery,
-                attempt,
-                about,
-                ..
-            } = link.body().unwrap_or_default();
-            link.tells_of(&self.hashes.request_hash)
-                && delivery.as_ref() == Some(&name)
-                && claims::fits_attempt(who, attempt)
-                && !self
-                    .past
-                    .is_withdrawn_row(about.as_deref().unwrap_or_default())
+            let body = link.body().unwrap_or_default();
+            let origin = body.about.as_deref().unwrap_or_default();
+            name.is_some()
+                && body.delivery == name
+                && claims::fits_attempt(who, body.attempt)
+                && body.request_hash.as_ref() == Some(&self.hashes.request_hash)
+                && !self.past.is_withdrawn_row(origin)
         };
         let examined = self.known.examined.iter().rev();
-        let mut repeated =
-            examined.filter(|link| link.is(Event::Suppressed) || link.is(Event::Replayed));
-        repeated.find(is_ours)
+        examined.filter(|link| link.repeats()).find(is_ours)
     }
 
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the
