@@ -45,6 +45,7 @@ use tokio::{
 pub(crate) use self::wire::overhear;
 pub(crate) use self::{
     answer::{Content, Structured, ToolAnswer},
+    bounds::name as short_name,
     check::OutputCheck,
     closing::Closing,
     error::CallError,

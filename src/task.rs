@@ -53,7 +53,7 @@ pub use review::{
     release, review_timeout,
 };
 pub use risk::{Amplifiers, Assessment, Backup, Hazards, Risk, assess, worse};
-pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
+pub(crate) use secret::{CUT, Hiding, Secrets, Unseen, hidden};
 pub use secret::{
     cut_links, presentable, recorded_id, redact_presigned, redact_value, unsigned, was_redacted,
 };

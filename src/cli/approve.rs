@@ -275,6 +275,7 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
         .collect();
     let question = match answer {
         Answer::Approved => {
+            text.extend(request.reminder().map(|reminder| reminder + "\n"));
             let what = if request.action == IMPROVISED {
                 "It lets the agent make these calls. intent "
             } else {

@@ -7,7 +7,7 @@ use crate::{
     assets::reach::is_executable,
     catalog::{Entry, Server},
     executor, host,
-    mcp::{CallError, Inspection, Parting, ServerSpec, inspect},
+    mcp::{CallError, Inspection, Parting, ServerSpec, inspect, short_name},
     task::{Protocol, redact_presigned, redact_value},
 };
 
@@ -229,7 +229,7 @@ impl Doctor<'_> {
             let schema = tool.input_schema.as_ref();
             let mut input_schema = schema.map(|schema| spec.secrets.cut_value(schema.clone()));
             input_schema.iter_mut().for_each(redact_value);
-            let name = shown(&spec.secrets.shown(&tool.name));
+            let name = short_name(&spec.secrets.shown(&tool.name));
             json!({"name": name, "input_schema": input_schema})
         });
         let info = report.server_info.as_ref();

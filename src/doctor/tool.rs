@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Schema},
-    mcp::{ServerSpec, ToolListing, near},
+    mcp::{ServerSpec, ToolListing, near, short_name},
     task::{Effects, OnDrift, worse},
 };
 
@@ -21,6 +21,7 @@ struct Pair<'a> {
     about: Subject,
     /// The entry's table: `[capability.ID]`.
     at: String,
+    spec: &'a ServerSpec,
 }
 
 impl Doctor<'_> {
@@ -29,13 +30,14 @@ impl Doctor<'_> {
             entry,
             about: Subject::named(About::Capability, &entry.id),
             at: format!("[capability.{}]", entry.id),
+            spec,
         };
         let Some(tool) = tools.iter().find(|tool| tool.name == entry.tool) else {
             return self.note(pair.missing_tool(tools));
         };
         let mut findings = pair.parameters(tool.input_schema.as_ref());
         findings.extend(pair.effects(tool.hints()));
-        findings.extend(pair.programs(tool, spec));
+        findings.extend(pair.programs(tool));
         if findings.is_empty() {
             let (tool, server) = (&entry.tool, &entry.server);
             let what =
@@ -59,9 +61,14 @@ impl Doctor<'_> {
 }
 
 impl Pair<'_> {
+    /// A name from the server. Secrets are cut first, because a part of a secret is not found.
+    fn name(&self, text: &str) -> String {
+        short_name(&self.spec.secrets.shown(text))
+    }
+
     fn missing_tool(&self, tools: &[ToolListing]) -> Finding {
         let (tool, at) = (&self.entry.tool, &self.at);
-        let available: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
+        let available: Vec<String> = tools.iter().map(|tool| self.name(&tool.name)).collect();
         let remedy = match near(tool, &available).first() {
             Some(first) => format!("did you mean `{first}`? correct `tool` in {at}"),
             None if available.is_empty() => {
@@ -200,20 +207,21 @@ impl Pair<'_> {
         };
         let closed = own.value.get("additionalProperties") == Some(&Value::Bool(false));
         let finding = |name: &str| {
-            let what = format!("`{}` requires `{name}`, but the entry", entry.tool);
+            let shown = self.name(name);
+            let what = format!("`{}` requires `{shown}`, but the entry", entry.tool);
             if closed && own.property(name).is_none() {
                 Finding::problem(
                     &self.about,
                     Kind::ParameterMissing,
                     format!("{what} neither sets it nor allows a task to set it"),
-                    format!("add `{name}` to `bind`, `defaults` or the schema of {at}"),
+                    format!("add `{shown}` to `bind`, `defaults` or the schema of {at}"),
                 )
             } else {
                 Finding::warning(
                     &self.about,
                     Kind::ParameterMissing,
                     format!("{what} allows a task to leave it out"),
-                    format!("require `{name}` in the schema of {at}, or give it a default"),
+                    format!("require `{shown}` in the schema of {at}, or give it a default"),
                 )
             }
         };
@@ -224,10 +232,13 @@ impl Pair<'_> {
     }
 
     /// Finds programs that the tool declares and the server's `PATH` lacks.
-    fn programs(&self, tool: &ToolListing, spec: &ServerSpec) -> Vec<Finding> {
-        let missing = tool.programs().filter(|name| !finds_program(spec, name));
+    fn programs(&self, tool: &ToolListing) -> Vec<Finding> {
+        let missing = tool
+            .programs()
+            .filter(|name| !finds_program(self.spec, name));
         let finding = |program: &str| {
-            let install = match program {
+            let program = self.name(program);
+            let install = match program.as_str() {
                 "ffmpeg" | "ffprobe" => "FFmpeg (Debian: apt-get install ffmpeg)",
                 program => program,
             };
@@ -240,7 +251,7 @@ impl Pair<'_> {
                 ),
                 format!("install {install}, or add it to the PATH of the server with `env`"),
             )
-            .with(vec![format!("PATH={}", search_path(spec))])
+            .with(vec![format!("PATH={}", search_path(self.spec))])
         };
         missing.map(finding).collect()
     }
@@ -295,7 +306,7 @@ fn sendable(entry: &Entry) -> BTreeSet<String> {
 
 /// The first few of many names.
 fn some(names: &[String]) -> String {
-    const SHOWN: usize = 8;
+    const SHOWN: usize = 20;
     let shown: Vec<String> = names
         .iter()
         .take(SHOWN)
@@ -303,6 +314,6 @@ fn some(names: &[String]) -> String {
         .collect();
     match names.len().saturating_sub(SHOWN) {
         0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
+        more => format!("{}, and {more} more", shown.join(", ")),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{
     catalog::{Entry, Step},
     mcp::ServerSpec,
-    task::{Ai, AiPrompt, AiResponse, CUT, Failure, Secrets, abridged, redact_value},
+    task::{Ai, AiPrompt, AiResponse, CUT, Failure, Secrets, Unseen, abridged, redact_value},
 };
 
 use super::{
@@ -84,17 +84,22 @@ impl Hidden {
         entry: &Entry,
         parameters: &Map<String, Value>,
     ) -> Map<String, Value> {
-        let mut all = Value::Object(parameters.clone());
-        for pointer in &entry.secret {
-            if let Some(secret) = all.pointer_mut(pointer) {
-                *secret = Value::from(CUT);
-            }
-        }
+        let mut all = Value::Object(undeclared(entry, parameters));
         redact_value(&mut all);
         match self.value(all) {
             Value::Object(shown) => shown,
             _ => Map::new(),
         }
+    }
+
+    /// Parameters for the person who approves them: also without secrets. The second part states in which parameters
+    /// something was cut, the values at the entry's `secret` pointers not among them.
+    pub(crate) fn approvable(
+        &self,
+        entry: &Entry,
+        parameters: &Map<String, Value>,
+    ) -> (Map<String, Value>, Vec<Unseen>) {
+        self.0.approvable(undeclared(entry, parameters))
     }
 
     /// Redacts a value that is not a result, also the presign parts of its URLs.
@@ -127,6 +132,21 @@ impl Hidden {
             prompt: prompt().filter(|said| said.system.len() + said.user.len() <= INLINE_MAX),
             response: response().filter(|said| said.summary.len() + said.raw.len() <= INLINE_MAX),
         }
+    }
+}
+
+/// The parameters without the values at the entry's `secret` pointers.
+fn undeclared(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
+    let mut all = Value::Object(parameters.clone());
+    for pointer in &entry.secret {
+        if let Some(secret) = all.pointer_mut(pointer) {
+            *secret = Value::from(CUT);
+        }
+    }
+    match all {
+        Value::Object(all) => all,
+        // The pointer "" names all parameters.
+        _ => Map::new(),
     }
 }
 

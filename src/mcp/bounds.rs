@@ -41,7 +41,8 @@ pub(super) fn excerpt(text: &str) -> String {
     beginning(text, EXCERPT_CHARS)
 }
 
-pub(super) fn name(text: &str) -> String {
+/// The beginning of a name.
+pub(crate) fn name(text: &str) -> String {
     beginning(text, NAME_CHARS)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     approvers::{signers, wait_for},
-    effective::{intended, whole},
+    effective::{Seen, intended},
     grants,
 };
 use crate::{
@@ -134,19 +134,19 @@ impl Approvals {
         }
         let signers = self.signers(context.root);
         let mut preview = None;
-        let (intent_hash, args) = match work {
+        let (intent_hash, seen) = match work {
             Work::Tools(ready) => intended(ledger, ask, ready, hidden, context)?,
             Work::Files(files) => match executor::foresee(files, context) {
                 Ok(foreseen) => {
                     let hash = foreseen.hash.clone();
                     preview = Some(foreseen);
-                    (hash, whole(ask))
+                    (hash, Seen::whole(ask))
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
             Work::Grant(_) | Work::Said(_) => (
                 ledger.intent(ask, ask.asked.clone(), &[Value::Null])?,
-                whole(ask),
+                Seen::whole(ask),
             ),
         };
         let intended = Intended {
@@ -165,9 +165,7 @@ impl Approvals {
             Passage::Dispatched => Pass::Go,
             Passage::Ask => {
                 let now = context.host.timestamp();
-                let answers = ask.asked.steps.iter().find_map(|step| step.answers.clone());
-                let answers = answers.map(|answers| hidden.value(answers));
-                Self::ask((ask, &intended), (args, answers), preview, now, context)
+                Self::ask((ask, &intended), seen, preview, now, context)
             }
             Passage::Wait(case) => {
                 Pass::Held(Box::new(waits(&case, &intended.policy, context)), None)
@@ -208,7 +206,7 @@ impl Approvals {
     /// Requests an approval: the answer, and what is recorded.
     fn ask(
         (ask, intended): (&Ask<'_>, &Intended),
-        (args, answers): (Value, Option<Value>),
+        seen: Seen,
         preview: Option<Preview>,
         now: Timestamp,
         context: &Context<'_>,
@@ -225,14 +223,14 @@ impl Approvals {
         let policy = &intended.policy;
         let mut request: Value = serde_json::from_str(&ask.request).unwrap_or_default();
         if let Some(request) = request.as_object_mut() {
-            request.insert("args".to_owned(), args);
+            request.insert("args".to_owned(), seen.parameters);
         }
         let diff = preview.as_ref().map(|preview| preview.diff.clone());
         if let Some(around) = request.get_mut("context").and_then(Value::as_object_mut) {
             let approval = json!({
                 "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
                 "quorum": policy.quorum, "root": context.root.as_str(), "diff": diff,
-                "input_responses": answers,
+                "input_responses": seen.answers, "hidden": seen.unseen,
             });
             around.insert("approval".to_owned(), approval);
         }
@@ -251,7 +249,7 @@ impl Approvals {
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
             "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
-            "input_responses": answers, "diff": diff, "approve": format!("oneact approve {id}"),
+            "input_responses": seen.answers, "hidden": seen.unseen, "diff": diff, "approve": format!("oneact approve {id}"),
         });
         abridge(&mut told);
         Pass::Held(
@@ -291,7 +289,7 @@ impl Approvals {
         let now = context.host.timestamp();
         let mut pass = Self::ask(
             (ask, &intended),
-            (whole(ask), None),
+            Seen::whole(ask),
             Some(preview),
             now,
             context,

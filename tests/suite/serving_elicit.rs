@@ -23,7 +23,8 @@ is_action = true
 description = "Publish."
 mcp = { server = "counter", tool = "happen" }
 approval = { when = "always", by = ["elicitation"] }
-parameter_schema_for_action = { type = "object", properties = { what = { type = "string" } } }
+secret = ["/token"]
+parameter_schema_for_action = { type = "object", properties = { what = { type = "string" }, token = { type = "string" } } }
 
 [capability.erase]
 is_action = true
@@ -104,6 +105,24 @@ fn the_user_of_the_host_approves_a_call_and_the_record_says_that_the_host_said_s
     let (_, listed, _) = oneact(&root, &["approvals", "--all"]);
     assert!(listed.contains("told by the host t 1"), "{listed}");
     assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+#[test]
+fn the_form_says_what_is_hidden_outside_the_secret_pointers() {
+    let root = Root::with_catalog(CATALOG);
+    let mut client = asking(&root);
+    let arguments = json!({"what": "news, and all else", "token": ", and all else"});
+    let call = json!({"name": "publish", "arguments": arguments});
+    let id = client.send("tools/call", &call);
+    let question = client.wait(|message| message["method"] == "elicitation/create");
+    let message = question["params"]["message"].as_str().unwrap();
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let warning = "Hidden in `what`: 14 characters that equal a secret parameter";
+    assert!(words.join(" ").contains(warning), "{message}");
+    assert!(!message.contains("all else"), "{message}");
+    elicit(&mut client, &question, &json!({"action": "decline"}));
+    result(&mut client, id);
+    assert_eq!(happened(&root), 0);
 }
 
 /// Both calls ask, because the first is not approved when the second arrives.

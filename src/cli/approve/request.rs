@@ -1,5 +1,6 @@
 //! A request for an approval, as people and programs see it.
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::super::{
@@ -9,7 +10,7 @@ use super::super::{
 use crate::{
     host::{Host, name_of},
     record::{Approval, Row, Signer},
-    task::{Answer, IMPROVISED},
+    task::{Answer, IMPROVISED, Unseen},
 };
 
 /// A request, with the parameters that its sealed row holds.
@@ -22,6 +23,8 @@ pub(super) struct Request {
     parameters: Vec<(String, Value)>,
     /// The answers to the tool's questions.
     answers: Option<Value>,
+    /// The parameters in which characters are hidden, those at `secret` pointers not among them.
+    unseen: Vec<Unseen>,
     pub(super) diff: Option<String>,
     risk: String,
     /// The root in which it is performed.
@@ -66,6 +69,11 @@ impl Request {
                 .get("input_responses")
                 .filter(|answers| !answers.is_null())
                 .cloned(),
+            // A request of an earlier version of oneact has no such list.
+            unseen: about
+                .get("hidden")
+                .and_then(|unseen| Vec::deserialize(unseen).ok())
+                .unwrap_or_default(),
             diff: about
                 .get("diff")
                 .and_then(Value::as_str)
@@ -96,6 +104,27 @@ impl Request {
         }
     }
 
+    /// A line for each parameter in which characters are hidden, and what to do then.
+    fn warnings(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.unseen.iter().map(warning).collect();
+        if !lines.is_empty() {
+            lines.push(ADVICE.to_owned());
+        }
+        lines
+    }
+
+    /// What is said in front of the question, where a person cannot miss it.
+    pub(super) fn reminder(&self) -> Option<String> {
+        let parameters = match self.unseen.len() {
+            0 => return None,
+            1 => "one parameter".to_owned(),
+            several => format!("{several} parameters"),
+        };
+        Some(format!(
+            "Parts of {parameters} are hidden, as said above. {ADVICE}"
+        ))
+    }
+
     pub(super) fn document(&self, host: &Host) -> Value {
         let case = &self.case;
         let votes = case.votes.iter().map(|vote| {
@@ -110,7 +139,7 @@ impl Request {
             "requested_by": case.by, "requested_at": case.at, "expires_at": case.asked.expires_at,
             "intent_hash": case.asked.intent_hash, "preview_hash": case.asked.preview_hash, "quorum": self.quorum,
             "decisions": votes.collect::<Vec<_>>(), "parameters": parameters,
-            "input_responses": self.answers, "diff": self.diff,
+            "input_responses": self.answers, "hidden": self.unseen, "diff": self.diff,
         })
     }
 }
@@ -122,6 +151,35 @@ fn ordered(mut args: Map<String, Value>, show: &[String]) -> Vec<(String, Value)
         .filter_map(|name| args.remove_entry(name))
         .collect();
     first.into_iter().chain(args).collect()
+}
+
+const ADVICE: &str = "Ask the sender what the hidden characters are before you approve.";
+
+/// The columns of a parameter's name in a warning.
+const NAME: usize = 60;
+
+fn warning(unseen: &Unseen) -> String {
+    let name = |name: &str| fit(&words::line(name), NAME);
+    let step = unseen.step.as_deref();
+    let step = step.map_or_else(String::new, |step| format!(" of the step `{}`", name(step)));
+    let count = unseen.count;
+    let mut parts = Vec::new();
+    for (count, verb, what) in [
+        (
+            count.secret,
+            "equal",
+            "a secret parameter or a variable of `env_pass`",
+        ),
+        (count.url, "look", "like the credentials of a URL"),
+    ] {
+        match count {
+            0 => {}
+            1 => parts.push(format!("1 character that {verb}s {what}")),
+            several => parts.push(format!("{several} characters that {verb} {what}")),
+        }
+    }
+    let parts = parts.join(", and ");
+    format!("Hidden in `{}`{step}: {parts}.", name(&unseen.parameter))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +221,12 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
     for why in &request.why {
         lines.push(format!("  why: {}", hanging(&words::line(why), wide, 9)));
     }
+    let warnings = request.warnings();
+    lines.extend(
+        warnings
+            .iter()
+            .map(|text| format!("  {}", hanging(text, wide, 4))),
+    );
     let label = request
         .parameters
         .iter()

@@ -76,7 +76,7 @@ pub(super) fn meant(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
+pub(super) fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.sort_by_key(|range| (range.start, range.end));
     found.dedup_by(|next, last| {
         let overlaps = next.start < last.end;

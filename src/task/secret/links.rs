@@ -1,6 +1,8 @@
 //! Finds the secrets in links: the user information before the host, and the values of parameters that grant
 //! access. Links are found in any text, also in JSON, in HTML and inside other links.
 
+mod quotes;
+
 use std::{borrow::Cow, mem, ops::Range};
 
 use percent_encoding::percent_decode_str;
@@ -10,11 +12,12 @@ use url::{Url, form_urlencoded};
 
 use super::{CUT, decoded, object, table, without};
 use crate::task::hexadecimal;
+use quotes::{MOST_BACKSLASHES, Quotes};
 
 /// The text with `***` for `user:password` before a host and for the values of parameters that grant access;
 /// borrowed if there are none. A second application changes nothing.
 pub fn redact_presigned(text: &str) -> Cow<'_, str> {
-    let cuts = cuts(text);
+    let cuts = cuts(text, Reader::Record);
     if cuts.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -56,7 +59,8 @@ pub fn recorded_id(id: &str) -> String {
 
 /// Whether something was cut from the text already.
 pub fn was_redacted(text: &str) -> bool {
-    text.contains(CUT) && cuts(text).into_iter().any(|cut| text.get(cut) == Some(CUT))
+    let mut cuts = cuts(text, Reader::Record).into_iter();
+    text.contains(CUT) && cuts.any(|cut| text.get(cut) == Some(CUT))
 }
 
 /// The link without its signature, because a link with a new signature leads to the same object. A text that is
@@ -134,21 +138,45 @@ fn name(pair: &str) -> String {
     decoded.to_ascii_lowercase()
 }
 
+/// Who reads the text after the cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// In doubt, more is cut.
+    Record,
+    /// A person who approves the text. White space and control characters end a user information, as in every URL that
+    /// can be used. Otherwise the sender could hide words in it.
+    Approver,
+}
+
+impl Reader {
+    fn is_blank_at(self, text: &[u8], at: usize, byte: u8) -> bool {
+        is_blank(byte)
+            || self == Self::Approver && is_wide_blank(text.get(at..).unwrap_or_default())
+    }
+}
+
+/// Whether a text begins with white space or a control character that is not ASCII.
+fn is_wide_blank(text: &[u8]) -> bool {
+    let first = text.get(..4).unwrap_or(text).utf8_chunks().next();
+    let first = first.and_then(|chunk| chunk.valid().chars().next());
+    first.is_some_and(|first| !first.is_ascii() && (first.is_whitespace() || first.is_control()))
+}
+
 /// The ranges to cut, in order, with overlapping ranges joined.
-fn cuts(text: &str) -> Vec<Range<usize>> {
+pub(super) fn cuts(text: &str, reader: Reader) -> Vec<Range<usize>> {
     // User information follows a colon. The `=` of a parameter may be escaped.
     let may_hold = |byte: &u8| matches!(byte, b':' | b'=' | b'%' | b'\\' | b'&');
     if !text.as_bytes().iter().any(may_hold) {
         return Vec::new();
     }
     decoded::find(text.as_bytes(), |text, cuts| {
-        user_information(text, cuts);
+        user_information(text, reader, cuts);
         secret_values(text, cuts);
     })
 }
 
 /// Finds what is before the `@` of a link, and what is clearly a password although no host follows.
-fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
+fn user_information(text: &[u8], reader: Reader, cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
     let mut quotes = Quotes::of(text);
     // There is no `@` between a link without a host and this place.
@@ -163,7 +191,8 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
         let start = from + slashes;
         quotes.read_to(at);
         let ends = |at: usize, byte| match lead {
-            Lead::Link | Lead::Web => is_blank(byte) || quotes.close_at(at, byte),
+            _ if reader.is_blank_at(text, at, byte) => true,
+            Lead::Link | Lead::Web => quotes.close_at(at, byte),
             Lead::Lax | Lead::Doubtful => ends_link(byte),
         };
         let of_path = |byte| is_slash(byte) || matches!(byte, b'?' | b'#');
@@ -189,7 +218,7 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
             continue;
         }
         let stops = |at: usize, byte| {
-            if port {
+            if port || reader == Reader::Approver {
                 ends(at, byte)
             } else {
                 matches!(byte, b'\n' | b'\r') || quotes.close_at(at, byte)
@@ -351,92 +380,6 @@ fn place(text: &[u8], from: usize, is: impl Fn(usize, u8) -> bool) -> usize {
     let mut places = rest.enumerate().map(|(at, byte)| (from + at, byte));
     let found = places.find(|(at, byte)| is(*at, *byte));
     found.map_or(text.len(), |(at, _)| at)
-}
-
-/// The most backslashes that are counted. Each level of JSON in JSON doubles them.
-const MOST_BACKSLASHES: usize = 64;
-
-/// The quotation marks that are open at a place of a text. Passwords and tokens may contain such marks, so a mark
-/// ends a link only if its opening mark is before the link. In doubt, more is cut.
-struct Quotes<'t> {
-    text: &'t [u8],
-    /// How far the text was read, and the number of backslashes directly before that place.
-    read: usize,
-    backslashes: usize,
-    in_word: Option<Mark>,
-    /// The last `"` in this line. Prose has apostrophes, but hardly ever a single `"`.
-    in_line: Option<Mark>,
-}
-
-/// The byte that closes the mark, and the number of backslashes before it: JSON in JSON has `\"`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    close: u8,
-    backslashes: usize,
-}
-
-impl<'t> Quotes<'t> {
-    fn of(text: &'t [u8]) -> Self {
-        Self {
-            text,
-            // If the whole text is a link, no mark ends it.
-            read: if is_all_link(text) { text.len() } else { 0 },
-            backslashes: 0,
-            in_word: None,
-            in_line: None,
-        }
-    }
-
-    /// Continues reading up to that place.
-    fn read_to(&mut self, place: usize) {
-        let unread = self.text.get(self.read..place).unwrap_or_default();
-        for byte in unread {
-            let mark = |close| {
-                Some(Mark {
-                    close,
-                    backslashes: self.backslashes,
-                })
-            };
-            match byte {
-                b'\n' | b'\r' => (self.in_word, self.in_line) = (None, None),
-                ..=b' ' => self.in_word = None,
-                b'"' => (self.in_word, self.in_line) = (mark(b'"'), mark(b'"')),
-                b'\'' | b'`' => self.in_word = mark(*byte),
-                b'<' => self.in_word = mark(b'>'),
-                b'>' => self.in_word = mark(b'<'),
-                _ => {}
-            }
-            self.backslashes = match byte {
-                b'\\' => MOST_BACKSLASHES.min(self.backslashes + 1),
-                _ => 0,
-            };
-        }
-        self.read = self.read.max(place);
-    }
-
-    /// Whether the byte at a later place closes an open mark.
-    fn close_at(&self, place: usize, byte: u8) -> bool {
-        if !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') {
-            return false;
-        }
-        let before = self.text.get(..place).unwrap_or_default().iter().rev();
-        let closing = Mark {
-            close: byte,
-            backslashes: before
-                .take(MOST_BACKSLASHES)
-                .take_while(|byte| **byte == b'\\')
-                .count(),
-        };
-        let open = [self.in_word, self.in_line];
-        open.into_iter().flatten().any(|mark| mark == closing)
-    }
-}
-
-fn is_all_link(text: &[u8]) -> bool {
-    let of_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    let scheme = text.iter().take_while(of_scheme).count();
-    let rest = text.get(scheme..).unwrap_or_default();
-    scheme > 0 && rest.starts_with(b"://") && !rest.iter().any(|byte| *byte <= b' ')
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ impl Secrets {
 
     /// Whether a number has the digits of a value, whatever its sign, point and exponent are, or contains a long
     /// value. A short value, such as a port, occurs in many numbers by chance.
-    fn stand_in(&self, number: &Number) -> bool {
+    pub(super) fn stand_in(&self, number: &Number) -> bool {
         let text = number.to_string();
         let text = text.trim_start_matches('-');
         if Numeral::read(text).is_some_and(|number| self.tell(&number)) {
@@ -179,7 +179,7 @@ impl Secrets {
     }
 
     /// The ranges of the values in the text, in order, with overlapping ranges joined.
-    fn found(&self, text: &[u8]) -> Vec<Range<usize>> {
+    pub(super) fn found(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(known) = &self.0 else {
             return Vec::new();
         };

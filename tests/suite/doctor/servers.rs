@@ -241,3 +241,42 @@ fn a_tool_that_is_as_pinned_is_told_so_and_runs_and_one_that_is_not_is_a_problem
     assert_eq!(warned.exit, 0);
     warned.says("tool_changed", "warning", &words);
 }
+
+/// docs/trust.md: at most 200 characters of a name are shown.
+#[test]
+fn long_names_of_tools_are_shortened_and_the_last_of_many_are_counted() {
+    let server = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "s", "version": "1"}}
+    elif asked.get("method") == "tools/list":
+        tools = [{"name": "n" * 100000 + str(k), "inputSchema": {"type": "object"}} for k in range(23)]
+        result = {"tools": tools}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+    let root = root(&[
+        "[server.s]\ncommand = [\"python3\", \"-SB\", \"named.py\"]\n",
+        ECHO,
+    ]);
+    fs::write(root.path.join("named.py"), server).unwrap();
+    let diagnosis = examine(&root, &[]);
+    let longest = "n".repeat(200) + "…";
+    diagnosis.says("tool_missing", "problem", &[&longest, "`, and 3 more"]);
+    let tools = &diagnosis.report["servers"][0]["tools"];
+    assert_eq!(
+        (&tools[0]["name"], tools[22].is_object()),
+        (&json!(longest), true)
+    );
+    for words in [&["doctor"][..], &["catalog", "check", "--live"]] {
+        let said = text(&*root.command().args(words).output().unwrap().stdout);
+        let parts: Vec<&str> = said.split_whitespace().collect();
+        assert!(parts.join(" ").contains("`, and 3 more"), "{said}");
+        assert!(!said.contains(&"n".repeat(201)), "{words:?}");
+        assert!(said.len() < 10_000, "{words:?}: {}", said.len());
+    }
+}
