@@ -162,15 +162,18 @@ fn warning(unseen: &Unseen) -> String {
     let name = |name: &str| fit(&words::line(name), NAME);
     let step = unseen.step.as_deref();
     let step = step.map_or_else(String::new, |step| format!(" of the step `{}`", name(step)));
-    let count = unseen.count;
     let mut parts = Vec::new();
     for (count, verb, what) in [
         (
-            count.secret,
+            unseen.secret_characters,
             "equal",
             "a secret parameter or a variable of `env_pass`",
         ),
-        (count.url, "look", "like the credentials of a URL"),
+        (
+            unseen.url_characters,
+            "look",
+            "like the credentials of a URL",
+        ),
     ] {
         match count {
             0 => {}

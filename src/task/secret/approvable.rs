@@ -14,17 +14,6 @@ use super::{
     object, without,
 };
 
-/// How many characters the person who approves does not see.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UnseenCount {
-    /// They are equal to a secret parameter, or to a variable that the server gets.
-    #[serde(rename = "secret_characters")]
-    pub(crate) secret: usize,
-    /// They look like the credentials of a URL.
-    #[serde(rename = "url_characters")]
-    pub(crate) url: usize,
-}
-
 /// A parameter in which the person who approves does not see all characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unseen {
@@ -32,14 +21,17 @@ pub(crate) struct Unseen {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<String>,
     pub(crate) parameter: String,
-    #[serde(flatten)]
-    pub(crate) count: UnseenCount,
+    /// The characters that are equal to a secret parameter, or to a variable that the server gets.
+    pub(crate) secret_characters: usize,
+    /// The characters that look like the credentials of a URL.
+    pub(crate) url_characters: usize,
 }
 
-impl UnseenCount {
-    fn is_zero(self) -> bool {
-        self == Self::default()
-    }
+/// How many characters of a parameter are not shown.
+#[derive(Default, PartialEq, Eq)]
+struct Count {
+    secret: usize,
+    url: usize,
 }
 
 impl Secrets {
@@ -52,7 +44,7 @@ impl Secrets {
         let mut names = Vec::new();
         let mut values = Vec::new();
         for (name, value) in parameters {
-            let mut count = UnseenCount::default();
+            let mut count = Count::default();
             names.push(self.approvable_text(&name, &mut count));
             values.push(self.approvable_value(value, &mut count));
             counts.push(count);
@@ -62,17 +54,18 @@ impl Secrets {
             format!("{name} ({number})")
         });
         let unseen = names.iter().zip(counts);
-        let unseen = unseen.filter(|(_, count)| !count.is_zero());
+        let unseen = unseen.filter(|(_, count)| *count != Count::default());
         let unseen = unseen.map(|(name, count)| Unseen {
             step: None,
             parameter: name.clone(),
-            count,
+            secret_characters: count.secret,
+            url_characters: count.url,
         });
         let unseen = unseen.collect();
         (names.into_iter().zip(values).collect(), unseen)
     }
 
-    fn approvable_value(&self, value: Value, count: &mut UnseenCount) -> Value {
+    fn approvable_value(&self, value: Value, count: &mut Count) -> Value {
         match value {
             Value::String(text) => Value::String(self.approvable_text(&text, count)),
             Value::Array(items) => {
@@ -93,7 +86,7 @@ impl Secrets {
         }
     }
 
-    fn approvable_text(&self, text: &str, count: &mut UnseenCount) -> String {
+    fn approvable_text(&self, text: &str, count: &mut Count) -> String {
         let mut cuts = self.found(text.as_bytes());
         let of_secrets = characters(text, &cuts);
         cuts.extend(links::cuts(text, Reader::Approver));
@@ -123,7 +116,8 @@ mod tests {
         let secrets = Secrets::new(secrets.iter().map(ToString::to_string));
         let (shown, unseen) = secrets.approvable(parameters.as_object().unwrap().clone());
         let unseen = unseen.into_iter();
-        let unseen = unseen.map(|each| (each.parameter, each.count.secret, each.count.url));
+        let unseen =
+            unseen.map(|each| (each.parameter, each.secret_characters, each.url_characters));
         (shown.into(), unseen.collect())
     }
 
