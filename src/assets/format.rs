@@ -4,7 +4,7 @@
 //! incomplete, zeroed or of another format. It does not find out whether the payload can be decoded.
 
 mod bmff;
-mod ebml;
+pub(crate) mod ebml;
 mod flac;
 mod jpeg;
 mod mp3;
@@ -22,7 +22,6 @@ use std::io::{self, Read, Seek};
 use camino::{Utf8Path, Utf8PathBuf};
 
 pub(crate) use bmff::{BoxHeader, next_box};
-pub(crate) use ebml::{CLUSTER, Element, SEGMENT, next_element, number};
 pub(crate) use source::{Flaw, Source, broken};
 
 use super::{error::StoreError, regular::open_followed};
@@ -78,7 +77,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError>
         Format::Ogg => ogg::check(&mut source),
         Format::Mp4 => bmff::check(&mut source, bmff::Brand::Mp4),
         Format::Mov => bmff::check(&mut source, bmff::Brand::QuickTime),
-        Format::Mkv => ebml::check(&mut source, &["matroska", "webm"]),
+        Format::Mkv => ebml::check(&mut source, ebml::DOC_TYPES),
         Format::WebM => ebml::check(&mut source, &["webm"]),
         Format::Json => text::check_json(&mut source),
         Format::JsonLines => text::check_lines(&mut source),

@@ -1,6 +1,7 @@
 //! Real media made by ffmpeg, whole and mutilated; and noise.
 
 mod documents;
+mod matroska;
 mod media;
 
 use std::fs;

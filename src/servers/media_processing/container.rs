@@ -7,7 +7,7 @@ mod mp4;
 use std::{fs::File, ops::Range};
 
 use crate::{
-    assets::format::{Flaw, Source, broken, ogg},
+    assets::format::{Flaw, Source, ebml, ogg},
     servers::tool::ToolError,
 };
 
@@ -44,8 +44,18 @@ pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
     match source.peek::<12>()? {
         Some([_, _, _, _, b'f', b't', b'y', b'p', ..]) => mp4::marks(&mut source, NONE).map(drop),
-        Some([0x1A, 0x45, 0xDF, 0xA3, ..]) => matroska::marks(&mut source, NONE).map(drop),
+        Some(head) if head.starts_with(&ebml::MAGIC) => ebml::check(&mut source, ebml::DOC_TYPES),
         Some([b'O', b'g', b'g', b'S', ..]) => ogg::check_all(&mut source),
+        _ => Ok(()),
+    }
+}
+
+/// Fails if the file is a damaged Matroska or WebM file. ffmpeg leaves out what it cannot read of such a file, and
+/// succeeds.
+pub(super) fn check_matroska(file: File) -> Result<(), Flaw> {
+    let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
+    match source.peek()? {
+        Some(ebml::MAGIC) => ebml::check(&mut source, ebml::DOC_TYPES),
         _ => Ok(()),
     }
 }
@@ -57,15 +67,5 @@ pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
         "isomp4" => mp4::marks(&mut source, id),
         "matroska" | "mkv" => matroska::marks(&mut source, id),
         _ => Ok(Marks::default()),
-    }
-}
-
-/// Fails if a part of the file ends beyond the end of the file.
-fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
-    match end.checked_sub(source.len()) {
-        None | Some(0) => Ok(()),
-        Some(missing) => broken(format!(
-            "the file ends {missing} bytes before its {part} does"
-        )),
     }
 }

@@ -18,7 +18,9 @@ use process::{Ended, Program};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::container::check_matroska;
 use crate::{
+    assets::format::Flaw,
     servers::{
         files::open_regular,
         tool::{Run, ToolError},
@@ -62,9 +64,15 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Examines the file with ffprobe.
+    /// Examines the file with ffprobe, and checks the structure of Matroska and WebM.
     pub(super) fn open(path: &Path, limits: Limits, run: &'a Run<'a>) -> Result<Self, ToolError> {
         let film = Film::look(path, limits, run)?;
+        let file = open_regular("input_uri", path)?;
+        check_matroska(file).map_err(|flaw| match flaw {
+            Flaw::Other => corrupt(path, "its document type is unknown"),
+            Flaw::Broken(problem) => corrupt(path, &problem),
+            Flaw::Read(error) => ToolError::io("read", path)(error),
+        })?;
         Ok(Self {
             path: path.to_owned(),
             film,

@@ -2,19 +2,17 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-use super::{Marks, check_end};
-use crate::assets::format::{CLUSTER, Element, Flaw, SEGMENT, Source, next_element, number};
-
-const BLOCK_GROUP: u32 = 0xA0;
-const BLOCK: u32 = 0xA1;
-const DISCARD_PADDING: u32 = 0x75A2;
+use super::Marks;
+use crate::assets::format::{
+    Flaw, Source,
+    ebml::{BLOCK, BLOCK_GROUP, CLUSTER, DISCARD_PADDING, Element, SEGMENT, next_element, number},
+};
 
 /// The number of clusters at the end that are examined. Tracks may end in different clusters.
 const CLUSTERS: usize = 2;
 
-/// The padding at the end of track `id`. Fails if the segment or one of its elements ends beyond the end of the
-/// file. In a live recording, the segment and clusters may have no size. The segment then extends to the end of
-/// the file.
+/// The padding at the end of track `id` in a file that was checked. In a live recording, the segment and clusters may
+/// have no size. The segment then extends to the end of the file.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let mut marks = Marks::default();
     let all = 0..source.len();
@@ -29,7 +27,6 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let Some(segment) = segment else {
         return Ok(marks);
     };
-    check_end(source, "segment", segment.end)?;
     for cluster in last_clusters(source, segment)? {
         each(source, cluster, |source, group| {
             if let (BLOCK_GROUP, Some(end)) = (group.id, group.end) {
@@ -63,10 +60,7 @@ fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Ra
             }
         }
         at = match element.end {
-            Some(next) => {
-                check_end(source, "last element", next)?;
-                next
-            }
+            Some(next) => next,
             None if element.id == CLUSTER => element.body,
             None => break,
         };

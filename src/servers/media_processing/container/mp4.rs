@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Marks, check_end};
+use super::Marks;
 use crate::assets::format::{BoxHeader, Flaw, Source, broken, next_box};
 
 /// The largest number of sibling boxes. A fragmented file of a day has 50 000.
@@ -48,6 +48,16 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
         }
     }
     Ok(Marks::default())
+}
+
+/// Fails if a part of the file ends beyond the end of the file.
+fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
+    match end.checked_sub(source.len()) {
+        None | Some(0) => Ok(()),
+        Some(missing) => broken(format!(
+            "the file ends {missing} bytes before its {part} does"
+        )),
+    }
 }
 
 /// The ranges that are played, in the track's time scale.

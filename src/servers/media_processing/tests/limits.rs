@@ -70,6 +70,26 @@ fn a_film_cut_in_half_is_corrupt_or_incomplete() {
     }
 }
 
+/// ffmpeg leaves out what it cannot read of such a film, and succeeds.
+#[test]
+fn a_stretch_of_matroska_that_is_zeroed_or_missing_is_found() {
+    let scratch = TempDir::new().expect("a directory");
+    for name in ["fox.mkv", "fox.webm"] {
+        let bytes = fs::read(medium(name)).expect("readable");
+        for start in [bytes.len() * 3 / 10, bytes.len() / 2] {
+            let (before, after) = (&bytes[..start], &bytes[start + 600..]);
+            let zeroed = [before, &[0; 600], after].concat();
+            for damaged in [zeroed, [before, after].concat()] {
+                let input = written(&scratch, name, &damaged);
+                for refused in refusals(&input) {
+                    let says = format!("input is corrupt or incomplete: {}: ", input.display());
+                    assert!(refused.starts_with(&says), "{refused}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_no_film_is_refused() {
     let scratch = TempDir::new().expect("a directory");
