@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::task::{Counted, Failure, Fault, Identity, Kind, Resources, Task};
+use crate::task::{Counted, Failure, Fault, Identity, Kind, Resources, Task, redact_presigned};
 
 use super::{
     dispatch,
@@ -341,6 +341,9 @@ pub(crate) fn unusable(session: &str) -> Option<&'static str> {
         return Some(
             "must not contain slashes or control characters, because it names a directory of assets",
         );
+    }
+    if redact_presigned(session) != session {
+        return Some("must not contain the credentials of a URL, because it is recorded");
     }
     None
 }

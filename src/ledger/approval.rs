@@ -20,9 +20,9 @@ use super::{
     begin::stamp,
     canonical::sha256,
     chain::{self, AskedApproval, Body, instant},
-    claims::open,
+    claims::{must_have, open},
     grant,
-    past::Past,
+    past::{Past, examined},
     record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
     request::Asked,
     signature::{Purpose, Signer, check},
@@ -159,6 +159,9 @@ impl Case {
         (task, root): (Option<&str>, Option<&str>),
     ) -> Result<Option<Self>, StoreError> {
         let links = tx.links_about(session_id, request_hash, 0, usize::MAX)?;
+        // Without the link that used an approval, it would count again.
+        let newest = examined(tx, session_id)?;
+        must_have(tx, &links, &newest, |link| link.tells_of(request_hash))?;
         let asks = |link: &&Link| {
             let body = link.body();
             body.is_some_and(|body| body.asks(task, root)) && link.is(Event::ApprovalRequested)

@@ -76,11 +76,16 @@ pub(super) fn must_have(
 
 /// The hash that names the delivery in the link of a claim, the same for every attempt. None for a step.
 pub(super) fn name_of(who: &Who<'_>) -> Option<String> {
+    each_attempt(who).filter(|_| who.part.is_none())
+}
+
+/// The same, also for a step.
+pub(super) fn each_attempt(who: &Who<'_>) -> Option<String> {
     let each = Who {
         attempt: None,
         ..*who
     };
-    delivery_of(&each).filter(|_| who.part.is_none())
+    delivery_of(&each)
 }
 
 /// Makes the claim in the table that of the links, unless the table says that the request was sent, and the links do not.

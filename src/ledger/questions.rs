@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use super::{
     answer::{self, Beside},
-    canonical::sha256,
     chain::{self, Body, SessionSeal},
     claims::{self, claim_key},
     past::{FEW, Past, Success},
@@ -121,10 +120,7 @@ impl Questions<'_, '_, '_> {
             (None, Some(task)) => Which::delivery(session, who.request_id, task, who.attempt),
             (None, None) => return Ok(None),
         };
-        // A row without its request was recorded for a run that died, and does not name the delivery of that run.
-        let mut rows = self.tx.rows(&which, FEW)?;
-        rows.retain(|row| row.request_sha256 != sha256(answer::UNRECORDED));
-        let Some(row) = self.past.first_believed(self.tx, rows)? else {
+        let Some(row) = self.believed(&which)? else {
             return Ok(None);
         };
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
@@ -284,7 +280,7 @@ impl Questions<'_, '_, '_> {
             return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
         }
         let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let delivery = claims::name_of(&self.ask.who);
+        let delivery = claims::each_attempt(&self.ask.who);
         let beside = Beside {
             delivery: delivery.as_deref(),
             ..Beside::default()

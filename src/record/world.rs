@@ -83,37 +83,15 @@ pub(super) fn settle(
         Fate::NotMade => return ledger.settle_as_undone(&left),
         Fate::Made { directory, changed } => (directory, changed),
     };
-    let status = Work::Files(Box::new(FileWork {
-        order: FileOrder::Status(PlanName::Path(directory)),
-        reasoning: Vec::new(),
-    }));
-    let mut outcome = executor::perform(status, context).outcome;
+    let mut outcome = by_report(directory, context);
+    outcome.changed = changed.iter().map(ToString::to_string).collect();
+    outcome.executed.extend(left.case.action.clone());
+    let now = context.host.timestamp();
+    review::open(&mut outcome, ask.review, operation, now);
     let mut notes = vec![format!(
         "The journal of the plan shows that {operation} had applied it, so its answer is recorded."
     )];
-    match outcome.failure.take() {
-        // The journal is enough to know that the plan was applied.
-        Some(failure) => {
-            notes.push(format!(
-                "The report of the plan cannot be read: {}",
-                failure.message
-            ));
-            outcome = Outcome::nothing_done(State::Done, Phase::Complete, None);
-        }
-        None => outcome.failure = outcome.execution_report.as_ref().and_then(reported),
-    }
-    if outcome.failure.is_some() {
-        (outcome.state, outcome.phase) = (State::Partial, Phase::Plan);
-    }
-    outcome.changed = changed.iter().map(ToString::to_string).collect();
-    outcome.effect = Effect::Done;
-    outcome.executed.extend(left.case.action.clone());
-    review::open(
-        &mut outcome,
-        ask.review,
-        operation,
-        context.host.timestamp(),
-    );
+    notes.append(&mut outcome.notes);
     let nobody = Failure::new(Fault::Internal, "");
     let received = Received {
         task_id: left.case.task_id.clone().unwrap_or_default(),
@@ -126,8 +104,27 @@ pub(super) fn settle(
     Ok(())
 }
 
+/// The outcome of a plan that was applied, by its report. If the report cannot be read, it is a success without a report.
+fn by_report(directory: String, context: &Context<'_>) -> Outcome {
+    let status = Work::Files(Box::new(FileWork {
+        order: FileOrder::Status(PlanName::Path(directory)),
+        reasoning: Vec::new(),
+    }));
+    let mut outcome = executor::perform(status, context).outcome;
+    if let Some(failure) = outcome.failure {
+        let note = format!("The report of the plan cannot be read: {}", failure.message);
+        outcome = Outcome::nothing_done(State::Done, Phase::Complete, None);
+        outcome.notes.push(note);
+    } else if let Some(failure) = outcome.execution_report.as_ref().and_then(first_failure) {
+        outcome.failure = Some(failure);
+        (outcome.state, outcome.phase) = (State::Partial, Phase::Plan);
+    }
+    outcome.effect = Effect::Done;
+    outcome
+}
+
 /// The first failure that the report of a plan names, if the plan was applied in part.
-fn reported(report: &Value) -> Option<Failure> {
+fn first_failure(report: &Value) -> Option<Failure> {
     let error = report.pointer("/errors/0")?;
     let number = error.get("error_code")?.as_u64()?;
     let mut faults = Fault::ALL.iter().copied();

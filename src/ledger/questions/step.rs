@@ -89,31 +89,53 @@ impl Questions<'_, '_, '_> {
                 return Err(self.conflict(link.operation_id.clone()));
             }
         }
-        match self.answered_again() {
-            // Question 1 has not found the row of that answer.
-            Some(link) if self.since == 0 => Err(LedgerError::Damaged {
-                operation: link.operation_id.clone(),
-                link: link.seq,
-            }),
-            _ => Ok(ControlFlow::Continue(None)),
-        }
+        self.no_answer_is_lost()?;
+        Ok(ControlFlow::Continue(None))
     }
 
-    /// Of the examined links, the newest one by which the delivery got an old answer that was not withdrawn since.
-    fn answered_again(&self) -> Option<&Link> {
+    /// It is an error if an examined link says that the delivery got an old answer, but question 1 has not found its row. An
+    /// answer that was withdrawn since does not count.
+    fn no_answer_is_lost(&mut self) -> Result<(), LedgerError> {
         let who = &self.ask.who;
-        let name = claims::name_of(who);
-        let is_ours = |link: &&Link| {
+        if self.ask.effects != Effects::Once || self.since != 0 {
+            return Ok(());
+        }
+        let name = claims::each_attempt(who);
+        let of_delivery = |link: &&Link| {
             let body = link.body().unwrap_or_default();
-            let origin = body.about.as_deref().unwrap_or_default();
-            name.is_some()
+            link.repeats()
+                && body.delivery.is_some()
                 && body.delivery == name
                 && claims::fits_attempt(who, body.attempt)
-                && body.request_hash.as_ref() == Some(&self.hashes.request_hash)
-                && !self.past.is_withdrawn_row(origin)
         };
-        let examined = self.known.examined.iter().rev();
-        examined.filter(|link| link.repeats()).find(is_ours)
+        let Some(link) = self.known.examined.iter().rev().find(of_delivery) else {
+            return Ok(());
+        };
+        let Body {
+            request_hash,
+            about,
+            ..
+        } = link.body().unwrap_or_default();
+        let (request_hash, origin) = (request_hash.unwrap_or_default(), about.unwrap_or_default());
+        let operation = link.operation_id.clone();
+        if request_hash == self.hashes.request_hash {
+            return if self.past.is_withdrawn_row(&origin) {
+                Ok(())
+            } else {
+                Err(LedgerError::Damaged {
+                    operation,
+                    link: link.seq,
+                })
+            };
+        }
+        // The parameters of a step may have changed.
+        let all = (Effects::Once, [].as_slice());
+        if who.part.is_some()
+            || Past::of(self.tx, who.session_id, &request_hash, all)?.is_withdrawn_row(&origin)
+        {
+            return Ok(());
+        }
+        Err(self.conflict(operation))
     }
 
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::{
+    super::{answer::UNRECORDED, canonical::sha256},
     StoreError, Trouble, Tx,
     columns::{self, Payloads, Record as _, must, uuid},
     sql::{Engine, Value},
@@ -87,7 +88,8 @@ impl Which {
             .results("agent_actions_key")
     }
 
-    /// The answers to the delivery of a request's task, which has no key. Without an attempt, every attempt fits.
+    /// The answers to the delivery of a request's task, which has no key. Without an attempt, every attempt fits. A row
+    /// without its request was recorded for a run that died, and does not name the delivery of that run.
     pub(crate) fn delivery(
         session_id: &str,
         request_id: Option<&str>,
@@ -96,6 +98,7 @@ impl Which {
     ) -> Self {
         let all = Self::task(session_id, task_id)
             .and("request_id IS NOT DISTINCT FROM ?", request_id)
+            .and("request_sha256 IS DISTINCT FROM ?", &*sha256(UNRECORDED))
             .both(["idempotency_key IS NULL"; 2], None)
             .results("agent_actions_delivery");
         match attempt {

@@ -137,6 +137,15 @@ fn a_delivery_that_got_an_old_answer_performs_nothing_although_the_row_of_the_an
                 assert_eq!(said(begun), Err(Again::Replayed));
             }
         }
+        if is_refused {
+            let mut content = plan("op_5", "t2");
+            content.asked.salt = Some("another".to_owned());
+            let other = begin(&mut file.open(), &content, &undone);
+            assert!(
+                matches!(other, Err(LedgerError::Conflict { .. })),
+                "{attack}: {other:?}"
+            );
+        }
         // Another delivery has not got an answer.
         let miss = Why::Miss(Miss::OutputChanged);
         assert_eq!(said(ask("op_4", "t4")), Ok(miss), "{attack}");
@@ -161,4 +170,47 @@ fn a_delivery_whose_old_answer_was_withdrawn_performs_the_plan_again() {
     ledger.revoke(name, Dependants::Revoked, None).unwrap();
     let told = again(&place, &plan("op_4", "t2"), &Around::default());
     assert!(told.is_ok(), "{told:?}");
+}
+
+/// The answers that were recorded for them do not name their deliveries.
+#[test]
+fn a_delivery_is_found_behind_the_answers_of_many_runs_that_died() {
+    let place = Place::new();
+    let undone = Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    done(&place, &plan("op_1", "t1"), &ended());
+    for (n, request) in ["r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9"]
+        .into_iter()
+        .enumerate()
+    {
+        let asked = |operation: String, task, request_id| {
+            let mut ask = plan(operation.leak(), task);
+            ask.asked.salt = Some(request.to_owned());
+            ask.who.request_id = request_id;
+            ask
+        };
+        let dead = asked(format!("op_dead_{n}"), "t1", Some(request));
+        let mut owner = place.open();
+        let begun = running(begin(&mut owner, &dead, &undone));
+        owner.dispatch(&dead, &begun, None).unwrap();
+        drop((begun, owner));
+        let next = asked(format!("op_next_{n}"), "t2", None);
+        let mut ledger = place.open();
+        let refused = begin(&mut ledger, &next, &undone);
+        assert!(
+            matches!(refused, Err(LedgerError::Unknown { .. })),
+            "{refused:?}"
+        );
+        let left = ledger
+            .left_unknown(&next, dead.who.operation_id)
+            .unwrap()
+            .unwrap();
+        assert!(ledger.settle_as_made(&left, &next, ended()).unwrap());
+    }
+    assert_eq!(
+        again(&place, &plan("op_2", "t1"), &undone),
+        Err(Again::Replayed)
+    );
 }
