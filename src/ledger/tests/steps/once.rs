@@ -1,6 +1,6 @@
 //! A once-only step is one call of its task, whatever parameters the earlier steps give it (R-004-35).
 
-use super::*;
+use super::{super::tampering::InFile, *};
 
 /// The same step, with the parameters that an earlier step with a new result gives it.
 fn changed(mut ask: Ask<'_>) -> Ask<'_> {
@@ -267,4 +267,39 @@ fn a_delivery_whose_task_has_begun_a_step_performs_nothing_else() {
         };
         assert_eq!(operation, if finishes { "op_1" } else { "op_1.2" });
     }
+}
+
+/// Another task has performed the step, so it was answered without a call. Its input has changed since.
+#[test]
+fn a_step_that_got_an_old_answer_is_not_performed_although_the_row_of_the_answer_is_lost() {
+    let file = InFile::new();
+    let suppressed = |ask| Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
+        ..ask
+    };
+    let (dead, run) = run_of(&mut file.open(), &task("op_1", 1));
+    let first = step(&run, 2, suppressed(once("x")));
+    tampering::record(&mut file.open(), &first, &ended());
+    drop(dead);
+    let mut other = task("op_2", 1);
+    other.who.task_id = Some("u");
+    let (dead, run) = run_of(&mut file.open(), &other);
+    let second = step(&run, 2, suppressed(once("x")));
+    let answered = begin(&mut file.open(), &second, &Around::default());
+    assert_eq!(said(answered), Err(Again::Suppressed));
+    drop(dead);
+    file.change("DELETE FROM agent_actions WHERE operation_id = 'op_2.2'");
+    let mut other = task("op_3", 1);
+    other.who.task_id = Some("u");
+    let (_dead, run) = run_of(&mut file.open(), &other);
+    let again = step(&run, 2, suppressed(once("x")));
+    let changed = Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    let refused = begin(&mut file.open(), &again, &changed);
+    assert!(
+        matches!(&refused, Err(LedgerError::Damaged { operation, .. }) if operation == "op_2.2"),
+        "{refused:?}"
+    );
 }
