@@ -140,13 +140,13 @@ impl Approvals {
                 Ok(foreseen) => {
                     let hash = foreseen.hash.clone();
                     preview = Some(foreseen);
-                    (hash, Seen::whole(ask))
+                    (hash, Seen::of_plan(ask))
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
             Work::Grant(_) | Work::Said(_) => (
                 ledger.intent(ask, ask.asked.clone(), &[Value::Null])?,
-                Seen::whole(ask),
+                Seen::of_grant(ask, hidden),
             ),
         };
         let intended = Intended {
@@ -240,6 +240,7 @@ impl Approvals {
                 id,
                 (&asked.intent_hash, asked.preview_hash.as_deref()),
                 &asked.expires_at,
+                0,
                 policy,
                 context,
             )
@@ -289,7 +290,7 @@ impl Approvals {
         let now = context.host.timestamp();
         let mut pass = Self::ask(
             (ask, &intended),
-            Seen::whole(ask),
+            Seen::of_plan(ask),
             Some(preview),
             now,
             context,
@@ -321,7 +322,7 @@ impl Approvals {
             let found = reading.approval(&waiting.approval_id).ok();
             found.map(|(case, _)| case)
         };
-        wait_for(case, left, context)
+        wait_for(case, waiting.votes, left, context)
     }
 
     /// Tells the operator's program of a new request. Its failure is a note.
@@ -379,13 +380,15 @@ fn why(policy: &Policy) -> Vec<String> {
 fn waits(case: &Approval, policy: &Policy, context: &Context<'_>) -> Outcome {
     let asked = &case.asked;
     let hashes = (asked.intent_hash.as_str(), asked.preview_hash.as_deref());
-    pending(&case.id, hashes, &asked.expires_at, policy, context)
+    let votes = case.votes.len();
+    pending(&case.id, hashes, &asked.expires_at, votes, policy, context)
 }
 
 fn pending(
     id: &str,
     (intent_hash, preview_hash): (&str, Option<&str>),
     expires_at: &str,
+    votes: usize,
     policy: &Policy,
     context: &Context<'_>,
 ) -> Outcome {
@@ -410,6 +413,7 @@ fn pending(
                 Elicitation::Off => Vec::new(),
                 Elicitation::Allowed => vec!["elicitation"],
             },
+            votes,
         })),
         ..Outcome::nothing_done(
             State::Pending,

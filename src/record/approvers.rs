@@ -52,23 +52,25 @@ pub(super) fn signers(settings: &ApprovalSettings, root: &Utf8Path) -> Vec<Signe
 }
 
 /// Waits until a person decides about the request, it expires, or the time is over. Returns whether it is worth
-/// looking again.
+/// beginning the request again. `known` is the number of decisions that the run knew when it answered, so a decision
+/// that was made before the first look counts, too.
 pub(super) fn wait_for(
     case: impl Fn() -> Option<Approval>,
+    known: usize,
     longest: Duration,
     context: &Context<'_>,
 ) -> bool {
     let begun = context.host.moment();
-    let before = case().map_or(0, |case| case.votes.len());
-    loop {
-        if context.go_on().is_err() || begun.passed() >= longest {
-            return false;
+    while context.go_on().is_ok() {
+        // If the ledger cannot be read now, the next look may succeed.
+        let news = case().is_some_and(|case| {
+            case.votes.len() != known || context.host.timestamp() >= case.expires()
+        });
+        let left = longest.saturating_sub(begun.passed());
+        if news || left.is_zero() {
+            return news;
         }
-        thread::sleep(PAUSE.min(longest));
-        match case() {
-            Some(case)
-                if case.votes.len() == before && context.host.timestamp() < case.expires() => {}
-            Some(_) | None => return true,
-        }
+        thread::sleep(PAUSE.min(left));
     }
+    false
 }

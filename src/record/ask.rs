@@ -71,7 +71,7 @@ pub(super) fn of<'a>(
             let home = home(context.state_dir, context.root);
             (Ask { home, ..ask }, args)
         }
-        Work::Grant(grant) => grants::ask(grant, base),
+        Work::Grant(grant) => grants::ask(grant, base, hidden),
         Work::Said(_) => said::ask(received, base),
     };
     let under = grants::under(received, work, context);

@@ -26,12 +26,24 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of a request that calls no tool.
-    pub(super) fn whole(ask: &Ask<'_>) -> Self {
+    /// Of a file plan. Its diff states the hidden values.
+    pub(super) fn of_plan(ask: &Ask<'_>) -> Self {
+        let plan = ask.asked.steps.first();
+        let shown = plan.map(|plan| plan.shown.as_ref().unwrap_or(&plan.parameters));
         Self {
-            parameters: whole(ask),
+            parameters: Value::Object(shown.cloned().unwrap_or_default()),
             ..Self::default()
         }
+    }
+
+    /// Of a grant.
+    pub(super) fn of_grant(ask: &Ask<'_>, hidden: &Hidden) -> Self {
+        let mut seen = Self::default();
+        let limits = ask.asked.steps.first();
+        let limits = limits.map(|limits| limits.parameters.clone());
+        let limits = hidden.secrets().approvable(limits.unwrap_or_default());
+        seen.parameters = Value::Object(seen.add(limits, None));
+        seen
     }
 
     /// Adds parameters, and returns what is shown of them. `step` is the name of their step.
@@ -127,16 +139,6 @@ fn together(
         all.insert(name, Value::Object(shown));
     }
     Value::Object(all)
-}
-
-/// The parameters of a request that is one, without secrets.
-fn whole(ask: &Ask<'_>) -> Value {
-    let shown = ask
-        .asked
-        .steps
-        .first()
-        .map(|step| step.shown.as_ref().unwrap_or(&step.parameters));
-    Value::Object(shown.cloned().unwrap_or_default())
 }
 
 /// The content of each asset that a step gets, by parameter. A local file that can be opened but is not read completely is

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     catalog::{Performed, Said, ToolJob, Trace, seal},
     envelope::{Received, read_response},
-    executor::{Context, GrantWork, Work},
+    executor::{Context, GrantWork, Hidden, Work},
     ledger::{
         Ask, Asked, AskedStep, Change, Effects, Improvisation, Made, Reading, Row, Signatures,
         Under, home,
@@ -27,19 +27,22 @@ const ALWAYS: &str = "an improvised action is always approved by a person";
 /// Why a call under a grant waits.
 const NOT_COVERED: &str = "a grant covers no call of high risk";
 
-/// The request for a grant, and its parameters as people see them. A grant is opened for each delivery anew.
-pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>) -> (Ask<'a>, Value) {
+/// The request for a grant, and its parameters as the ledger may show them. A grant is opened for each delivery anew.
+pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask<'a>, Value) {
     let lasts = SignedDuration::try_from(grant.lasts).unwrap_or_default();
     let entries: Vec<&String> = grant.entries.keys().collect();
-    let args = json!({
+    let parameters = json!({
         "plan_summary": grant.summary, "entries": entries, "max_calls": grant.max_calls, "for": format!("{lasts:#}"),
     });
+    let args = hidden.value(parameters.clone());
+    let shown = (args != parameters).then(|| object(&args));
     let seals = canonical(&json!(grant.entries)).unwrap_or_default();
     let ask = Ask {
         asked: Asked {
             steps: vec![AskedStep {
                 entry: IMPROVISED.to_owned(),
-                parameters: args.as_object().cloned().unwrap_or_default(),
+                parameters: object(&parameters).unwrap_or_default(),
+                shown: shown.flatten(),
                 signatures: Signatures::Counted,
                 ..AskedStep::default()
             }],

@@ -330,6 +330,9 @@ pub struct WaitingApproval {
     /// Further ways to approve that the catalog allows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<&'static str>,
+    /// How many decisions the run knew when it gave this answer.
+    #[serde(skip)]
+    pub votes: usize,
 }
 
 /// The questions of a tool.

@@ -639,6 +639,48 @@ fn a_run_can_wait_for_the_decision() {
     asks(&run(command, other_task("other").to_string().as_bytes()));
 }
 
+/// The program of `notify` runs before the first look at the request.
+#[test]
+fn a_waiting_run_finds_a_decision_that_was_made_before_its_first_look() {
+    let told = "[\"sh\", \"-c\", \"touch told; until test -e decided; do sleep 0.02; done\"]";
+    for (decision, state, calls) in [
+        (&["approve"][..], "done", 1),
+        (&["deny", "-m", "no"], "rejected", 0),
+    ] {
+        let root = Root::with_catalog(&catalog("", &format!("notify = {told}")));
+        let mut command = root.command();
+        command.args(["--wait", "8s"]);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| run(command, task("mail").to_string().as_bytes()));
+            until("the program is told of the request", || {
+                root.path.join("told").exists().then_some(())
+            });
+            let (_, list, _) = oneact(&root, &["approvals", "--json"]);
+            let list: Value = serde_json::from_str(&list).unwrap();
+            let id = list["approvals"][0]["approval_id"].as_str().unwrap();
+            let (exit, said) = at_a_terminal(&root, "y\n", &[decision, &[id]].concat());
+            assert_eq!(exit, 0, "{said}");
+            fs::write(root.path.join("decided"), "").unwrap();
+            let answer = waiting.join().unwrap();
+            assert_eq!(answer.state(), state, "{}", answer.envelope);
+        });
+        assert_eq!(happened(&root), calls);
+    }
+}
+
+#[test]
+fn a_waiting_run_begins_again_only_after_another_decision() {
+    let root = Root::with_catalog(&catalog("quorum = 2", ""));
+    approve(&root, &asks(&root.run(&task("mail"))));
+    let mut command = root.command();
+    command.args(["--wait", "900ms"]);
+    asks(&run(command, task("mail").to_string().as_bytes()));
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let rows = ledger.query_row("SELECT count(*) FROM agent_actions", [], count);
+    assert_eq!(rows.unwrap(), 2);
+}
+
 /// The sender decides where the value of a `secret` pointer occurs, so it could hide any words.
 #[test]
 fn a_person_is_told_what_is_hidden_outside_the_secret_pointers() {

@@ -89,7 +89,9 @@ impl Secrets {
     fn approvable_text(&self, text: &str, count: &mut Count) -> String {
         let mut cuts = self.found(text.as_bytes());
         let of_secrets = characters(text, &cuts);
-        cuts.extend(links::cuts(text, Reader::Approver));
+        // A `***` that the sender wrote is shown as it is, so nothing is hidden there.
+        let links = links::cuts(text, Reader::Approver).into_iter();
+        cuts.extend(links.filter(|cut| text.get(cut.clone()) != Some(CUT)));
         let cuts = decoded::joined(cuts);
         count.secret += of_secrets;
         count.url += characters(text, &cuts) - of_secrets;
@@ -164,6 +166,19 @@ mod tests {
                 json!({"url": "https://u:p@h/x?token=abc"}),
                 json!({"url": "https://***@h/x?token=***"}),
                 found("url", 0, 6),
+            ),
+            // The sender wrote these `***`.
+            (
+                &[],
+                json!({"url": "https://***@h/x?token=*** see https://h?token=***."}),
+                json!({"url": "https://***@h/x?token=*** see https://h?token=***."}),
+                Vec::new(),
+            ),
+            (
+                &[],
+                json!({"url": "https://h/x?token=***a&key=%2A**"}),
+                json!({"url": "https://h/x?token=***&key=***"}),
+                found("url", 0, 9),
             ),
             // A secret within the credentials of a URL is counted once.
             (
