@@ -1,9 +1,10 @@
 //! Checks the content of a file against a format (R-000-83), by its structure and not by its name.
 //!
-//! Each check reads the structure of the file with bounded memory and skips the payload. It finds a file that is
-//! incomplete, zeroed or of another format. It does not find out whether the payload can be decoded.
+//! Each check reads the structure of the file with bounded memory and skips the payload; of Ogg, whose checksums cover
+//! the payload, it reads all. It finds a file that is incomplete, zeroed or of another format. It does not find out
+//! whether the payload can be decoded.
 
-mod bmff;
+pub(crate) mod bmff;
 pub(crate) mod ebml;
 mod flac;
 mod jpeg;
@@ -21,10 +22,9 @@ use std::io::{self, Read, Seek};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-pub(crate) use bmff::{BoxHeader, next_box};
 pub(crate) use source::{Flaw, Source, broken};
 
-use super::{error::StoreError, regular::open_followed};
+use super::{error::StoreError, print::GoOn, regular::open_followed};
 use crate::task::Format;
 
 const BLOCK: usize = 64 * 1024;
@@ -68,8 +68,18 @@ pub(crate) enum FormatError {
 
 /// Checks the file at `path`, reading as little of it as the format allows. Returns its size in bytes.
 pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
+    check_while(path, format, &|| true)
+}
+
+/// The same, but reading fails as soon as `go_on` says no.
+pub(crate) fn check_while(
+    path: &Utf8Path,
+    format: Format,
+    go_on: GoOn<'_>,
+) -> Result<u64, FormatError> {
     let io = |operation| StoreError::io(operation, path);
-    let mut source = Source::new(open_followed(path)?, BLOCK).map_err(io("look at"))?;
+    let source = Source::new(open_followed(path)?, BLOCK).map_err(io("look at"))?;
+    let mut source = source.ending_with(go_on);
     let judged = match format {
         Format::Wav => wav::check(&mut source),
         Format::Flac => flac::check(&mut source),

@@ -16,6 +16,18 @@ struct Seen {
     movie_header: bool,
     track: bool,
     media_data: bool,
+    movies: u32,
+    form: Form,
+    /// The first box outside all others whose type is none of [`OUTERMOST`], and its start.
+    foreign: Option<([u8; 4], u64)>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Whole,
+    /// The media is in fragments, as in a live recording.
+    Fragmented,
 }
 
 pub(crate) struct BoxHeader {
@@ -27,14 +39,30 @@ pub(crate) struct BoxHeader {
 }
 
 /// Boxes that contain boxes, as far as they are checked.
-const CONTAINERS: [&[u8; 4]; 5] = [b"moov", b"trak", b"mdia", b"minf", b"stbl"];
+const CONTAINERS: [&[u8; 4]; 7] = [
+    b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf",
+];
+/// The boxes outside all others. Readers silently leave out other ones, and so a fragment whose type is damaged.
+const OUTERMOST: &[&[u8; 4]] = &[
+    b"ftyp", b"styp", b"etyp", b"otyp", b"moov", b"moof", b"mdat", b"imda", b"mfra", b"sidx",
+    b"ssix", b"prft", b"emsg", b"pdin", b"meta", b"meco", b"udta", b"uuid", b"free", b"skip",
+    b"wide", b"junk", b"pnot", b"PICT", b"afra", b"abst",
+];
+/// The boxes of a fragment, and of a track in it.
+const IN_FRAGMENT: &[&[u8; 4]] = &[
+    b"mfhd", b"traf", b"meta", b"udta", b"pssh", b"uuid", b"free", b"skip",
+];
+const IN_TRACK_FRAGMENT: &[&[u8; 4]] = &[
+    b"tfhd", b"tfdt", b"trun", b"sdtp", b"sbgp", b"sgpd", b"csgp", b"subs", b"saiz", b"saio",
+    b"senc", b"trik", b"avcn", b"meta", b"udta", b"uuid", b"free", b"skip",
+];
 /// Types of the first box of a file of this family.
 const FIRST: [&[u8; 4]; 7] = [
     b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot",
 ];
 
-/// Checks that every box fits into its container, that `moov` has a header and a track, that `mdat` has content,
-/// and that no chunk offset is beyond the end. The order of the boxes and fragments are not checked.
+/// Checks the boxes as [`check_boxes`] does, and that `moov` has a header and a track, and that `mdat` has content.
+/// The order of the boxes is not checked.
 pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
     let Some([_, _, _, _, first @ ..]) = source.peek::<8>()? else {
         return Err(Flaw::Other);
@@ -45,15 +73,42 @@ pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
     if &first == b"ftyp" && !is_branded(source, brand)? {
         return Err(Flaw::Other);
     }
-    let mut seen = Seen::default();
-    let len = source.len();
-    inside(source, len, &mut seen, CONTAINERS.len())?;
+    let seen = walk(source)?;
     match (seen.movie_header, seen.track, seen.media_data) {
         (false, ..) => broken("it has no moov box with a movie header (never finished?)"),
         (_, false, _) => broken("its moov box has no track"),
         (.., false) => broken("it has no media data (mdat)"),
         _ => Ok(()),
     }
+}
+
+/// Whether a file of this family can begin with a box of this type.
+pub(crate) fn is_first(kind: [u8; 4]) -> bool {
+    FIRST.contains(&&kind)
+}
+
+/// Checks that every box fits into its container, that no chunk offset is beyond the end, and that there is only one
+/// `moov`. In a file of fragments, the types of all outermost boxes and of all boxes of the fragments must be known.
+/// Whether a fragment is missing as a whole is not checked.
+pub(crate) fn check_boxes(source: &mut Source) -> Result<(), Flaw> {
+    walk(source).map(drop)
+}
+
+fn walk(source: &mut Source) -> Result<Seen, Flaw> {
+    let mut seen = Seen::default();
+    let len = source.len();
+    inside(source, None, len, &mut seen, CONTAINERS.len())?;
+    match (seen.form, seen.foreign) {
+        (Form::Fragmented, Some((kind, start))) => unknown(kind, start),
+        _ => Ok(seen),
+    }
+}
+
+fn unknown<T>(kind: [u8; 4], start: u64) -> Result<T, Flaw> {
+    broken(format!(
+        "the box `{}` at byte {start} is out of place in a file of fragments",
+        kind.escape_ascii()
+    ))
 }
 
 /// Whether the major brand belongs to the expected family. Brands of still images belong to neither.
@@ -68,8 +123,15 @@ fn is_branded(source: &mut Source, brand: Brand) -> Result<bool, Flaw> {
     })
 }
 
-/// In a valid file, each container occurs once in a path of boxes. `depth` limits the recursion for other files.
-fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Result<(), Flaw> {
+/// Walks through the boxes inside a box of the type `parent`, or through the outermost boxes. In a valid file, each
+/// container occurs once in a path of boxes. `depth` limits the recursion for other files.
+fn inside(
+    source: &mut Source,
+    parent: Option<&[u8; 4]>,
+    end: u64,
+    seen: &mut Seen,
+    depth: usize,
+) -> Result<(), Flaw> {
     while source.at() < end {
         // QuickTime ends some containers with four zero bytes.
         if end - source.at() < 8 && end < source.len() {
@@ -87,7 +149,24 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
                 end - start
             ));
         }
+        match parent {
+            Some(b"moof") if !IN_FRAGMENT.contains(&&kind) => return unknown(kind, start),
+            Some(b"traf") if !IN_TRACK_FRAGMENT.contains(&&kind) => return unknown(kind, start),
+            None if !OUTERMOST.contains(&&kind) => {
+                seen.foreign.get_or_insert((kind, start));
+            }
+            _ => {}
+        }
         match &kind {
+            b"moov" => {
+                seen.movies += 1;
+                if seen.movies > 1 {
+                    return broken(format!(
+                        "the box `moov` at byte {start} is the second one; readers use only the first"
+                    ));
+                }
+            }
+            b"moof" | b"mvex" => seen.form = Form::Fragmented,
             b"mvhd" => seen.movie_header = true,
             b"trak" => seen.track = true,
             b"mdat" => seen.media_data |= next > source.at(),
@@ -96,7 +175,7 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
             _ => {}
         }
         if CONTAINERS.contains(&&kind) && depth > 0 {
-            inside(source, next, seen, depth - 1)?;
+            inside(source, Some(&kind), next, seen, depth - 1)?;
         }
         source.seek(next, "a box")?;
     }

@@ -1,8 +1,9 @@
 //! Matroska and WebM: EBML elements (RFC 8794, RFC 9559).
 
-use std::collections::BTreeSet;
+mod tracks;
 
 use super::source::{Flaw, Source, broken};
+use tracks::Tracks;
 
 /// Every document type of this format.
 pub(crate) const DOC_TYPES: &[&str] = &["matroska", "webm"];
@@ -29,9 +30,6 @@ const PARTS: &[u32] = &[
     0x1254_C367,
 ];
 
-const TRACK_ENTRY: u32 = 0xAE;
-const TRACK_NUMBER: u32 = 0xD7;
-
 const TIMESTAMP: u32 = 0xE7;
 const POSITION: u32 = 0xA7;
 const PREV_SIZE: u32 = 0xAB;
@@ -55,9 +53,6 @@ const ABOUT_A_BLOCK: &[u32] = &[
     0xC8,
 ];
 pub(crate) const DISCARD_PADDING: u32 = 0x75A2;
-
-/// The largest number of tracks of a segment.
-const MOST_TRACKS: usize = 4096;
 
 pub(crate) struct Element {
     /// The id with its length marker.
@@ -89,11 +84,11 @@ impl Element {
     }
 }
 
-/// Checks the document type and walks through all elements of all segments, down to the header and the lacing of
+/// Checks the document type and walks through all elements of the segment, down to the header and the lacing of
 /// each block. Elements must follow each other without a gap, must lie within their parents, and must be those of
 /// the format: readers silently leave out other ones. The content of a block is skipped.
 ///
-/// The segments of several recordings may follow each other, each after an EBML header.
+/// Readers leave out a second recording that follows the first one, so it is refused.
 pub(crate) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     if source.peek()? != Some(MAGIC) {
         return Err(Flaw::Other);
@@ -103,6 +98,11 @@ pub(crate) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw>
         let start = source.at();
         let element = next_within(source, source.len())?;
         match element.id {
+            EBML | SEGMENT if segments > 0 => {
+                return broken(format!(
+                    "a second recording begins at byte {start}; readers use only the first"
+                ));
+            }
             EBML => {
                 source.seek(start, "the EBML header")?;
                 header(source, doc_types)?;
@@ -145,62 +145,6 @@ fn segment(source: &mut Source, segment: &Element) -> Result<(), Flaw> {
         (_, false) => broken("its Segment has no Cluster with a block: it holds no media"),
         _ => Ok(()),
     }
-}
-
-/// The numbers of the tracks of a segment.
-#[derive(Default)]
-struct Tracks {
-    /// The declared tracks. They may be declared after the blocks.
-    known: Option<BTreeSet<u64>>,
-    /// The tracks of the blocks before the first declaration.
-    used: BTreeSet<u64>,
-}
-
-impl Tracks {
-    fn read(&mut self, source: &mut Source, tracks: &Element) -> Result<(), Flaw> {
-        let known = self.known.get_or_insert_default();
-        each_child(source, tracks, |source, entry| {
-            if entry.id != TRACK_ENTRY {
-                return Ok(());
-            }
-            each_child(source, entry, |source, field| {
-                if field.id == TRACK_NUMBER {
-                    let bytes =
-                        source.bytes((field.known_end()? - field.body).min(8), "a track")?;
-                    let number = bytes
-                        .iter()
-                        .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-                    add(known, number)?;
-                }
-                Ok(())
-            })
-        })?;
-        match self.used.iter().find(|track| !known.contains(track)) {
-            Some(track) => broken(format!(
-                "it has blocks of track {track}, which does not exist"
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes that the block at byte `start` belongs to a track.
-    fn enter(&mut self, track: u64, start: u64) -> Result<(), Flaw> {
-        match &self.known {
-            None => add(&mut self.used, track),
-            Some(known) if known.contains(&track) => Ok(()),
-            Some(_) => broken(format!(
-                "the block at byte {start} belongs to track {track}, which does not exist"
-            )),
-        }
-    }
-}
-
-fn add(tracks: &mut BTreeSet<u64>, track: u64) -> Result<(), Flaw> {
-    tracks.insert(track);
-    if tracks.len() > MOST_TRACKS {
-        return broken(format!("it has more than {MOST_TRACKS} tracks"));
-    }
-    Ok(())
 }
 
 /// Walks through a cluster. Returns whether it has blocks. A cluster of unknown size extends to the next part of

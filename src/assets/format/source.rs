@@ -5,6 +5,8 @@ use std::{
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
 };
 
+use crate::assets::print::GoOn;
+
 #[derive(Debug)]
 pub(crate) enum Flaw {
     /// The file has another format.
@@ -15,21 +17,27 @@ pub(crate) enum Flaw {
 }
 
 /// A position in a file of known length.
-#[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct Source<'a> {
     reader: BufReader<File>,
     at: u64,
     len: u64,
+    go_on: GoOn<'a>,
 }
 
-impl Source {
+impl<'a> Source<'a> {
     /// Begins at the start of the file. `block` is the size of the buffer in bytes.
     pub(crate) fn new(file: File, block: usize) -> io::Result<Self> {
         Ok(Self {
             len: file.metadata()?.len(),
             reader: BufReader::with_capacity(block, file),
             at: 0,
+            go_on: &|| true,
         })
+    }
+
+    /// Reading fails as soon as `go_on` says no.
+    pub(crate) fn ending_with(self, go_on: GoOn<'a>) -> Self {
+        Self { go_on, ..self }
     }
 
     /// The position in bytes.
@@ -48,6 +56,7 @@ impl Source {
     /// Reads the next `N` bytes. If the file ends before, the error names `what` was read.
     pub(crate) fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
         let mut bytes = [0; N];
+        self.check_go_on()?;
         if self.left() < N as u64 {
             return Err(self.ends_within(what));
         }
@@ -103,6 +112,7 @@ impl Source {
             return Err(self.ends_within(what));
         }
         while count > 0 {
+            self.check_go_on()?;
             let block = self.reader.fill_buf().map_err(Flaw::Read)?;
             let wanted = usize::try_from(count)
                 .unwrap_or(usize::MAX)
@@ -128,6 +138,13 @@ impl Source {
     /// The rest, for a reader that needs no positions.
     pub(crate) fn rest(&mut self) -> &mut BufReader<File> {
         &mut self.reader
+    }
+
+    fn check_go_on(&self) -> Result<(), Flaw> {
+        if (self.go_on)() {
+            return Ok(());
+        }
+        Err(Flaw::Read(io::Error::other("the run has ended")))
     }
 
     pub(crate) fn ends_within(&self, what: &str) -> Flaw {

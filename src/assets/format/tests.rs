@@ -320,6 +320,125 @@ fn one_wrong_bit_under_a_checksum_is_found() {
     }
 }
 
+/// The starts of the pages.
+fn pages(ogg: &[u8]) -> Vec<usize> {
+    let found = ogg.windows(5).enumerate();
+    found
+        .filter_map(|(at, start)| (start == b"OggS\0").then_some(at))
+        .collect()
+}
+
+#[test]
+fn a_damaged_or_missing_page_of_ogg_is_found_wherever_it_is() {
+    let bench = Bench::new();
+    for name in ["ogg of many pages", "ogg theora"] {
+        let bytes = &media::sample(name).content;
+        let pages = pages(bytes);
+        assert!(pages.len() > 4, "{name}");
+        for (number, &start) in pages.iter().enumerate() {
+            let end = pages.get(number + 1).copied().unwrap_or(bytes.len());
+            let mut changed = bytes.clone();
+            changed[end - 1] ^= 1;
+            let problem = bench.problem(&changed, Format::Ogg);
+            assert!(problem.contains("wrong checksum"), "{name}: {problem}");
+            let without = [&bytes[..start], &bytes[end..]].concat();
+            let found = bench.check(&without, Format::Ogg);
+            assert!(found.is_err(), "{name} without its page {number}");
+        }
+    }
+}
+
+#[test]
+fn recordings_may_follow_each_other_in_ogg() {
+    let bench = Bench::new();
+    let of = |name| media::sample(name).content.as_slice();
+    for names in [
+        ["ogg", "ogg opus"],
+        ["ogg flac", "ogg theora"],
+        ["ogg", "ogg"],
+    ] {
+        let chained = names.map(of).concat();
+        let checked = bench.check(&chained, Format::Ogg);
+        checked.unwrap_or_else(|error| panic!("{names:?}: {error}"));
+    }
+}
+
+/// The starts of the outermost boxes of a file, and of the boxes in its fragments.
+fn parts_of_fragments(mp4: &[u8]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    while at < mp4.len() {
+        starts.push(at);
+        let size = u32::from_be_bytes(mp4[at..at + 4].try_into().unwrap());
+        at += match &mp4[at + 4..at + 8] {
+            b"moof" | b"traf" => 8,
+            _ => usize::try_from(size).unwrap(),
+        };
+    }
+    starts
+}
+
+/// Readers silently leave out a box whose type has one wrong bit.
+#[test]
+fn one_wrong_bit_in_the_type_of_a_box_of_a_fragment_is_found() {
+    let bench = Bench::new();
+    for name in ["mp4 fragments", "mp4 dash"] {
+        let bytes = &media::sample(name).content;
+        let parts = parts_of_fragments(bytes);
+        assert!(parts.len() > 8, "{name}");
+        for (at, bit) in parts
+            .iter()
+            .flat_map(|at| (0..32).map(move |bit| (at + 4, bit)))
+        {
+            let mut changed = bytes.clone();
+            changed[at + bit / 8] ^= 1 << (bit % 8);
+            let found = bench.check(&changed, Format::Mp4);
+            assert!(found.is_err(), "{name}: byte {at}, bit {bit}");
+        }
+    }
+    // Outside fragments, a box of a maker is no damage.
+    let maker = [
+        media::sample("mp4").content.as_slice(),
+        b"\0\0\0\x0Cmakr1234",
+    ]
+    .concat();
+    assert!(bench.check(&maker, Format::Mp4).is_ok());
+}
+
+/// Readers use only the first movie.
+#[test]
+fn a_second_movie_in_mp4_is_refused() {
+    let bench = Bench::new();
+    for names in [["mp4", "mp4"], ["mp4 fragments", "mp4"]] {
+        let both = names
+            .map(|name| media::sample(name).content.as_slice())
+            .concat();
+        let problem = bench.problem(&both, Format::Mp4);
+        let says = "is the second one; readers use only the first";
+        assert!(problem.ends_with(says), "{problem}");
+    }
+}
+
+#[test]
+fn a_check_ends_with_its_run() {
+    let bench = Bench::new();
+    let path = bench.dir.join("content.bin");
+    for name in ["ogg", "mkv"] {
+        let Sample {
+            format, content, ..
+        } = media::sample(name);
+        fs::write(&path, content).unwrap();
+        let left = std::cell::Cell::new(9);
+        let go_on = || {
+            left.set(left.get() - 1);
+            left.get() > 0
+        };
+        let error = check_while(&path, *format, &go_on).unwrap_err();
+        assert!(error.to_string().contains("the run has ended"), "{error}");
+        assert_eq!(left.get(), 0, "{name}");
+    }
+}
+
 #[test]
 fn a_png_may_have_a_damaged_note_but_no_damaged_palette() {
     let bench = Bench::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::content::{Content, HEAD};
 use crate::{
-    assets::format::{FormatError, check},
+    assets::format::{FormatError, check_while},
     servers::{
         files::{Measured, local_path, measure, open_regular},
         tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
@@ -69,7 +69,7 @@ fn examine(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     })?;
     let (measured, head) = read(path.as_std_path(), run)?;
     let content = Content::of(&head, &path);
-    let problems = problems(&path, &measured, content, arguments)?;
+    let problems = problems(&path, &measured, content, arguments, run)?;
     Ok(json!({
         "valid": problems.is_empty(),
         "format": content.name(),
@@ -98,6 +98,7 @@ fn problems(
     measured: &Measured,
     content: Content,
     expected: &Arguments,
+    run: &Run<'_>,
 ) -> Result<Vec<String>, ToolError> {
     let mut problems = Vec::new();
     let found = measured.bytes;
@@ -113,7 +114,7 @@ fn problems(
     let format = expected.expected_format.as_deref().and_then(Format::named);
     match (format, content) {
         (Some(format), _) | (None, Content::Checkable(format)) => {
-            problems.extend(flaw(path, format)?);
+            problems.extend(flaw(path, format, run)?);
         }
         (None, Content::Unknown) if measured.bytes == 0 => problems.push("it is empty".to_owned()),
         _ if is_known => {}
@@ -128,8 +129,10 @@ fn problems(
 }
 
 /// The problem of the structure, if there is one.
-fn flaw(path: &Utf8Path, format: Format) -> Result<Option<String>, ToolError> {
-    match check(path, format) {
+fn flaw(path: &Utf8Path, format: Format, run: &Run<'_>) -> Result<Option<String>, ToolError> {
+    let checked = check_while(path, format, &|| run.check_cancelled().is_ok());
+    run.check_cancelled()?;
+    match checked {
         Ok(_) => Ok(None),
         Err(FormatError::Other {
             expected, found, ..

@@ -1,14 +1,14 @@
-//! Facts about a container that symphonia does not report: the part of a track that is played, and whether the
-//! file is complete. Of Ogg, all pages are read; of the others, only headers.
+//! Facts about a container that symphonia and ffmpeg do not report: the part of a track that is played, and whether
+//! the file is complete. Of Ogg, all pages are read; of the others, only headers.
 
 mod matroska;
 mod mp4;
 
-use std::{fs::File, ops::Range};
+use std::{fs::File, ops::Range, path::Path};
 
 use crate::{
-    assets::format::{Flaw, Source, ebml, ogg},
-    servers::tool::ToolError,
+    assets::format::{Flaw, Source, bmff, ebml, ogg},
+    servers::tool::{Run, ToolError},
 };
 
 /// The size of the buffer. It is small because headers are far apart.
@@ -25,37 +25,33 @@ pub(super) struct Marks {
     pub(super) is_open: bool,
 }
 
-impl From<Flaw> for ToolError {
-    fn from(flaw: Flaw) -> Self {
-        match flaw {
-            Flaw::Other => {
-                Self::Corrupt("its format differs from that of its first bytes".to_owned())
-            }
-            Flaw::Broken(problem) => Self::Corrupt(problem),
-            Flaw::Read(error) => Self::Failed(format!("the input cannot be read: {error}")),
-        }
+/// The error of a flaw in the input.
+pub(super) fn refused(flaw: Flaw, path: &Path) -> ToolError {
+    let shown = path.display();
+    match flaw {
+        Flaw::Other => ToolError::Corrupt(format!("{shown}: its document type is unknown")),
+        Flaw::Broken(problem) => ToolError::Corrupt(format!("{shown}: {problem}")),
+        Flaw::Read(error) => ToolError::io("read", path)(error),
     }
 }
 
-/// Fails if the container states its length and the file is shorter. symphonia reports some such files as unknown.
-pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
-    /// No track has this id.
-    const NONE: u32 = 0;
-    let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
-    match source.peek::<12>()? {
-        Some([_, _, _, _, b'f', b't', b'y', b'p', ..]) => mp4::marks(&mut source, NONE).map(drop),
-        Some(head) if head.starts_with(&ebml::MAGIC) => ebml::check(&mut source, ebml::DOC_TYPES),
-        Some([b'O', b'g', b'g', b'S', ..]) => ogg::check_all(&mut source),
-        _ => Ok(()),
-    }
+/// Fails if the container shows that the file is damaged or incomplete: MP4 and MOV by the boxes, Matroska and WebM by
+/// the elements and blocks, Ogg by the pages. Other containers are not checked. Readers leave out what they cannot read
+/// of such a file, and succeed.
+pub(super) fn check_whole(file: File, path: &Path, run: &Run<'_>) -> Result<(), ToolError> {
+    let go_on = || run.check_cancelled().is_ok();
+    let checked = Source::new(file, BLOCK)
+        .map_err(Flaw::Read)
+        .and_then(|source| check(&mut source.ending_with(&go_on)));
+    run.check_cancelled()?;
+    checked.map_err(|flaw| refused(flaw, path))
 }
 
-/// Fails if the file is a damaged Matroska or WebM file. ffmpeg leaves out what it cannot read of such a file, and
-/// succeeds.
-pub(super) fn check_matroska(file: File) -> Result<(), Flaw> {
-    let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
-    match source.peek()? {
-        Some(ebml::MAGIC) => ebml::check(&mut source, ebml::DOC_TYPES),
+fn check(source: &mut Source) -> Result<(), Flaw> {
+    match source.peek::<8>()? {
+        Some(head) if head.starts_with(&ebml::MAGIC) => ebml::check(source, ebml::DOC_TYPES),
+        Some([b'O', b'g', b'g', b'S', ..]) => ogg::check(source),
+        Some([_, _, _, _, kind @ ..]) if bmff::is_first(kind) => bmff::check_boxes(source),
         _ => Ok(()),
     }
 }

@@ -18,9 +18,8 @@ use process::{Ended, Program};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::container::check_matroska;
+use super::container::check_whole;
 use crate::{
-    assets::format::Flaw,
     servers::{
         files::open_regular,
         tool::{Run, ToolError},
@@ -64,15 +63,10 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Examines the file with ffprobe, and checks the structure of Matroska and WebM.
+    /// Examines the file with ffprobe, and checks its container.
     pub(super) fn open(path: &Path, limits: Limits, run: &'a Run<'a>) -> Result<Self, ToolError> {
         let film = Film::look(path, limits, run)?;
-        let file = open_regular("input_uri", path)?;
-        check_matroska(file).map_err(|flaw| match flaw {
-            Flaw::Other => corrupt(path, "its document type is unknown"),
-            Flaw::Broken(problem) => corrupt(path, &problem),
-            Flaw::Read(error) => ToolError::io("read", path)(error),
-        })?;
+        check_whole(open_regular("input_uri", path)?, path, run)?;
         Ok(Self {
             path: path.to_owned(),
             film,
@@ -214,6 +208,9 @@ const DAMAGE: &[&str] = &[
     "moov atom not found",
     "invalid data found when processing input",
     "error while decoding",
+    // Of FLV and of ASF.
+    "packet mismatch",
+    "packet_obj_size",
 ];
 
 /// Texts that only report that ffmpeg failed.

@@ -70,7 +70,7 @@ pub(super) struct About {
 impl Source {
     /// Opens the default audio track and decodes it up to the first block that is played.
     pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<(Self, Signal, Block), ToolError> {
-        let mut source = unbroken(|| Self::of(path))?;
+        let mut source = unbroken(|| Self::of(path, run))?;
         let first = source.next(run)?;
         match (first, source.first.clone()) {
             (Some(first), Some(signal)) => Ok((source, signal, first)),
@@ -81,14 +81,15 @@ impl Source {
         }
     }
 
-    fn of(path: &Path) -> Result<Self, ToolError> {
-        container::check_whole(open_file(path)?)?;
+    fn of(path: &Path, run: &Run<'_>) -> Result<Self, ToolError> {
+        container::check_whole(open_file(path)?, path, run)?;
         let (file, again) = (open_file(path)?, open_file(path)?);
         let reader = probe(file, path)?;
         let name = reader.format_info().short_name;
         let (track, parameters) = audio_track(&*reader, path)?;
         check_track(parameters)?;
-        let marks = container::marks(name, again, track.id)?;
+        let marks = container::marks(name, again, track.id);
+        let marks = marks.map_err(|flaw| container::refused(flaw, path))?;
         check_marks(&marks)?;
         let is_open = marks.is_open;
         let decoder = Decoder::new(parameters)?;

@@ -31,10 +31,27 @@ fn header() -> Vec<u8> {
     element(EBML, &element(b"\x42\x82", b"matroska"))
 }
 
+/// A track of audio.
+fn track(number: &[u8]) -> Vec<u8> {
+    let fields = [
+        element(b"\xD7", number),
+        element(b"\x83", b"\x02"),
+        element(b"\x86", b"A_OPUS"),
+    ];
+    element(b"\xAE", &fields.concat())
+}
+
 /// The tracks 1 and 300.
 fn tracks() -> Vec<u8> {
-    let track = |number: &[u8]| element(b"\xAE", &element(b"\xD7", number));
     element(TRACKS, &[track(b"\x01"), track(b"\x01\x2C")].concat())
+}
+
+/// The same with a checksum before them.
+fn summed_tracks() -> Vec<u8> {
+    let entries = [track(b"\x01"), track(b"\x01\x2C")].concat();
+    let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&entries);
+    let sum = element(CRC_32, &sum.to_le_bytes());
+    element(TRACKS, &[sum, entries].concat())
 }
 
 fn time() -> Vec<u8> {
@@ -105,13 +122,26 @@ fn whole() -> Vec<(&'static str, Vec<u8>)> {
             ]
             .concat(),
         ),
+        (
+            "tracks with a checksum",
+            file(&[summed_tracks(), sized.clone()]),
+        ),
+        (
+            "void between the tracks",
+            file(&[
+                element(
+                    TRACKS,
+                    &[track(b"\x01"), element(VOID, b"abc"), track(b"\x01\x2C")].concat(),
+                ),
+                sized.clone(),
+            ]),
+        ),
         ("live", live(&clusters)),
         (
             "live with cues",
             live(&[tracks(), unsized_cluster.clone(), cues]),
         ),
         ("open clusters", file(&clusters)),
-        ("two recordings", live(&clusters).repeat(2)),
         ("no lacing", laced(0, b"")),
         ("fixed lacing", laced(4, &[2, 7, 7, 7, 7, 7, 7])),
         ("Xiph lacing", laced(2, &[2, 1, 0, 7, 7, 7])),
@@ -194,11 +224,11 @@ fn each_flaw_of_matroska_is_named() {
     let inner = element(BLOCK, &block(0, b"a"));
     let sized = element(CLUSTER, &cluster());
     let plain = file(&[tracks(), sized.clone()]);
-    let does_not_fit = "the sizes of the frames in the block at byte 55 do not fit";
+    let does_not_fit = "the sizes of the frames in the block at byte 81 do not fit";
     for (bytes, says) in [
         (
             holding(&simple(b"\x82\0\0\0a")),
-            "the block at byte 55 belongs to track 2, which does not exist",
+            "the block at byte 81 belongs to track 2, which does not exist",
         ),
         (
             file(&[
@@ -210,7 +240,7 @@ fn each_flaw_of_matroska_is_named() {
         ),
         (
             holding(&[simple(b"\x81\0\0"), blocks()].concat()),
-            "the block at byte 55 is too short",
+            "the block at byte 81 is too short",
         ),
         (laced(4, &[1, 7, 7, 7]), does_not_fit),
         (laced(2, &[1, 4, 7, 7, 7]), does_not_fit),
@@ -223,43 +253,43 @@ fn each_flaw_of_matroska_is_named() {
         ),
         (
             file(&[tracks(), sized.clone(), blocks()]),
-            "the element A3 at byte 241 is out of place",
+            "the element A3 at byte 267 is out of place",
         ),
         (
             [plain.clone(), sized.clone()].concat(),
-            "the element 1F43B675 at byte 241 is out of place",
+            "the element 1F43B675 at byte 267 is out of place",
         ),
         (
             [plain.clone(), vec![0; 9]].concat(),
-            "at byte 241 there is no element",
+            "at byte 267 there is no element",
         ),
         (
             holding(&[time(), element(b"\xA2", b"abcde"), blocks()].concat()),
-            "the element A2 at byte 55 is out of place",
+            "the element A2 at byte 81 is out of place",
         ),
         (
             holding(&[time(), element(b"\xAB", &[1; 9]), blocks()].concat()),
-            "the element AB at byte 55 is out of place",
+            "the element AB at byte 81 is out of place",
         ),
         (
             holding(&blocks()),
-            "the Cluster at byte 45 has no timestamp",
+            "the Cluster at byte 71 has no timestamp",
         ),
         (
             holding(&group(&element(b"\x9B", b"\x01"))),
-            "the block group at byte 55 has 0 blocks instead of 1",
+            "the block group at byte 81 has 0 blocks instead of 1",
         ),
         (
             holding(&group(&inner.repeat(2))),
-            "the block group at byte 55 has 2 blocks instead of 1",
+            "the block group at byte 81 has 2 blocks instead of 1",
         ),
         (
             holding(&group(&[inner, element(b"\xA3", b"")].concat())),
-            "the element A3 at byte 66 is out of place",
+            "the element A3 at byte 92 is out of place",
         ),
         (
             holding(&[time(), open(SIMPLE_BLOCK, &block(0, b"a"))].concat()),
-            "the element A3 at byte 55 has no size",
+            "the element A3 at byte 81 has no size",
         ),
         (
             holding(
@@ -270,7 +300,7 @@ fn each_flaw_of_matroska_is_named() {
                 ]
                 .concat(),
             ),
-            "the element A3 at byte 63 needs 5 bytes, but only 0 are left",
+            "the element A3 at byte 89 needs 5 bytes, but only 0 are left",
         ),
         (
             holding(&time()),
@@ -281,6 +311,86 @@ fn each_flaw_of_matroska_is_named() {
     ] {
         let problem = bench.problem(&bytes, Format::Mkv);
         assert!(problem.ends_with(says), "{problem}, not: {says}");
+    }
+}
+
+#[test]
+fn each_flaw_of_a_track_is_named() {
+    let bench = Bench::new();
+    let number = element(b"\xD7", b"\x01");
+    let audio = element(b"\x83", b"\x02");
+    let codec = element(b"\x86", b"A_OPUS");
+    let entry = |fields: &[&Vec<u8>]| {
+        let fields: Vec<u8> = fields.iter().copied().flatten().copied().collect();
+        element(TRACKS, &element(b"\xAE", &fields))
+    };
+    let mut wrong_sum = summed_tracks();
+    *wrong_sum.last_mut().unwrap() ^= 1;
+    let short_sum = element(TRACKS, &[element(CRC_32, b"abc"), track(b"\x01")].concat());
+    let foreign = [track(b"\x01"), element(b"\xAF", b"a")].concat();
+    for (tracks, says) in [
+        (
+            entry(&[&audio, &codec]),
+            "the track at byte 30 has no number",
+        ),
+        (
+            entry(&[&number, &codec]),
+            "the track at byte 30 has no known type",
+        ),
+        (
+            entry(&[&number, &element(b"\x83", b"\x06"), &codec]),
+            "the track at byte 30 has no known type",
+        ),
+        (
+            entry(&[&number, &audio]),
+            "the track at byte 30 has no codec id",
+        ),
+        (wrong_sum, "the Tracks at byte 24 have a wrong checksum"),
+        (short_sum, "the element BF at byte 30 is out of place"),
+        (
+            element(TRACKS, &foreign),
+            "the element AF at byte 50 is out of place",
+        ),
+    ] {
+        let problem = bench.problem(&file(&[tracks, element(CLUSTER, &cluster())]), Format::Mkv);
+        assert!(problem.ends_with(says), "{problem}, not: {says}");
+    }
+}
+
+/// Readers use only the first recording.
+#[test]
+fn a_second_recording_in_matroska_is_refused() {
+    let bench = Bench::new();
+    let sized = element(CLUSTER, &cluster());
+    let usual = file(&[tracks(), sized.clone()]);
+    let open = live(&[tracks(), open(CLUSTER, &cluster())]);
+    let segment = usual[header().len()..].to_vec();
+    for first in [&usual, &open] {
+        for second in [&usual, &open] {
+            let problem = bench.problem(&[first.clone(), second.clone()].concat(), Format::Mkv);
+            let says = format!(
+                "a second recording begins at byte {}; readers use only the first",
+                first.len()
+            );
+            assert!(problem.ends_with(&says), "{problem}, not: {says}");
+        }
+    }
+    let problem = bench.problem(&[usual, segment].concat(), Format::Mkv);
+    assert!(problem.contains("a second recording begins"), "{problem}");
+}
+
+#[test]
+fn one_wrong_bit_in_tracks_with_a_checksum_is_found() {
+    let bench = Bench::new();
+    let bytes = file(&[summed_tracks(), element(CLUSTER, &cluster())]);
+    let start = header().len() + 6;
+    for at in start..start + summed_tracks().len() {
+        for bit in 0..8 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            let found = bench.check(&changed, Format::Mkv);
+            assert!(found.is_err(), "byte {at}, bit {bit}");
+        }
     }
 }
 

@@ -31,6 +31,12 @@ pub(super) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         &["-c:v", "mpeg4", "-c:a", "aac"],
     ]
     .concat();
+    let theora = [
+        sound.as_slice(),
+        film.as_slice(),
+        &["-c:v", "libtheora", "-c:a", "libvorbis"],
+    ]
+    .concat();
     let webm = [sound.as_slice(), &["-c:a", "libopus"]].concat();
     let still = [film.as_slice(), &["-frames:v", "1"]].concat();
     let made = |name, format, input: &[&str], output: &[&str]| Sample {
@@ -79,6 +85,19 @@ pub(super) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
             &sound,
             &["-f", "ogg", "-c:a", "libopus"],
         ),
+        made(
+            "ogg of many pages",
+            Format::Ogg,
+            &sound,
+            &["-f", "ogg", "-c:a", "libopus", "-page_duration", "20000"],
+        ),
+        made(
+            "ogg flac",
+            Format::Ogg,
+            &sound,
+            &["-f", "ogg", "-c:a", "flac"],
+        ),
+        made("ogg theora", Format::Ogg, &theora, &["-f", "ogg"]),
         made("mp4", Format::Mp4, &both, &["-f", "mp4"]),
         made(
             "mp4 faststart",
@@ -91,6 +110,19 @@ pub(super) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
             Format::Mp4,
             &both,
             &["-f", "mp4", "-movflags", "frag_keyframe+empty_moov"],
+        ),
+        made(
+            "mp4 dash",
+            Format::Mp4,
+            &both,
+            &[
+                "-f",
+                "mp4",
+                "-movflags",
+                "dash+frag_every_frame+empty_moov",
+                "-write_prft",
+                "wallclock",
+            ],
         ),
         made("m4a", Format::Mp4, &sound, &["-f", "ipod", "-c:a", "aac"]),
         made("mov", Format::Mov, &both, &["-f", "mov"]),

@@ -4,7 +4,11 @@
 use std::ops::Range;
 
 use super::Marks;
-use crate::assets::format::{BoxHeader, Flaw, Source, broken, next_box};
+use crate::assets::format::{
+    Flaw, Source,
+    bmff::{BoxHeader, next_box},
+    broken,
+};
 
 /// The largest number of sibling boxes. A fragmented file of a day has 50 000.
 const MOST_PARTS: usize = 1_000_000;
@@ -18,17 +22,10 @@ struct Edit {
     start: i64,
 }
 
-/// The edits of track `id`. Fails if a box ends beyond the end of the file.
+/// The edits of track `id` in a file that was checked.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let all = 0..source.len();
     let top = boxes(source, all)?;
-    for each in &top {
-        let part = match &each.kind {
-            b"mdat" => "media data",
-            _ => "last box",
-        };
-        check_end(source, part, each.end)?;
-    }
     let moov = match find(&top, *b"moov") {
         Some(moov) => inside(source, moov)?,
         None => Vec::new(),
@@ -48,16 +45,6 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
         }
     }
     Ok(Marks::default())
-}
-
-/// Fails if a part of the file ends beyond the end of the file.
-fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
-    match end.checked_sub(source.len()) {
-        None | Some(0) => Ok(()),
-        Some(missing) => broken(format!(
-            "the file ends {missing} bytes before its {part} does"
-        )),
-    }
 }
 
 /// The ranges that are played, in the track's time scale.
