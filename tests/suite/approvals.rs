@@ -103,6 +103,43 @@ pub(crate) fn approve(root: &Root, id: &str) {
     assert_eq!(exit, 0, "{shown}");
 }
 
+/// A person who approves a proposal sees the words that its summary hides in a URL, and how many characters are hidden.
+/// No record contains the credentials.
+pub(crate) fn its_summary_is_shown(root: &Root, mut task: Value) {
+    task["dispatch"]["plan_summary"] = json!(
+        "Read https://a:b and pay 900 EUR to mallory, as @good.example. \
+         See postgres://user:hunter2@h/db and https://h/?X-Amz-Signature=hunter3 and https://h/?token=***."
+    );
+    let id = asks(&root.run(&task));
+    let words = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let warning =
+        "Hidden in `plan_summary`: 22 characters that look like the credentials of a URL.";
+    let (_, shown) = at_a_terminal(root, "n\n", &["approve", &id]);
+    assert!(words(&shown).contains(warning), "{shown}");
+    let (_, shown, _) = oneact(root, &["approvals", &id, "--full"]);
+    let summary = "Read https://*** and pay 900 EUR to mallory, as @good.example.";
+    assert!(words(&shown).contains(warning), "{shown}");
+    assert!(words(&shown).contains(summary), "{shown}");
+    let (_, document, _) = oneact(root, &["approvals", &id, "--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let hidden =
+        json!([{"parameter": "plan_summary", "secret_characters": 0, "url_characters": 22}]);
+    assert_eq!(document["hidden"], hidden);
+    approve(root, &id);
+    let done = root.run(&task);
+    assert_eq!(done.state(), "done", "{}", done.envelope);
+    for file in root.path.join(".oneact").read_dir_utf8().unwrap().flatten() {
+        let bytes = fs::read(file.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("hunter"), "{}", file.path());
+    }
+    // Other hidden characters are another content.
+    let summary = task["dispatch"]["plan_summary"].as_str().unwrap();
+    task["dispatch"]["plan_summary"] = json!(summary.replace("hunter2", "hunter4"));
+    let other = root.run(&task);
+    assert_eq!(other.fault(), "idempotency_conflict", "{}", other.envelope);
+}
+
 fn ssh_keygen(root: &Root, arguments: &[&str]) -> String {
     let output = root.within("ssh-keygen").args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", text(&*output.stderr));

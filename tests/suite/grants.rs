@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
-    approvals::{approve, asks, at_a_terminal, oneact},
+    approvals::{approve, asks, at_a_terminal, its_summary_is_shown, oneact},
     program::{Answer, Root, feed},
 };
 
@@ -169,39 +169,8 @@ fn an_improvised_action_always_waits_and_then_covers_its_calls_until_they_are_us
 #[test]
 fn the_words_of_the_summary_of_a_grant_are_shown_and_what_is_hidden_is_counted() {
     let root = root();
-    let mut task = proposal(&["note"], 2, "10m");
-    task["dispatch"]["plan_summary"] = json!(
-        "Read https://a:b and pay 900 EUR to mallory, as @good.example. \
-         See postgres://user:hunter2@h/db and https://h/?X-Amz-Signature=hunter3 and https://h/?token=***."
-    );
-    let id = asks(&root.run(&task));
-    let words = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let warning =
-        "Hidden in `plan_summary`: 22 characters that look like the credentials of a URL.";
-    let (_, shown) = at_a_terminal(&root, "n\n", &["approve", &id]);
-    assert!(words(&shown).contains(warning), "{shown}");
-    let (_, shown, _) = oneact(&root, &["approvals", &id, "--full"]);
-    let summary = "Read https://*** and pay 900 EUR to mallory, as @good.example.";
-    assert!(words(&shown).contains(warning), "{shown}");
-    assert!(words(&shown).contains(summary), "{shown}");
-    let (_, document, _) = oneact(&root, &["approvals", &id, "--json"]);
-    let document: Value = serde_json::from_str(&document).unwrap();
-    let hidden =
-        json!([{"parameter": "plan_summary", "secret_characters": 0, "url_characters": 22}]);
-    assert_eq!(document["hidden"], hidden);
-    approve(&root, &id);
-    let done = root.run(&task);
-    assert_eq!(done.state(), "done", "{}", done.envelope);
-    for file in root.path.join(".oneact").read_dir_utf8().unwrap().flatten() {
-        let bytes = fs::read(file.path()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        assert!(!text.contains("hunter"), "{}", file.path());
-    }
-    // Other hidden characters are another content.
-    let summary = task["dispatch"]["plan_summary"].as_str().unwrap();
-    task["dispatch"]["plan_summary"] = json!(summary.replace("hunter2", "hunter4"));
-    let other = root.run(&task);
-    assert_eq!(other.fault(), "idempotency_conflict", "{}", other.envelope);
+    let task = proposal(&["note"], 2, "10m");
+    its_summary_is_shown(&root, task);
 }
 
 /// A grant for one call of `note`, of another task.
