@@ -208,9 +208,10 @@ const DAMAGE: &[&str] = &[
     "moov atom not found",
     "invalid data found when processing input",
     "error while decoding",
-    // Of FLV and of ASF.
+    // Of FLV, of ASF and of GIF.
     "packet mismatch",
     "packet_obj_size",
+    "invalid block label",
 ];
 
 /// Texts that only report that ffmpeg failed.
