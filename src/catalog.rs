@@ -54,5 +54,5 @@ pub(crate) use resolve::{
 };
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
-pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers};
+pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers, of as server_of};
 pub(crate) use standard::{enough_for, must_not_be};

@@ -60,6 +60,8 @@ pub(crate) struct GrantWork {
     /// The entries that wait for approvals of their own, with their risks.
     pub(crate) apart: Vec<(String, Risk)>,
     pub(crate) salt: Option<String>,
+    /// The values that the servers of the entries receive from the environment.
+    pub(crate) secrets: Secrets,
 }
 
 impl GrantWork {

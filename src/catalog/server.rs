@@ -127,7 +127,7 @@ fn paths<'a>(
 }
 
 /// Reads the server of this capability; there must be one (R-000-100).
-pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
+pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
     if let Some(server) = named(tables, &entry.server)? {
         return Ok(server);
     }

@@ -39,7 +39,8 @@ impl Hidden {
     pub(crate) fn of(work: &Work) -> Self {
         match work {
             Work::Tools(ready) => Self::all(ready),
-            Work::Files(_) | Work::Grant(_) | Work::Said(_) => Self(Secrets::default()),
+            Work::Grant(grant) => Self(grant.secrets.clone()),
+            Work::Files(_) | Work::Said(_) => Self(Secrets::default()),
         }
     }
 

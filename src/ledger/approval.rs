@@ -176,6 +176,10 @@ impl Case {
             return Ok(None);
         };
         let links = tx.links_about(&link.session_id, &request_hash, link.seq, usize::MAX)?;
+        let newest = examined(tx, &link.session_id)?;
+        must_have(tx, &links, &newest, |newer| {
+            newer.seq >= link.seq && newer.tells_of(&request_hash)
+        })?;
         Ok(Self::of(link, &links))
     }
 

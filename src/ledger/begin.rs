@@ -133,6 +133,7 @@ impl Ledger<'_> {
                 past,
                 stamp: stamp(ask, actor, now),
                 since: 0,
+                found: 0,
             };
             questions.decide()
         })

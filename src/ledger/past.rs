@@ -139,13 +139,9 @@ impl Past {
         decision.is_some_and(|decision| decision.state == ReviewState::Rejected)
     }
 
-    pub(super) fn is_withdrawn_row(&self, row_id: &str) -> bool {
-        self.revoked_by(row_id).is_some() || self.is_rejected(row_id)
-    }
-
     /// Whether the answer was revoked, or rejected in a review.
     pub(super) fn is_withdrawn(&self, success: &Success) -> bool {
-        self.is_withdrawn_row(&success.row_id)
+        self.revoked_by(&success.row_id).is_some() || self.is_rejected(&success.row_id)
     }
 
     /// The last decision about the answer of a row.

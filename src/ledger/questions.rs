@@ -56,6 +56,8 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// What runs of the delivery performed before this link does not count. Their answer was revoked, or it is a failure
     /// that the next attempt follows.
     pub(super) since: Seq,
+    /// The number of the link whose row question 1 has found.
+    pub(super) found: Seq,
 }
 
 /// The number of answers that a session can have.
@@ -123,6 +125,7 @@ impl Questions<'_, '_, '_> {
         let Some(row) = self.believed(&which)? else {
             return Ok(None);
         };
+        self.found = row.seq.unwrap_or_default();
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
         let retried = row.outcome == RowOutcome::Error && !counted;
         if retried || row.revoked_by.is_some() {

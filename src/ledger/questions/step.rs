@@ -93,45 +93,51 @@ impl Questions<'_, '_, '_> {
         Ok(ControlFlow::Continue(None))
     }
 
-    /// It is an error if an examined link says that the delivery got an old answer, but question 1 has not found its row. An
-    /// answer that was withdrawn since does not count.
+    /// It is an error if an examined link says that the delivery got an old answer after the one that question 1 has found:
+    /// the row of that answer is lost. An answer that was withdrawn since does not count. A replayed answer is found again
+    /// where it was made.
     fn no_answer_is_lost(&mut self) -> Result<(), LedgerError> {
         let who = &self.ask.who;
-        if self.ask.effects != Effects::Once || self.since != 0 {
-            return Ok(());
-        }
         let name = claims::each_attempt(who);
+        let found = self.found;
         let of_delivery = |link: &&Link| {
             let body = link.body().unwrap_or_default();
-            link.repeats()
+            (link.is(Event::Suppressed) || link.is(Event::Reused))
                 && body.delivery.is_some()
                 && body.delivery == name
                 && claims::fits_attempt(who, body.attempt)
         };
-        let Some(link) = self.known.examined.iter().rev().find(of_delivery) else {
+        let mut newer = self
+            .known
+            .examined
+            .iter()
+            .rev()
+            .take_while(|link| link.seq > found);
+        let Some(link) = newer
+            .find(of_delivery)
+            .filter(|_| self.ask.effects == Effects::Once)
+        else {
             return Ok(());
         };
-        let Body {
-            request_hash,
-            about,
-            ..
-        } = link.body().unwrap_or_default();
-        let (request_hash, origin) = (request_hash.unwrap_or_default(), about.unwrap_or_default());
+        let body = link.body().unwrap_or_default();
+        let row = body.row.map(|seal| seal.id).unwrap_or_default();
+        let origin = body.about.unwrap_or_default();
+        let is_withdrawn =
+            |past: &Past| past.revoked_by(&row).is_some() || past.is_rejected(&origin);
         let operation = link.operation_id.clone();
+        let request_hash = body.request_hash.unwrap_or_default();
         if request_hash == self.hashes.request_hash {
-            return if self.past.is_withdrawn_row(&origin) {
+            return if is_withdrawn(&self.past) {
                 Ok(())
             } else {
-                Err(LedgerError::Damaged {
-                    operation,
-                    link: link.seq,
-                })
+                let link = link.seq;
+                Err(LedgerError::Damaged { operation, link })
             };
         }
         // The parameters of a step may have changed.
         let all = (Effects::Once, [].as_slice());
         if who.part.is_some()
-            || Past::of(self.tx, who.session_id, &request_hash, all)?.is_withdrawn_row(&origin)
+            || is_withdrawn(&Past::of(self.tx, who.session_id, &request_hash, all)?)
         {
             return Ok(());
         }

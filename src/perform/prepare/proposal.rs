@@ -2,14 +2,14 @@
 //! (R-003-06 … R-003-08), and those that are answered and never performed. No rule of the catalog applies to the latter.
 
 use crate::{
-    catalog::{Capability, Catalog, enough_for, look_up, must_not_be},
+    catalog::{Capability, Catalog, enough_for, look_up, must_not_be, server_of},
     envelope::Received,
-    executor::{GrantWork, Rejection, Work},
+    executor::{self, GrantWork, Rejection, Work},
     host::Host,
     record::{Project, RunLedger},
     task::{
         ApprovalRule, Assessment, Clarification, Failure, Fault, Grant, Improvised, Outcome, Phase,
-        State, Suggestion, Waiting, When, assess, cut_links, decided,
+        Secrets, State, Suggestion, Waiting, When, assess, cut_links, decided,
     },
 };
 
@@ -31,6 +31,17 @@ pub(super) fn prepare<'h>(
         let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let entries = grant.entries.iter().map(|id| look_up(&tables, id));
         let entries: Vec<Capability> = entries.collect::<Result<_, _>>()?;
+        let Project {
+            root, state_dir, ..
+        } = &settings.project;
+        let handed_on = entries.iter().filter_map(|entry| match entry {
+            Capability::Tool(entry) => {
+                let server = server_of(&tables, entry).ok()?;
+                executor::launch(&server, root, state_dir, &[]).ok()
+            }
+            Capability::FilePlan(_) | Capability::Workflow(_) => None,
+        });
+        let handed_on: Vec<Secrets> = handed_on.map(|launch| launch.secrets).collect();
         let named = entries.iter().zip(&grant.entries);
         let granted = named.map(|(entry, id)| entry.granted().ok_or_else(|| workflow(id)));
         let (gated, seals): (Vec<_>, Vec<_>) =
@@ -56,6 +67,7 @@ pub(super) fn prepare<'h>(
             lasts: grant.lasts,
             apart,
             salt: proposal.salt.clone(),
+            secrets: Secrets::all(handed_on),
         };
         Ok::<_, Failure>((Work::Grant(Box::new(work)), ledger))
     };

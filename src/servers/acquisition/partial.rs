@@ -59,6 +59,10 @@ type Birth = (u64, SystemTime);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Origin {
+    /// The identity of the URL after all redirects. None if that contains a credential: then no later call continues.
+    /// Notes of earlier versions lack it.
+    #[serde(default)]
+    pub(super) url: Option<String>,
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) etag: Option<String>,
     /// Only if it is a strong validator.
@@ -101,8 +105,8 @@ impl Note {
 }
 
 impl Origin {
-    /// What `If-Range` needs (RFC 9110, 13.1.5): a strong `ETag`, else the date. `None`: the
-    /// content cannot be told from a changed one, so nothing is continued.
+    /// What `If-Range` needs (RFC 9110, 13.1.5): a strong `ETag`, else the date. None if the content cannot be told from
+    /// a changed one, so nothing is continued.
     pub(super) fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|etag| etag.starts_with('"'));
         strong.or(self.last_modified.as_deref())
@@ -134,6 +138,7 @@ impl Part {
         let found = found.filter(|found| own.is_some() && found.part == own);
         let found = found.filter(|found| url.is_some() && found.url.as_deref() == url);
         let origin = found.map(|found| found.origin);
+        let origin = origin.filter(|origin| origin.url.is_some());
         Ok(Self {
             target: target.to_owned(),
             path,

@@ -22,6 +22,7 @@ use ureq::{
 };
 use url::Url;
 
+use super::broken::TellsBreaks;
 use crate::{host, servers::tool::ToolError};
 
 #[derive(Debug, Default)]
@@ -98,7 +99,7 @@ impl Proxies {
         Some(Route {
             agent: Agent::with_parts(
                 config(Some(proxy.clone())),
-                forward,
+                TellsBreaks(forward),
                 DefaultResolver::default(),
             ),
             authorization: (pair != ":").then(|| format!("Basic {}", BASE64_STANDARD.encode(pair))),
@@ -109,7 +110,11 @@ impl Proxies {
     pub(super) fn https(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.https.as_ref()?;
         Some(Route {
-            agent: Agent::new_with_config(config(Some(proxy.clone()))),
+            agent: Agent::with_parts(
+                config(Some(proxy.clone())),
+                TellsBreaks(DefaultConnector::default()),
+                DefaultResolver::default(),
+            ),
             authorization: None,
             name: name(proxy),
         })

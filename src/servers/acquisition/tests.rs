@@ -1,5 +1,6 @@
 //! The tools against a real server on loopback and real files.
 
+mod breaking;
 mod downloads;
 mod parts;
 mod proxies;

@@ -12,6 +12,7 @@ use url::Url;
 use super::{
     content::{HEAD, check_format},
     partial::{Origin, Part},
+    url_validator::identity,
     web::{Answer, Ask, Stop, Web},
 };
 use crate::{
@@ -105,6 +106,7 @@ impl<'a> Transfer<'a> {
         let mut file = open(path).map_err(failed)?;
         let length = Some(about.len());
         self.part.begin(Origin {
+            url: None,
             etag: None,
             last_modified: None,
             length,
@@ -140,6 +142,7 @@ impl<'a> Transfer<'a> {
             (StatusCode::OK, _) => {
                 self.resumed = false;
                 let origin = Origin {
+                    url: identity(&answer.url),
                     etag: answer.header(header::ETAG).map(str::to_owned),
                     last_modified: strong_date(&answer).map(str::to_owned),
                     length: answer.content_length(),
@@ -179,6 +182,8 @@ impl<'a> Transfer<'a> {
             && same(header::LAST_MODIFIED, |origin| {
                 origin.last_modified.as_ref()
             });
+        // A redirect may lead to another file by now, whose validator may be equal.
+        let same = same && origin.is_some_and(|origin| origin.url == identity(&answer.url));
         match answer.header(header::CONTENT_RANGE).and_then(content_range) {
             Some((first, total))
                 if same
@@ -222,6 +227,8 @@ impl<'a> Transfer<'a> {
             }
             self.report(bytes, length);
         }
+        // A cancelled connection ends like an answer that states no length.
+        self.run.check_cancelled()?;
         // An earlier connection may have sent more than this one announces.
         self.refuse_longer(length)?;
         match length {

@@ -203,18 +203,12 @@ impl Source {
         }
     }
 
-    /// What tells that a later call wants the same file, without secrets. None if a credential is part of that: two URLs
-    /// that differ only in it may lead to two files. A signature is no such part.
+    /// What tells that a later call wants the same file.
     pub(super) fn identity(&self) -> Option<String> {
-        let Self::Web(url) = self else {
-            return Some(self.presentable());
-        };
-        let mut url = url.clone();
-        url.set_fragment(None);
-        let text = unsigned(url.as_str());
-        let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
-        let has_user = !url.username().is_empty() || url.password().is_some();
-        (is_shown && !has_user).then(|| text.into_owned())
+        match self {
+            Self::Web(url) => identity(url),
+            Self::Local(_) => Some(self.presentable()),
+        }
     }
 
     /// The last component of the path, if there is one.
@@ -230,6 +224,17 @@ impl Source {
             Self::Local(path) => Some(path.file_name()?.to_string_lossy().into_owned()),
         }
     }
+}
+
+/// What tells that two requests want the same file, without secrets. None if a credential is part of that: two URLs that
+/// differ only in it may lead to two files. A signature is no such part.
+pub(super) fn identity(url: &Url) -> Option<String> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let text = unsigned(url.as_str());
+    let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
+    (is_shown && !has_user).then(|| text.into_owned())
 }
 
 #[cfg(test)]

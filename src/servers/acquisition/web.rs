@@ -19,7 +19,10 @@ use ureq::{
 };
 use url::Url;
 
-use super::proxy::{Proxies, Route};
+use super::{
+    broken::TellsBreaks,
+    proxy::{Proxies, Route},
+};
 use crate::{
     assets::{CheckedResolver, Policy, Refused, client},
     host,
@@ -135,7 +138,7 @@ impl Web {
             https: proxies.https(config),
             direct: Agent::with_parts(
                 config(None),
-                DefaultConnector::default(),
+                TellsBreaks(DefaultConnector::default()),
                 CheckedResolver(policy),
             ),
             proxies,

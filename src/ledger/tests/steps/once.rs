@@ -303,3 +303,61 @@ fn a_step_that_got_an_old_answer_is_not_performed_although_the_row_of_the_answer
         "{refused:?}"
     );
 }
+
+/// Another task with the same content has succeeded in between, so the steps of this task have other names of deliveries.
+#[test]
+fn a_step_that_was_replayed_is_replayed_again() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    finished(&place, &step(&run, 2, repeat(once("x"))), &ended());
+    drop(dead);
+    let mut other = task("op_2", 1);
+    other.who.task_id = Some("u");
+    let mut ledger = place.open();
+    let whole = running(begin(&mut ledger, &other, &Around::default()));
+    ledger.finish(&other, whole, ended());
+    for (operation, attempt) in [("op_3", 2), ("op_4", 3), ("op_5", 4)] {
+        let (dead, run) = run_of(&mut place.open(), &task(operation, attempt));
+        let second = step(&run, 2, repeat(once("x")));
+        assert_eq!(
+            again(&place, &second, &Around::default()),
+            Err(Again::Replayed),
+            "{operation}"
+        );
+        drop(dead);
+    }
+}
+
+/// A person has withdrawn the old answer, and the step has failed since.
+#[test]
+fn a_step_whose_old_answer_was_withdrawn_and_which_failed_is_performed() {
+    let place = Place::new();
+    let suppressed = |ask| Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
+        ..ask
+    };
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
+    drop(dead);
+    let other = |operation, attempt| {
+        let mut other = task(operation, attempt);
+        other.who.task_id = Some("u");
+        other
+    };
+    let (dead, run) = run_of(&mut place.open(), &other("op_2", 1));
+    let second = step(&run, 2, suppressed(once("x")));
+    assert_eq!(
+        again(&place, &second, &Around::default()),
+        Err(Again::Suppressed)
+    );
+    drop(dead);
+    for operation in ["op_1.2", "op_2.2"] {
+        take_back(&place, operation);
+    }
+    let (dead, run) = run_of(&mut place.open(), &other("op_3", 2));
+    finished(&place, &step(&run, 2, suppressed(once("x"))), &failed());
+    drop(dead);
+    let (_dead, run) = run_of(&mut place.open(), &other("op_4", 3));
+    let second = step(&run, 2, suppressed(once("x")));
+    assert!(again(&place, &second, &Around::default()).is_ok());
+}

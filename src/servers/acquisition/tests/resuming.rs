@@ -54,6 +54,7 @@ pub(super) fn leave(server: &Server, target: &Path, bytes: &[u8]) {
 pub(super) fn leave_of(url: Option<&Url>, length: Option<u64>, target: &Path, bytes: &[u8]) {
     let mut part = Part::open(target, url.map(Url::as_str)).unwrap();
     let origin = Origin {
+        url: url.map(ToString::to_string),
         etag: Some(ETAG.to_owned()),
         last_modified: None,
         length,

@@ -1,0 +1,84 @@
+//! Answers that end too early although they state no length, and redirects that change.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use url::Url;
+
+use super::{
+    super::downloader::download,
+    server::{Reply, Server},
+    *,
+};
+
+#[test]
+fn a_cancelled_download_of_unknown_length_leaves_nothing_at_the_target() {
+    let server = Server::start(|_| {
+        Reply::content(&film())
+            .without("Content-Length")
+            .hang_after(400_000)
+    });
+    let (folder, target) = folder();
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    // The client then waits for more.
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        flag.store(true, Ordering::Relaxed);
+    });
+    let run = Run {
+        cancelled: &cancelled,
+        report: &|_| {},
+    };
+    let url = server.url("/");
+    let error = download(&order(url.as_str(), Some(&target)), &patient(), &run).unwrap_err();
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+/// The server closes a connection whose bytes it has not read, so the client gets a reset.
+#[test]
+fn a_reset_connection_is_no_end_of_a_file() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            stream.read_exact(&mut [0]).unwrap();
+            let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+            stream.write_all(head).unwrap();
+            stream.write_all(&film()[..100_000]).unwrap();
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let (folder, target) = folder();
+    let problem = refused(&url, &target);
+    assert!(problem.contains("the connection broke"), "{problem}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+/// The validators of two files can be equal.
+#[test]
+fn a_redirect_that_leads_to_another_file_begins_anew() {
+    let other = vec![b'x'; film().len()];
+    let content = other.clone();
+    let server = Server::start(move |request| match request.path.as_str() {
+        "/v1" => Reply::ranged(request, &film(), "\"1\"").cut_after(1000),
+        "/v2" => Reply::ranged(request, &content, "\"1\""),
+        _ if request.nth == 0 => Reply::redirect("/v1"),
+        _ => Reply::redirect("/v2"),
+    });
+    let (folder, target) = folder();
+    let receipt = fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), other);
+    assert_eq!(receipt["resumed"], json!(false));
+    assert_eq!(names(&folder), ["a b.mp4"]);
+}
