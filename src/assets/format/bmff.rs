@@ -46,7 +46,7 @@ const CONTAINERS: [&[u8; 4]; 7] = [
 const OUTERMOST: &[&[u8; 4]] = &[
     b"ftyp", b"styp", b"etyp", b"otyp", b"moov", b"moof", b"mdat", b"imda", b"mfra", b"sidx",
     b"ssix", b"prft", b"emsg", b"pdin", b"meta", b"meco", b"udta", b"uuid", b"free", b"skip",
-    b"wide", b"junk", b"pnot", b"PICT", b"afra", b"abst",
+    b"wide", b"junk", b"pnot", b"PICT", b"afra", b"abst", b"sefd",
 ];
 /// The boxes of a fragment, and of a track in it.
 const IN_FRAGMENT: &[&[u8; 4]] = &[
@@ -137,6 +137,9 @@ fn inside(
         if end - source.at() < 8 && end < source.len() {
             break;
         }
+        if parent.is_none() && is_trailer(source)? {
+            return source.seek(end, "the end");
+        }
         let start = source.at();
         let BoxHeader {
             kind, end: next, ..
@@ -180,6 +183,15 @@ fn inside(
         source.seek(next, "a box")?;
     }
     Ok(())
+}
+
+/// Whether the rest of the file is no box: four zero bytes, or an ID3 tag. Some programs append them.
+fn is_trailer(source: &mut Source) -> Result<bool, Flaw> {
+    Ok(match source.left() {
+        4 => source.peek()? == Some([0; 4]),
+        128 => source.peek()? == Some(*b"TAG"),
+        _ => false,
+    })
 }
 
 /// Reads the header of the next box. A box without a size extends to `end`.

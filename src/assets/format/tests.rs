@@ -405,6 +405,22 @@ fn one_wrong_bit_in_the_type_of_a_box_of_a_fragment_is_found() {
     assert!(bench.check(&maker, Format::Mp4).is_ok());
 }
 
+/// Programs that write tags, and recorders, append what is no box of the format.
+#[test]
+fn what_programs_append_to_mp4_is_no_damage() {
+    let bench = Bench::new();
+    let tag = [b"TAG".as_slice(), &[0; 125]].concat();
+    for name in ["mp4", "mp4 fragments"] {
+        let content = media::sample(name).content.as_slice();
+        for end in [[0; 4].as_slice(), &tag, b"\0\0\0\x0Csefdmore"] {
+            let whole = [content, end].concat();
+            assert!(bench.check(&whole, Format::Mp4).is_ok(), "{name}: {end:?}");
+        }
+        let cut = [content, &[0, 0, 0, 9]].concat();
+        assert!(bench.check(&cut, Format::Mp4).is_err(), "{name}");
+    }
+}
+
 /// Readers use only the first movie.
 #[test]
 fn a_second_movie_in_mp4_is_refused() {
