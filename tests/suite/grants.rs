@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     approvals::{approve, asks, at_a_terminal, its_summary_is_shown, oneact},
-    program::{Answer, Root, feed},
+    program::{Answer, Root, feed, run},
 };
 
 /// Entries of each risk over one server.
@@ -171,6 +171,32 @@ fn the_words_of_the_summary_of_a_grant_are_shown_and_what_is_hidden_is_counted()
     let root = root();
     let task = proposal(&["note"], 2, "10m");
     its_summary_is_shown(&root, task);
+}
+
+/// The request for a grant is recorded, so it has no secret of the servers whose calls it asks for.
+#[test]
+fn a_secret_of_the_environment_in_the_summary_of_a_grant_is_hidden() {
+    let secret = "t0k3n-of-the-server";
+    let passing = CATALOG.replacen(
+        "[server.counter]\n",
+        "[server.counter]\nenv_pass = [\"SERVER_TOKEN\"]\n",
+        1,
+    );
+    assert_ne!(passing, CATALOG);
+    let root = Root::with_catalog(&passing);
+    let mut task = proposal(&["note"], 1, "10m");
+    task["dispatch"]["plan_summary"] = json!(format!("Use {secret} for it"));
+    let mut command = root.command();
+    command.env("SERVER_TOKEN", secret);
+    let id = asks(&run(command, task.to_string().as_bytes()));
+    let (_, shown, _) = oneact(&root, &["approvals", &id, "--full"]);
+    assert!(shown.contains("Use *** for it"), "{shown}");
+    assert!(shown.contains("Hidden in `plan_summary`"), "{shown}");
+    for file in root.path.join(".oneact").read_dir_utf8().unwrap().flatten() {
+        let bytes = fs::read(file.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(secret), "{}", file.path());
+    }
 }
 
 /// A grant for one call of `note`, of another task.
