@@ -1,11 +1,11 @@
 //! Opens media files for symphonia.
 //!
-//! A WAV file that was written to a pipe contains the largest possible number as its length. It is read as if it
-//! contained the real length. Every other file is read unchanged.
+//! A WAV file that was written to a pipe contains the largest possible number as its length, and the last box of an MP4
+//! file may have the size 0. Both are read as if they contained the real length. Every other file is read unchanged.
 
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, ErrorKind::UnexpectedEof, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -21,20 +21,30 @@ use symphonia::{
     default::get_probe,
 };
 
+use crate::assets::format::{Source, bmff, ogg};
+
 /// Detects the container of `file` and reads its headers. The name only decides which format is tried first.
 pub(super) fn probe(file: File, name: &Path) -> Result<Box<dyn FormatReader>, Error> {
     let mut hint = Hint::new();
     if let Some(extension) = name.extension().and_then(|extension| extension.to_str()) {
         hint.with_extension(extension);
     }
+    let again = file.try_clone().map_err(Error::IoError)?;
     let media = Media::new(file).map_err(Error::IoError)?;
     let stream = MediaSourceStream::new(Box::new(media), MediaSourceStreamOptions::default());
-    get_probe().probe(
-        &hint,
-        stream,
-        FormatOptions::default(),
-        MetadataOptions::default(),
-    )
+    let (format, metadata) = (FormatOptions::default(), MetadataOptions::default());
+    match get_probe().probe(&hint, stream, format, metadata) {
+        // symphonia reads to the end of an Ogg file if it knows the codec of none of its streams.
+        Err(Error::IoError(error)) if error.kind() == UnexpectedEof && is_whole_ogg(again) => {
+            Err(Error::Unsupported("ogg: the codec of its streams"))
+        }
+        probed => probed,
+    }
+}
+
+fn is_whole_ogg(mut file: File) -> bool {
+    let source = file.rewind().and_then(|()| Source::new(file, BLOCK));
+    source.is_ok_and(|mut source| ogg::check(&mut source).is_ok())
 }
 
 /// Whether the error means that an MP4 has no movie header. Many programs write it last, so an incomplete file has
@@ -77,8 +87,14 @@ pub(super) fn seconds(base: Option<TimeBase>, duration: Option<Duration>) -> Opt
     Some(time.as_secs_f64()).filter(|&seconds| seconds > 0.0)
 }
 
-/// The number of bytes that are searched for the header of the samples.
+/// The number of bytes of a WAV file that are searched for the header of the samples.
 const HEAD: u64 = 4096;
+
+/// The number of boxes of an MP4 file among which the last one is searched.
+const MOST_BOXES: usize = 1000;
+
+/// The size of the buffer for pages and boxes, in bytes.
+const BLOCK: usize = 4096;
 
 /// The length in a file whose writer did not know it.
 const UNKNOWN: [u8; 4] = [0xFF; 4];
@@ -96,10 +112,14 @@ impl Media {
         let mut head = Vec::new();
         (&mut file).take(HEAD).read_to_end(&mut head)?;
         file.rewind()?;
-        let replaced = unknown_length(&head).map(|at| {
-            let known = u32::try_from(length.saturating_sub(at + 4)).unwrap_or(u32::MAX);
-            (at, known.to_le_bytes())
-        });
+        let replaced = match unknown_length(&head) {
+            Some(at) => {
+                let known = u32::try_from(length.saturating_sub(at + 4)).unwrap_or(u32::MAX);
+                Some((at, known.to_le_bytes()))
+            }
+            None => box_without_size(file.try_clone()?),
+        };
+        file.rewind()?;
         Ok(Self {
             file,
             length,
@@ -122,6 +142,26 @@ fn unknown_length(head: &[u8]) -> Option<u64> {
         let length = u64::from(u32::from_le_bytes(length.try_into().ok()?));
         at = usize::try_from(at as u64 + 8 + length.next_multiple_of(2)).ok()?;
     }
+}
+
+/// The position and the real size of the last box of an MP4 file, if its size is 0. Sizes of 4 GiB have another form.
+fn box_without_size(file: File) -> Option<(u64, [u8; 4])> {
+    let mut source = Source::new(file, BLOCK).ok()?;
+    let [_, _, _, _, first @ ..] = source.peek::<8>().ok()??;
+    if !bmff::is_first(first) {
+        return None;
+    }
+    let length = source.len();
+    for _ in 0..MOST_BOXES {
+        let (start, size) = (source.at(), source.peek::<4>().ok()??);
+        let end = bmff::next_box(&mut source, length).ok()?.end;
+        if size == [0; 4] {
+            let size = u32::try_from(length - start).ok()?;
+            return Some((start, size.to_be_bytes()));
+        }
+        source.seek(end, "a box").ok()?;
+    }
+    None
 }
 
 impl Read for Media {
@@ -191,6 +231,13 @@ mod tests {
         };
         assert_eq!(read(&wav(UNKNOWN)), wav([5, 0, 0, 0]));
         assert_eq!(read(&wav([4, 0, 0, 0])), wav([4, 0, 0, 0]));
+    }
+
+    #[test]
+    fn a_box_without_a_size_reads_as_one_of_its_size() {
+        let film = |size: u32| [b"\0\0\0\x09ftypx", &size.to_be_bytes()[..], b"mdat12345"].concat();
+        assert_eq!(read(&film(0)), film(13));
+        assert_eq!(read(&film(13)), film(13));
     }
 
     #[test]

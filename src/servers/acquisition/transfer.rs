@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
-use ureq::http::{StatusCode, header};
+use ureq::http::{StatusCode, Version, header};
 use url::Url;
 
 use super::{
@@ -137,7 +137,9 @@ impl<'a> Transfer<'a> {
             Err(Stop::Lost(why)) if attempt == 0 => return Err(ToolError::Failed(why).into()),
             other => other?,
         };
-        refuse_encoded(&answer)?;
+        if answer.status().is_success() {
+            refuse_encoded(&answer)?;
+        }
         let length = match (answer.status(), &ask) {
             (StatusCode::OK, _) => {
                 self.resumed = false;
@@ -303,13 +305,25 @@ fn strong_date(answer: &Answer) -> Option<&str> {
     (age >= SignedDuration::from_mins(1)).then_some(modified)
 }
 
-/// Compressed content has another length and other ranges than the file; it was not asked for.
+/// Compressed content has another length and other ranges than the file; it was not asked for. The HTTP client reads
+/// chunks of HTTP/1.1 alone, and no other transfer coding (RFC 9112, 6.1).
 fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
-    match answer.header(header::CONTENT_ENCODING) {
-        None | Some("" | "identity") => Ok(()),
-        Some(encoding) => Err(ToolError::Failed(format!(
-            "{} sends the content compressed ({encoding}) although it was asked not to",
+    let content = answer.codings(header::CONTENT_ENCODING);
+    if let Some(coding) = content.iter().find(|coding| *coding != "none") {
+        return Err(ToolError::Failed(format!(
+            "{} sends the content compressed ({coding}) although it was asked not to",
             presentable(&answer.url)
+        )));
+    }
+    let transfer = answer.codings(header::TRANSFER_ENCODING);
+    match transfer.as_slice() {
+        [] => Ok(()),
+        [only] if only == "chunked" && answer.version() == Version::HTTP_11 => Ok(()),
+        codings => Err(ToolError::Failed(format!(
+            "{} sends the content in the transfer coding `{}` of {:?}, which is not read",
+            presentable(&answer.url),
+            codings.join(", "),
+            answer.version()
         ))),
     }
 }

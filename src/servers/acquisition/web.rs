@@ -14,7 +14,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ureq::{
     Agent, Body, BodyReader, Proxy, Timeout,
     config::Config,
-    http::{Request, Response, StatusCode, Uri, header},
+    http::{Request, Response, StatusCode, Uri, Version, header},
     unversioned::transport::DefaultConnector,
 };
 use url::Url;
@@ -331,6 +331,23 @@ impl Answer {
     /// The value of a header, if it is text.
     pub(super) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// The codings that all headers of this name list, in lower case, without `identity`.
+    pub(super) fn codings(&self, name: header::HeaderName) -> Vec<String> {
+        let headers = self.response.headers().get_all(name).into_iter();
+        let texts: Vec<_> = headers
+            .map(|text| String::from_utf8_lossy(text.as_bytes()).to_lowercase())
+            .collect();
+        let codings = texts.iter().flat_map(|text| text.split(','));
+        codings
+            .map(|coding| coding.trim().to_owned())
+            .filter(|coding| !matches!(coding.as_str(), "" | "identity"))
+            .collect()
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.response.version()
     }
 
     /// The length of the body, if the server states it reliably.

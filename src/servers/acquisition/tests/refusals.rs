@@ -61,6 +61,63 @@ fn compressed_content_nobody_asked_for_is_refused() {
 }
 
 #[test]
+fn content_in_another_form_than_that_of_the_file_is_refused() {
+    let chunks = b"5\r\nhello\r\n0\r\n\r\n";
+    for (header, coding) in [
+        ("Content-Encoding", "identity, GZIP"),
+        ("Transfer-Encoding", "gzip"),
+        ("Transfer-Encoding", "gzip, chunked"),
+        ("Transfer-Encoding", "chunked, chunked"),
+        ("Transfer-Encoding", "xchunked"),
+    ] {
+        let server = Server::start(move |_| {
+            Reply::content(chunks)
+                .without("Content-Length")
+                .with(header, coding)
+        });
+        let (folder, target) = folder();
+        let text = refused(&server.url("/"), &target);
+        assert!(
+            text.contains(&coding.replace("identity, GZIP", "gzip")),
+            "{text}"
+        );
+        assert_eq!(names(&folder), [""; 0], "{header}: {coding}");
+    }
+}
+
+#[test]
+fn the_form_of_the_file_itself_has_several_names() {
+    for (header, coding) in [
+        ("Content-Encoding", "Identity"),
+        ("Content-Encoding", "none"),
+        ("Content-Encoding", ""),
+        ("Transfer-Encoding", "identity"),
+    ] {
+        let server = Server::start(move |_| Reply::content(b"hello").with(header, coding));
+        let (_folder, target) = folder();
+        let order = order(server.url("/").as_str(), Some(&target));
+        run(|run| download(&order, &web(), run)).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"hello", "{header}: {coding}");
+    }
+    let server = Server::start(|_| {
+        Reply::content(b"5\r\nhello\r\n0\r\n\r\n")
+            .without("Content-Length")
+            .with("Transfer-Encoding", " CHUNKED ")
+    });
+    let (_folder, target) = folder();
+    let order = order(server.url("/").as_str(), Some(&target));
+    run(|run| download(&order, &web(), run)).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"hello");
+}
+
+#[test]
+fn a_compressed_page_of_a_failure_is_told_as_the_failure() {
+    let server = Server::start(|_| Reply::status("404 Not Found").with("Content-Encoding", "gzip"));
+    let (_folder, target) = folder();
+    assert!(refused(&server.url("/"), &target).contains("HTTP 404"));
+}
+
+#[test]
 fn an_existing_target_is_refused_before_anything_is_asked() {
     let server = Server::start(|_| Reply::content(&film()));
     let (folder, target) = folder();

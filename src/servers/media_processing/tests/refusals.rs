@@ -140,6 +140,21 @@ fn a_codec_that_is_not_supported_is_named_along_with_those_that_are() {
 }
 
 #[test]
+fn a_whole_ogg_file_of_another_codec_is_not_called_corrupt() {
+    let scratch = TempDir::new().expect("a directory");
+    let how = ["-vn", "-c:a", "libspeex", "-ar", "16000"];
+    let speex = made(&scratch, "speex.ogg", "fox.mp4", &how);
+    let refused = refusal(&speex);
+    assert!(
+        refused.contains("does not read") && !refused.contains("corrupt"),
+        "{refused}"
+    );
+    let bytes = fs::read(speex).expect("the file");
+    let cut = written(&scratch, "cut.ogg", &bytes[..bytes.len() / 2]);
+    assert!(refusal(&cut).contains("corrupt"));
+}
+
+#[test]
 fn a_track_without_samples_is_refused() {
     let scratch = TempDir::new().expect("a directory");
     let empty = made(&scratch, "empty.wav", "fox.wav", &["-t", "0"]);

@@ -78,6 +78,20 @@ fn flac_holds_the_samples_of_wav_and_ffmpeg_accepts_it() {
 }
 
 #[test]
+fn an_mp4_whose_last_box_extends_to_the_end_is_read_whole() {
+    let scratch = TempDir::new().expect("a directory");
+    let how = ["-vn", "-c:a", "copy", "-movflags", "faststart"];
+    let path = made(&scratch, "fox.m4a", "fox.mp4", &how);
+    let expected = extracted(&path, None, 1);
+    let mut bytes = fs::read(&path).expect("the file");
+    let mdat = bytes.windows(4).position(|name| name == b"mdat");
+    let size = mdat.expect("a box of media") - 4;
+    bytes[size..size + 4].fill(0);
+    fs::write(&path, bytes).expect("written");
+    assert_eq!(extracted(&path, None, 1), expected);
+}
+
+#[test]
 fn progress_counts_the_seconds_of_audio() {
     let scratch = TempDir::new().expect("a directory");
     let told = Mutex::new(Vec::new());
