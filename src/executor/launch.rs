@@ -32,6 +32,15 @@ pub(crate) fn plain_environment() -> Vec<(String, String)> {
     BASE.iter().filter_map(named).collect()
 }
 
+/// The values that a server gets from the environment by `env_pass`, as far as they are set.
+pub(crate) fn handed_on(server: &Server) -> Secrets {
+    let values = server
+        .env_pass
+        .iter()
+        .filter_map(|name| host::variable(name));
+    Secrets::new(values)
+}
+
 /// Resolves the server's command, directory and environment, with `{self}` and `{root}`. `scratch` becomes its `TMPDIR`,
 /// which is removed at the end of the run. `protected` are the files and directories of oneact, which the built-in
 /// servers do not write.
@@ -59,13 +68,11 @@ pub(crate) fn launch(
     if server.private_network == PrivateNetwork::Allowed {
         env.push((ALLOW_PRIVATE.to_owned(), "1".to_owned()));
     }
-    let mut secrets = Vec::new();
     for name in &server.env_pass {
         let value = host::variable(name).ok_or_else(|| {
             let message = format!("server `{}` needs the environment variable {name}, which is not set, or not UTF-8; set it and try again", server.name);
             Failure::new(Fault::ServerNotFound, message)
         })?;
-        secrets.push(value.clone());
         put(&mut env, name, value);
     }
     for (name, value) in &server.env {
@@ -79,7 +86,7 @@ pub(crate) fn launch(
             cwd: root.join(&server.cwd).components().collect(),
             env,
         },
-        secrets: Secrets::new(secrets),
+        secrets: handed_on(server),
         protocol: server.protocol,
         memory: None,
         caller: Caller::Silent,

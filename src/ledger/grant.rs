@@ -78,10 +78,13 @@ impl GrantState {
     }
 }
 
-/// The first of these rows that its link seals. All links about its request say whether its answer was revoked.
+/// The first of these rows that its link seals. All links about its request say whether its answer was revoked. The newest
+/// links must be among them.
 fn believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
     for row in rows {
-        let past = Past::of(tx, &row.session_id, &row.request_hash, (Effects::Once, &[]))?;
+        let newest = examined(tx, &row.session_id)?;
+        let all = (Effects::Once, newest.as_slice());
+        let past = Past::of(tx, &row.session_id, &row.request_hash, all)?;
         if let Some(row) = past.first_believed(tx, vec![row])? {
             return Ok(Some(row));
         }

@@ -10,7 +10,7 @@ use crate::task::{ReviewDecision, ReviewState};
 use super::{
     chain::Body,
     claims::{self, Opened, follow, must_have},
-    record::{Claim, ClaimKey, Effects, Event, Link, NOTHING, Row, Seq},
+    record::{Claim, ClaimKey, Effects, Event, Link, Row, Seq},
     review,
     store::{StoreError, Tx, Which},
     validity::{is_complete, sealed},
@@ -261,43 +261,18 @@ impl Past {
     }
 }
 
-/// Examines the newest links before a once-only call, and returns those of the session. Each link must have its hash and
-/// follow the one before: a link that was changed or removed may have been about the request. A session that has links
-/// must have its row.
+/// Examines the newest links before a once-only call, and returns those of the session. A session that has links must
+/// have its row.
 pub(super) fn examined(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<Link>, StoreError> {
-    let Some(head) = tx.head()? else {
-        return Ok(Vec::new());
-    };
-    let first = (head.seq + 1).saturating_sub(NEWEST);
-    let links = tx.links(first, usize::MAX)?;
-    let mut before = (first == 0).then_some(NOTHING);
-    for (seq, link) in (first..).zip(&links) {
-        if link.seq != seq {
-            return Err(tx.damaged(format!("link {seq} is missing")));
-        }
-        if link.hash() != link.entry_hash {
-            return Err(tx.damaged(format!("link {seq} was changed")));
-        }
-        if before.is_some_and(|before| before != link.prev_hash) {
-            return Err(tx.damaged(format!("link {seq} does not follow the previous link")));
-        }
-        before = Some(&link.entry_hash);
-    }
-    let last = links.last().map(|link| (link.seq, &link.entry_hash));
-    if last != Some((head.seq, &head.entry_hash)) {
-        return Err(tx.damaged(format!("link {} is missing", head.seq)));
-    }
-    let mut of_session = links;
-    of_session.retain(|link| link.session_id == session_id);
+    let newest = tx.newest_links()?;
+    let of_session = newest.iter().filter(|link| link.session_id == session_id);
+    let of_session: Vec<Link> = of_session.cloned().collect();
     let begins = |link: &Link| link.is(Event::Genesis) || link.is(Event::Keyed);
     if !of_session.iter().all(begins) && tx.session(session_id)?.is_none() {
         return Err(tx.damaged(format!("the session `{session_id}` is missing")));
     }
     Ok(of_session)
 }
-
-/// The number of newest links that are examined before a once-only call.
-const NEWEST: Seq = 512;
 
 /// The number of newest links that are read about a request that may be repeated. If all of them are failures, it
 /// is performed once more.

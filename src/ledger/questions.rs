@@ -383,6 +383,7 @@ impl Questions<'_, '_, '_> {
         before: Option<Claim>,
         (why, attempt): (Why, u32),
     ) -> Result<Running, LedgerError> {
+        let since = self.last_of_task()?;
         let request_hash = &self.hashes.request_hash;
         let event = before
             .as_ref()
@@ -413,13 +414,12 @@ impl Questions<'_, '_, '_> {
             effects: self.ask.effects,
         };
         claims::put(self.tx, &claim)?;
-        let newest = self.past.successes().next();
         Ok(Running {
             hashes: self.hashes.clone(),
             claim: seq,
             why,
             attempt,
-            since: newest.map_or(0, |success| success.link.seq),
+            since,
             held: None,
         })
     }

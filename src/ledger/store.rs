@@ -5,6 +5,7 @@
 
 pub(super) mod columns;
 mod migrations;
+mod newest;
 mod postgres;
 mod rows;
 mod secret_key;

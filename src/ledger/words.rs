@@ -129,7 +129,7 @@ pub(crate) struct Running {
     pub(super) claim: u64,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
-    /// The newest success of the same request, or 0.
+    /// Of a task of several steps: its last success with the same content, or 0.
     pub(super) since: Seq,
     /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,

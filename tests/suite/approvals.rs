@@ -232,7 +232,19 @@ fn an_approval_is_for_exactly_one_call() {
     assert_eq!(happened(&root), 1);
 }
 
-/// A parameter that does not belong to the request, and the signature of a link, belong to the call all the same.
+/// Removes the links of that event from the index of requests. SQLite does not notice it.
+pub(crate) fn forget(root: &Root, event: &str) {
+    let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let index = "SELECT sql FROM sqlite_schema WHERE name = 'ledger_events_request'";
+    let made: String = database.query_row(index, [], |row| row.get(0)).unwrap();
+    let change = format!(
+        "DROP INDEX ledger_events_request; {made} AND event <> '{event}'; PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = '{}' WHERE name = 'ledger_events_request'",
+        made.replace('\'', "''")
+    );
+    database.execute_batch(&change).unwrap();
+}
+
 #[test]
 fn an_approval_that_was_used_is_not_used_again_although_an_index_has_lost_its_use() {
     let repeated = catalog("expires = \"10m\"\nwhen = \"always\"", "").replace(
@@ -244,16 +256,7 @@ fn an_approval_that_was_used_is_not_used_again_although_an_index_has_lost_its_us
     );
     approve(&root, &asks(&root.run(&task("a"))));
     assert_eq!(root.run(&task("a")).state(), "done");
-    let open = || Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
-    let index = "SELECT sql FROM sqlite_schema WHERE name = 'ledger_events_request'";
-    let made: String = open().query_row(index, [], |row| row.get(0)).unwrap();
-    let thinned = format!("{made} AND event <> 'dispatched'");
-    let change = format!(
-        "DROP INDEX ledger_events_request; {thinned}; PRAGMA writable_schema = ON;
-         UPDATE sqlite_schema SET sql = '{}' WHERE name = 'ledger_events_request'",
-        made.replace('\'', "''")
-    );
-    open().execute_batch(&change).unwrap();
+    forget(&root, "dispatched");
     let mut again = task("a");
     again["metadata"]["request_id"] = json!("r2");
     let refused = root.run(&again);
@@ -266,6 +269,7 @@ fn an_approval_that_was_used_is_not_used_again_although_an_index_has_lost_its_us
     assert_eq!(happened(&root), 1);
 }
 
+/// A parameter that does not belong to the request, and the signature of a link, belong to the call all the same.
 #[test]
 fn an_approval_binds_what_no_request_hash_counts() {
     let link =

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
-    approvals::{approve, asks, at_a_terminal, its_summary_is_shown, oneact},
+    approvals::{approve, asks, at_a_terminal, forget, its_summary_is_shown, oneact},
     program::{Answer, Root, feed, run},
 };
 
@@ -173,13 +173,14 @@ fn the_words_of_the_summary_of_a_grant_are_shown_and_what_is_hidden_is_counted()
     its_summary_is_shown(&root, task);
 }
 
-/// The request for a grant is recorded, so it has no secret of the servers whose calls it asks for.
+/// The request for a grant is recorded, so it has no secret of the servers whose calls it asks for. Another variable of
+/// the server is not set.
 #[test]
 fn a_secret_of_the_environment_in_the_summary_of_a_grant_is_hidden() {
     let secret = "t0k3n-of-the-server";
     let passing = CATALOG.replacen(
         "[server.counter]\n",
-        "[server.counter]\nenv_pass = [\"SERVER_TOKEN\"]\n",
+        "[server.counter]\nenv_pass = [\"NOT_SET\", \"SERVER_TOKEN\"]\n",
         1,
     );
     assert_ne!(passing, CATALOG);
@@ -187,7 +188,7 @@ fn a_secret_of_the_environment_in_the_summary_of_a_grant_is_hidden() {
     let mut task = proposal(&["note"], 1, "10m");
     task["dispatch"]["plan_summary"] = json!(format!("Use {secret} for it"));
     let mut command = root.command();
-    command.env("SERVER_TOKEN", secret);
+    command.env("SERVER_TOKEN", secret).env_remove("NOT_SET");
     let id = asks(&run(command, task.to_string().as_bytes()));
     let (_, shown, _) = oneact(&root, &["approvals", &id, "--full"]);
     assert!(shown.contains("Use *** for it"), "{shown}");
@@ -286,6 +287,21 @@ fn a_grant_ends_with_its_time_and_when_it_is_closed() {
         listed.contains("under #1") && listed.contains("closed"),
         "{listed}"
     );
+}
+
+/// Neither the index nor the mark in the row is needed to know it.
+#[test]
+fn a_grant_that_was_closed_covers_nothing_although_the_index_has_lost_the_end() {
+    let root = root();
+    let operation = grant(&root, &["note"], 5);
+    assert_eq!(oneact(&root, &["close", &operation]).0, 0);
+    forget(&root, "revoked");
+    let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let unmarked = "UPDATE agent_actions SET revoked_by = NULL";
+    database.execute(unmarked, []).unwrap();
+    let answer = root.run(&call(&operation, "note", "one"));
+    assert_eq!(answer.fault(), "ledger_unavailable", "{}", answer.envelope);
+    assert_eq!(happened(&root), 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the earlier runs of a delivery or of a task mean for a request and for its steps.
 
-use std::ops::ControlFlow;
+use std::{collections::HashSet, ops::ControlFlow};
 
 use serde_json::json;
 
@@ -176,34 +176,26 @@ impl Questions<'_, '_, '_> {
             .key
             .map(|key| delivery(&json!({"idempotency_key": key})));
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
-        let mut runs: Vec<Run> = Vec::new();
-        // The last success of this task: since then, its steps are performed anew, but once per delivery.
-        let mut done = 0;
         let of_content = self.all_about(part.whole)?;
-        for link in of_content {
-            let step = format!("{}.{}", link.operation_id, part.position);
-            if link.is(Event::Succeeded) {
-                let is_ours = |run: &Run| run.of_task && run.step == step;
-                done = if runs.iter().any(is_ours) {
-                    link.seq
-                } else {
-                    done
-                };
-            } else if (link.is(Event::Reserved) || link.is(Event::TakenOver))
-                && link.operation_id != part.parent
-            {
-                let Body { task, claimed, .. } = link.body().unwrap_or_default();
-                let of_key = claimed.is_some() && claimed == key;
-                let of_task = of_key || (task.is_some() && task.as_deref() == who.task_id);
-                runs.push(Run {
-                    seq: link.seq,
-                    step,
-                    of_key,
-                    of_task,
-                    // Without a delivery in its claim, the whole task is performed once, whoever sends it.
-                    counts: of_task || claimed.is_none() || !repeats,
-                });
+        let of_key = |body: &Body| body.claimed.is_some() && body.claimed == key;
+        let of_task = |body: &Body| {
+            of_key(body) || (body.task.is_some() && body.task.as_deref() == who.task_id)
+        };
+        // Since then, the steps of this task are performed anew, but once per delivery.
+        let done = last_success(&of_content, of_task);
+        let mut runs: Vec<Run> = Vec::new();
+        for link in of_content.iter().filter(|link| begins(link)) {
+            if link.operation_id == part.parent {
+                continue;
             }
+            let body = link.body().unwrap_or_default();
+            runs.push(Run {
+                seq: link.seq,
+                step: format!("{}.{}", link.operation_id, part.position),
+                of_key: of_key(&body),
+                // Without a delivery in its claim, the whole task is performed once, whoever sends it.
+                counts: of_task(&body) || body.claimed.is_none() || !repeats,
+            });
         }
         let Some(first) = runs.first() else {
             return Ok(ControlFlow::Continue(None));
@@ -245,8 +237,7 @@ impl Questions<'_, '_, '_> {
         runs.retain(|link| {
             let Body { task, claimed, .. } = link.body().unwrap_or_default();
             let of_task = task.is_some() && task.as_deref() == who.task_id;
-            (link.is(Event::Reserved) || link.is(Event::TakenOver))
-                && (of_task || claimed.is_none_or(|claimed| claimed == key))
+            begins(link) && (of_task || claimed.is_none_or(|claimed| claimed == key))
         });
         let Some(first) = runs.first() else {
             return Ok(None);
@@ -260,6 +251,21 @@ impl Questions<'_, '_, '_> {
         Ok(open.cloned())
     }
 
+    /// The last success of this task of several steps, or 0. Since then, its steps are performed anew. The successes of
+    /// other tasks do not count, even if they have the same content.
+    pub(super) fn last_of_task(&mut self) -> Result<Seq, StoreError> {
+        let ask = self.ask;
+        if ask.asked.steps.len() < 2 {
+            return Ok(0);
+        }
+        let name = claims::name_of(&ask.who);
+        let links = self.all_about(&self.hashes.request_hash)?;
+        Ok(last_success(&links, |body| match ask.who.task_id {
+            Some(task) => body.task.as_deref() == Some(task),
+            None => body.delivery.is_some() && body.delivery == name,
+        }))
+    }
+
     /// The links about a request of the session. Those of them that were examined must be among them.
     fn all_about(&mut self, request_hash: &str) -> Result<Vec<Link>, StoreError> {
         let session = self.ask.who.session_id;
@@ -269,6 +275,25 @@ impl Questions<'_, '_, '_> {
         })?;
         Ok(links)
     }
+}
+
+/// Whether a run begins with this link.
+fn begins(link: &Link) -> bool {
+    link.is(Event::Reserved) || link.is(Event::TakenOver)
+}
+
+/// The number of the last of these links that ends one of the wanted runs with success, or 0.
+fn last_success(links: &[Link], is_wanted: impl Fn(&Body) -> bool) -> Seq {
+    let mut runs = HashSet::new();
+    let mut last = 0;
+    for link in links {
+        if begins(link) && is_wanted(&link.body().unwrap_or_default()) {
+            runs.insert(&link.operation_id);
+        } else if link.is(Event::Succeeded) && runs.contains(&link.operation_id) {
+            last = link.seq;
+        }
+    }
+    last
 }
 
 /// Whether the run that begins with this link has performed its once-only request or a once-only step of it.
@@ -295,8 +320,6 @@ struct Run {
     step: String,
     /// Whether it is a run of the same delivery, by the key of the delivery.
     of_key: bool,
-    /// Whether it is a run of the same task: by the task's id, or by the key of the delivery.
-    of_task: bool,
     /// Whether it forbids to perform the step again.
     counts: bool,
 }

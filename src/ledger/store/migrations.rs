@@ -69,6 +69,12 @@ pub(super) const POSTGRES: &[Migration] = &[
         text: include_str!("../schema/postgres_5.sql"),
         checksum: "809e4a2cf5e97d8ce6410cf39dd9551ffdf53823b35f935c11951b19b2d35727",
     },
+    Migration {
+        version: 6,
+        name: "the newest reuse of an answer is found",
+        text: include_str!("../schema/postgres_6.sql"),
+        checksum: "ec7fb2b2cd37e1d839f59d551d7b2bb3056557cc3d92f370730b299ea52c729c",
+    },
 ];
 
 /// A version of a database's schema. Once released, it never changes.

@@ -185,7 +185,7 @@ impl Which {
         )
     }
 
-    /// The rows that reuse that row, without their payloads: they can be many.
+    /// The rows that reuse that row, without their payloads: they can be many. The index keeps them in this order.
     pub(crate) fn reuses_of(id: &str) -> Self {
         let rows = Self::newest().and_each(
             ("reused_from = ?", Some(id.into())),
@@ -193,7 +193,7 @@ impl Which {
         );
         Self {
             payloads: Payloads::Left,
-            ..rows
+            ..rows.ordered(["rowid DESC", "seq DESC NULLS LAST"])
         }
     }
 

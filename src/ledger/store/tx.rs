@@ -1,6 +1,6 @@
 //! A transaction. Each of its steps is one small query or change, written once for both databases.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, rc::Rc};
 
 use super::{
     StoreError, Trouble,
@@ -19,6 +19,8 @@ pub(crate) struct Tx<'a> {
     head: OnceCell<Option<Head>>,
     /// The session that was read or opened last. A session never changes.
     session: Option<Session>,
+    /// The newest links, once they were examined; none after another link was added.
+    pub(super) newest: Option<Rc<[Link]>>,
 }
 
 /// The links that decide something about a request. SQLite uses the index only if this is the index's own wording.
@@ -35,6 +37,7 @@ impl<'a> Tx<'a> {
             db: Box::new(db),
             head: OnceCell::new(),
             session: None,
+            newest: None,
         }
     }
 
@@ -65,6 +68,7 @@ impl<'a> Tx<'a> {
             self.keeps(must(next, "the link is not the next one"))?;
         }
         self.insert_record(link)?;
+        self.newest = None;
         self.head = OnceCell::from(Some(Head {
             seq: link.seq,
             entry_hash: link.entry_hash.clone(),

@@ -31,17 +31,13 @@ pub(super) fn prepare<'h>(
         let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let entries = grant.entries.iter().map(|id| look_up(&tables, id));
         let entries: Vec<Capability> = entries.collect::<Result<_, _>>()?;
-        let Project {
-            root, state_dir, ..
-        } = &settings.project;
         let handed_on = entries.iter().filter_map(|entry| match entry {
-            Capability::Tool(entry) => {
-                let server = server_of(&tables, entry).ok()?;
-                executor::launch(&server, root, state_dir, &[]).ok()
-            }
+            Capability::Tool(entry) => server_of(&tables, entry).ok(),
             Capability::FilePlan(_) | Capability::Workflow(_) => None,
         });
-        let handed_on: Vec<Secrets> = handed_on.map(|launch| launch.secrets).collect();
+        let handed_on: Vec<Secrets> = handed_on
+            .map(|server| executor::handed_on(&server))
+            .collect();
         let named = entries.iter().zip(&grant.entries);
         let granted = named.map(|(entry, id)| entry.granted().ok_or_else(|| workflow(id)));
         let (gated, seals): (Vec<_>, Vec<_>) =

@@ -12,7 +12,7 @@ use url::Url;
 use super::{
     content::{HEAD, check_format},
     partial::{Origin, Part},
-    url_validator::identity,
+    url_validator::{identity, secret_identity},
     web::{Answer, Ask, Stop, Web},
 };
 use crate::{
@@ -46,6 +46,8 @@ pub(super) struct Transfer<'a> {
     max_bytes: u64,
     run: &'a Run<'a>,
     resumed: bool,
+    /// The secret identity of the URL, after all redirects, from which this call has fetched the start of the file.
+    begun_from: Option<String>,
     /// The most that was reported: progress never goes back, a restarted transfer does.
     reported: u64,
 }
@@ -63,6 +65,7 @@ impl<'a> Transfer<'a> {
             max_bytes,
             run,
             resumed: false,
+            begun_from: None,
             reported: 0,
         }
     }
@@ -143,6 +146,7 @@ impl<'a> Transfer<'a> {
         let length = match (answer.status(), &ask) {
             (StatusCode::OK, _) => {
                 self.resumed = false;
+                self.begun_from = Some(secret_identity(&answer.url));
                 let origin = Origin {
                     url: identity(&answer.url),
                     etag: answer.header(header::ETAG).map(str::to_owned),
@@ -156,7 +160,7 @@ impl<'a> Transfer<'a> {
                 let total = self.continuation(&answer, *from)?;
                 self.resumed = true;
                 self.part.resume(self.run)?;
-                total
+                Some(total)
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
                 self.part.condemn();
@@ -173,34 +177,25 @@ impl<'a> Transfer<'a> {
 
     /// The whole length, from a 206 that continues exactly what the part holds. A server that
     /// ignores `If-Range` still names what it sends.
-    fn continuation(&mut self, answer: &Answer, from: u64) -> Result<Option<u64>, Stop> {
-        let origin = self.part.origin();
-        let known = origin.and_then(|origin| origin.length);
-        let same = |name, then: fn(&Origin) -> Option<&String>| {
-            let (now, then) = (answer.header(name), origin.and_then(then));
-            now.is_none() || then.is_none_or(|then| Some(then.as_str()) == now)
-        };
-        let same = same(header::ETAG, |origin| origin.etag.as_ref())
-            && same(header::LAST_MODIFIED, |origin| {
-                origin.last_modified.as_ref()
-            });
+    fn continuation(&mut self, answer: &Answer, from: u64) -> Result<u64, Stop> {
+        let continued = continued_length(self.part.origin(), answer, from);
         // A redirect may lead to another file by now, whose validator may be equal.
-        let same = same && origin.is_some_and(|origin| origin.url == identity(&answer.url));
-        match answer.header(header::CONTENT_RANGE).and_then(content_range) {
-            Some((first, total))
-                if same
-                    && first == from
-                    && (known.is_none() || total.is_none() || known == total) =>
-            {
-                Ok(total
-                    .or(known)
-                    .or_else(|| answer.content_length().map(|rest| from + rest)))
+        let is_same_url = match &self.begun_from {
+            Some(url) => *url == secret_identity(&answer.url),
+            None => {
+                let url = self.part.origin().and_then(|origin| origin.url.as_ref());
+                url.is_some() && url == identity(&answer.url).as_ref()
             }
-            _ => {
+        };
+        match continued {
+            Some(length) if is_same_url => Ok(length),
+            continued => {
                 self.part.condemn();
-                Err(Stop::Lost(
-                    "the server sent another range or content than was asked for".to_owned(),
-                ))
+                let why = match continued {
+                    Some(_) => "a redirect led to another URL than before",
+                    None => "the server sent another range or content than was asked for",
+                };
+                Err(Stop::Lost(why.to_owned()))
             }
         }
     }
@@ -326,6 +321,28 @@ fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
             answer.version()
         ))),
     }
+}
+
+/// The whole length, if the answer continues content of that origin from byte `from` on. An answer that does not tell a
+/// length may be a part of the rest.
+fn continued_length(origin: Option<&Origin>, answer: &Answer, from: u64) -> Option<u64> {
+    let origin = origin?;
+    let is_same = |name, then: &Option<String>| {
+        let now = answer.header(name);
+        now.is_none() || then.is_none() || now == then.as_deref()
+    };
+    let (first, total) = answer
+        .header(header::CONTENT_RANGE)
+        .and_then(content_range)?;
+    let length = match (origin.length, total) {
+        (Some(known), Some(total)) if known != total => None,
+        (known, total) => known.or(total),
+    };
+    length.filter(|_| {
+        first == from
+            && is_same(header::ETAG, &origin.etag)
+            && is_same(header::LAST_MODIFIED, &origin.last_modified)
+    })
 }
 
 /// The first byte's position and the whole length of a `Content-Range` (RFC 9110, 14.4).

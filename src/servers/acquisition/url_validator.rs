@@ -230,11 +230,16 @@ impl Source {
 /// differ only in it may lead to two files. A signature is no such part.
 pub(super) fn identity(url: &Url) -> Option<String> {
     let has_user = !url.username().is_empty() || url.password().is_some();
+    let text = secret_identity(url);
+    let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
+    (is_shown && !has_user).then_some(text)
+}
+
+/// The same with its credentials: it is kept in memory alone.
+pub(super) fn secret_identity(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
-    let text = unsigned(url.as_str());
-    let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
-    (is_shown && !has_user).then(|| text.into_owned())
+    unsigned(url.as_str()).into_owned()
 }
 
 #[cfg(test)]

@@ -304,7 +304,7 @@ fn a_step_that_got_an_old_answer_is_not_performed_although_the_row_of_the_answer
     );
 }
 
-/// Another task with the same content has succeeded in between, so the steps of this task have other names of deliveries.
+/// Another task with the same content has succeeded in between.
 #[test]
 fn a_step_that_was_replayed_is_replayed_again() {
     let place = Place::new();
@@ -325,6 +325,60 @@ fn a_step_that_was_replayed_is_replayed_again() {
             "{operation}"
         );
         drop(dead);
+    }
+}
+
+/// Another task with the same content succeeds in between, and an input changes. The step was performed for this task, or
+/// for the other one.
+#[test]
+fn a_step_that_was_answered_stays_answered_after_another_task_has_succeeded() {
+    let suppressed = |ask| Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
+        ..ask
+    };
+    let of = |name, ask: Ask<'static>| {
+        let mut ask = ask;
+        (ask.who.task_id, ask.who.idempotency_key) = name;
+        ask
+    };
+    let named = (Some("t"), None);
+    for (ours, is_performed) in [
+        (named, true),
+        ((Some("t"), Some("k")), true),
+        ((None, Some("k")), true),
+        (named, false),
+    ] {
+        let place = Place::new();
+        let other = |operation| of((Some("u"), None), task(operation, 1));
+        if !is_performed {
+            let (dead, run) = run_of(&mut place.open(), &other("op_0"));
+            finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
+            drop(dead);
+        }
+        let (dead, run) = run_of(&mut place.open(), &of(ours, task("op_1", 1)));
+        let second = step(&run, 2, of(ours, suppressed(once("x"))));
+        if is_performed {
+            finished(&place, &second, &ended());
+        } else {
+            let answered = again(&place, &second, &Around::default());
+            assert_eq!(answered, Err(Again::Suppressed));
+        }
+        drop(dead);
+        let mut ledger = place.open();
+        let whole = other("op_2");
+        let running = running(begin(&mut ledger, &whole, &Around::default()));
+        ledger.finish(&whole, running, ended());
+        let changed = Around {
+            still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
+            ..Around::default()
+        };
+        for operation in ["op_3", "op_4"] {
+            let (dead, run) = run_of(&mut place.open(), &of(ours, task(operation, 1)));
+            let second = step(&run, 2, of(ours, suppressed(once("x"))));
+            let answered = again(&place, &second, &changed);
+            assert_eq!(answered, Err(Again::Replayed), "{ours:?} {operation}");
+            drop(dead);
+        }
     }
 }
 

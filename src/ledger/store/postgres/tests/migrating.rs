@@ -72,7 +72,7 @@ fn opening_twice_changes_nothing() {
             Cluster::shared().sql(&name, "SELECT version, name FROM oneact_migrations"),
             "1|the ledger\n2|links are found by their request, and decide\n\
              3|triggers find nothing in a search path of the caller's\n4|requests wait for an approval, and steps have rows\n\
-             5|the runs of a delivery are found by their links"
+             5|the runs of a delivery are found by their links\n6|the newest reuse of an answer is found"
         );
     }
 }
@@ -204,7 +204,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     Cluster::shared().sql(&name, newer);
     let refused = refusal(&name);
     assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
-    let versions = "has schema version 7, but this program knows only version 5:";
+    let versions = "has schema version 7, but this program knows only version 6:";
     assert!(refused.to_string().contains(versions), "{refused}");
     let uri = Cluster::shared().uri(&name);
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();

@@ -270,6 +270,21 @@ fn every_question_is_answered_by_an_index() {
 }
 
 #[test]
+fn the_newest_reuse_is_found_without_reading_all() {
+    let (store, _) = fresh();
+    let only = "SET enable_seqscan = off; SET enable_bitmapscan = off";
+    store.line.batch(only).unwrap();
+    let which = Which::reuses_of("0198a7c2-0000-7000-8000-000000000000");
+    let (text, values) = which.statement(Engine::Postgres, "*", 1);
+    let explain = format!("EXPLAIN {}", text.replace('?', "$"));
+    let plan = store.line.rows(&explain, &values).unwrap();
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(plan.contains("using agent_actions_reused"), "{plan}");
+    assert!(!plan.contains("Sort"), "{plan}");
+}
+
+#[test]
 fn the_links_about_a_request_are_found_by_an_index() {
     let (store, _) = fresh();
     store.line.batch("SET enable_seqscan = off").unwrap();

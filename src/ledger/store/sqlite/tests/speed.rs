@@ -107,6 +107,7 @@ fn what_can_be_many_is_read_in_order_and_not_sorted() {
         Which::runs("s", "t"),
         Which::session("s"),
         Which::since(1),
+        Which::reuses_of("i"),
         Which::newest(),
     ] {
         let lines = plan(&store, &which);
