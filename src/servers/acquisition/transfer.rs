@@ -180,13 +180,13 @@ impl<'a> Transfer<'a> {
     fn continuation(&mut self, answer: &Answer, from: u64) -> Result<u64, Stop> {
         let continued = continued_length(self.part.origin(), answer, from);
         // A redirect may lead to another file by now, whose validator may be equal.
-        let is_same_url = match &self.begun_from {
-            Some(url) => *url == secret_identity(&answer.url),
-            None => {
-                let url = self.part.origin().and_then(|origin| origin.url.as_ref());
-                url.is_some() && url == identity(&answer.url).as_ref()
-            }
+        let as_noted = || {
+            let url = self.part.origin().and_then(|origin| origin.url.as_ref());
+            url.is_some() && url == identity(&answer.url).as_ref()
         };
+        let begun_from = self.begun_from.as_ref();
+        let is_same_url =
+            begun_from.map_or_else(as_noted, |url| *url == secret_identity(&answer.url));
         match continued {
             Some(length) if is_same_url => Ok(length),
             continued => {
