@@ -285,7 +285,7 @@ fn recorded(
             Begun::Unrecorded(why) => return perform(work, None).noted(why),
             Begun::Held(executed) => (*executed, Some(work)),
             Begun::Run(recording) => {
-                let mut executed = perform(work, Some(recording.run()));
+                let mut executed = perform(work, recording.run());
                 let again = executed.again.take().map(Work::Files);
                 (recording.finish(executed), again)
             }

@@ -11,7 +11,7 @@ use super::{
     chain::Body,
     record::{Claim, ClaimKey, ClaimState, Event, Link, Seq, word},
     store::{StoreError, Tx},
-    words::{Ask, Running, TaskRun, Who},
+    words::{Ask, Who},
 };
 
 /// The number of links that are read at once.
@@ -236,25 +236,6 @@ pub(super) fn delivery_of(who: &Who<'_>) -> Option<String> {
             "task_id": task_id,
             "attempt": who.attempt,
         }))),
-    }
-}
-
-impl Running {
-    /// What the steps of the request need, if it is a task of several.
-    pub(crate) fn whole(&self, who: &Who<'_>) -> TaskRun {
-        let (key, operation) = match (who.task_id, who.idempotency_key) {
-            (Some(_), _) => (None, None),
-            (None, key) => (key, key.is_none().then_some(who.operation_id)),
-        };
-        let named = json!({
-            "task_id": who.task_id, "idempotency_key": key, "operation_id": operation,
-            "request_hash": self.hashes.request_hash, "since": self.since,
-        });
-        TaskRun {
-            id: sha256(canonical(&named)),
-            attempt: self.attempt,
-            whole: self.hashes.request_hash.clone(),
-        }
     }
 }
 

@@ -383,7 +383,6 @@ impl Questions<'_, '_, '_> {
         before: Option<Claim>,
         (why, attempt): (Why, u32),
     ) -> Result<Running, LedgerError> {
-        let since = self.last_of_task()?;
         let request_hash = &self.hashes.request_hash;
         let event = before
             .as_ref()
@@ -414,12 +413,13 @@ impl Questions<'_, '_, '_> {
             effects: self.ask.effects,
         };
         claims::put(self.tx, &claim)?;
+        let task = self.task_run(seq, attempt)?;
         Ok(Running {
             hashes: self.hashes.clone(),
             claim: seq,
             why,
             attempt,
-            since,
+            task,
             held: None,
         })
     }

@@ -144,6 +144,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         adjusted: None,
         effects: Effects::Idempotent,
         strictest: Effects::Idempotent,
+        parts: 0,
         on_duplicate: reuse(None, Ground::Content),
         change: Change::Nothing,
         reuse: Reuse::Allowed,

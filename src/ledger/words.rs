@@ -32,6 +32,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) effects: Effects,
     /// The strictest effects among its steps; without steps, `effects`.
     pub(crate) strictest: Effects,
+    /// The number of its steps that have records of their own, or 0.
+    pub(crate) parts: usize,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,
@@ -84,20 +86,21 @@ pub(crate) struct Part<'a> {
     pub(crate) position: u64,
     /// The number of equal steps before it in the task, which are requests of their own.
     pub(crate) equals: usize,
-    /// The `request_hash` of the task.
-    pub(crate) whole: &'a str,
-    /// The idempotency key of the task.
-    pub(crate) key: Option<&'a str>,
+    pub(crate) run: &'a TaskRun,
 }
 
 /// A task that this run performs, as its steps need it.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskRun {
-    /// The same in each attempt at the task until it has succeeded.
+    /// The same in each attempt at the task until it has succeeded, and in each run of a delivery until the delivery has.
     pub(super) id: String,
     pub(crate) attempt: u32,
     /// Its `request_hash`.
-    pub(crate) whole: String,
+    pub(super) whole: String,
+    /// The link of its last success before this delivery began, or 0.
+    pub(super) since: Seq,
+    /// The claims of the earlier runs of this delivery, which have not succeeded.
+    pub(super) earlier: Vec<Seq>,
 }
 
 impl TaskRun {
@@ -129,8 +132,8 @@ pub(crate) struct Running {
     pub(super) claim: u64,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
-    /// Of a task of several steps: its last success with the same content, or 0.
-    pub(super) since: Seq,
+    /// Only if its steps have records of their own.
+    pub(crate) task: Option<TaskRun>,
     /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,
 }

@@ -49,6 +49,7 @@ pub(super) fn of<'a>(
         adjusted: None,
         effects: Effects::Once,
         strictest: Effects::Once,
+        parts: 0,
         on_duplicate: OnDuplicate::Repeat,
         change: Change::State,
         reuse,
@@ -140,6 +141,7 @@ fn tools<'a>(
             strictest => strictest,
         },
         strictest,
+        parts: if job.is_several() { steps.len() } else { 0 },
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
             Change::State

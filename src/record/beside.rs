@@ -262,7 +262,7 @@ impl<'h> RunLedger<'h> {
                 Delivery::Nameless => None,
             },
             attempt: match (&self.step, received.counted) {
-                (Some(step), _) => Some(step.attempt),
+                (Some(step), _) => Some(step.run.attempt),
                 (None, Counted::Said) => Some(received.attempt),
                 (None, Counted::Unsaid) => None,
             },
@@ -270,8 +270,7 @@ impl<'h> RunLedger<'h> {
                 parent: &step.parent,
                 position: step.position,
                 equals: step.equals,
-                whole: &step.whole,
-                key: self.ids.idempotency_key.as_deref(),
+                run: &step.run,
             }),
         }
     }

@@ -1,18 +1,19 @@
 //! What the earlier runs of a delivery or of a task mean for a request and for its steps.
 
-use std::{collections::HashSet, ops::ControlFlow};
+use std::ops::ControlFlow;
 
 use serde_json::json;
 
 use super::{Questions, Step};
 use crate::{
     ledger::{
+        canonical::{canonical, sha256},
         chain::Body,
-        claims::{self, claim_key, delivery, must_have},
-        past::{Past, Success},
+        claims::{self, claim_key, must_have},
+        past::{FEW, Past, Success},
         record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
-        store::{StoreError, Tx},
-        words::{Again, LedgerError},
+        store::{StoreError, Tx, Which},
+        words::{Again, LedgerError, TaskRun},
     },
     task::{IMPROVISED, OnDuplicate},
 };
@@ -172,41 +173,50 @@ impl Questions<'_, '_, '_> {
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
             return Ok(ControlFlow::Continue(None));
         };
-        let key = part
-            .key
-            .map(|key| delivery(&json!({"idempotency_key": key})));
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
-        let of_content = self.all_about(part.whole)?;
-        let of_key = |body: &Body| body.claimed.is_some() && body.claimed == key;
-        let of_task = |body: &Body| {
-            of_key(body) || (body.task.is_some() && body.task.as_deref() == who.task_id)
-        };
-        // Since then, the steps of this task are performed anew, but once per delivery.
-        let done = last_success(&of_content, of_task);
+        let of_content = self.all_about(&part.run.whole)?;
         let mut runs: Vec<Run> = Vec::new();
-        for link in of_content.iter().filter(|link| begins(link)) {
-            if link.operation_id == part.parent {
-                continue;
+        for link in of_content {
+            if begins(&link) && link.operation_id != part.parent {
+                let body = link.body().unwrap_or_default();
+                let of_delivery = part.run.earlier.contains(&link.seq);
+                let of_task = body.task.is_some() && body.task.as_deref() == who.task_id;
+                runs.push(Run {
+                    of_delivery,
+                    // Without a delivery in its claim, the whole task is performed once, whoever sends it.
+                    counts: of_delivery
+                        || (of_task && link.seq > part.run.since)
+                        || (!of_task && (body.claimed.is_none() || !repeats)),
+                    of: body.task.or(body.delivery),
+                    seq: link.seq,
+                    operation: link.operation_id,
+                });
+            } else if link.is(Event::Succeeded) {
+                // The task whose run this is has succeeded. What it has done is judged like any other old answer.
+                let ended = runs.iter().find(|run| run.operation == link.operation_id);
+                if let Some(of) = ended.and_then(|run| run.of.clone()) {
+                    let of_others =
+                        |run: &&mut Run| run.of.as_ref() == Some(&of) && !run.of_delivery;
+                    for run in runs.iter_mut().filter(of_others) {
+                        run.counts = false;
+                    }
+                }
             }
-            let body = link.body().unwrap_or_default();
-            runs.push(Run {
-                seq: link.seq,
-                step: format!("{}.{}", link.operation_id, part.position),
-                of_key: of_key(&body),
-                // Without a delivery in its claim, the whole task is performed once, whoever sends it.
-                counts: of_task(&body) || body.claimed.is_none() || !repeats,
-            });
         }
         let Some(first) = runs.first() else {
             return Ok(ControlFlow::Continue(None));
         };
         let past = Past::since(self.tx, who.session_id, first.seq)?;
-        let run = |step: &str| runs.iter().find(|run| run.counts && run.step == step);
+        let run = |step: &str| {
+            let operation = step.strip_suffix(&format!(".{}", part.position))?;
+            runs.iter()
+                .find(|run| run.counts && run.operation == operation)
+        };
         let is_same = |success: &Success| success.link.tells_of(&self.hashes.request_hash);
         // If duplicates are not repeated, the questions have judged an answer to the same parameters.
         let made = past.successes().find(|success| {
-            run(&success.link.operation_id).is_some_and(|run| run.of_key || run.seq > done)
-                && (repeats || !is_same(success))
+            run(&success.link.operation_id)
+                .is_some_and(|run| repeats || run.of_delivery || !is_same(success))
                 && !past.is_withdrawn(success)
         });
         if let Some(success) = made {
@@ -251,19 +261,56 @@ impl Questions<'_, '_, '_> {
         Ok(open.cloned())
     }
 
-    /// The last success of this task of several steps, or 0. Since then, its steps are performed anew. The successes of
-    /// other tasks do not count, even if they have the same content.
-    pub(super) fn last_of_task(&mut self) -> Result<Seq, StoreError> {
+    /// What the steps of this task need, whose run has made that claim.
+    pub(super) fn task_run(
+        &mut self,
+        claim: Seq,
+        attempt: u32,
+    ) -> Result<Option<TaskRun>, LedgerError> {
         let ask = self.ask;
-        if ask.asked.steps.len() < 2 {
-            return Ok(0);
+        if ask.parts == 0 {
+            return Ok(None);
         }
-        let name = claims::name_of(&ask.who);
-        let links = self.all_about(&self.hashes.request_hash)?;
-        Ok(last_success(&links, |body| match ask.who.task_id {
-            Some(task) => body.task.as_deref() == Some(task),
-            None => body.delivery.is_some() && body.delivery == name,
+        let whole = &self.hashes.request_hash;
+        let mut earlier = Vec::new();
+        let mut first = (claim, ask.who.task_id.map(ToOwned::to_owned));
+        for (link, body) in claims::of_same_delivery(self.tx, &ask.who, &self.known.examined)? {
+            if link.seq == claim || body.request_hash.as_ref() != Some(whole) {
+                continue;
+            }
+            if self.has_succeeded(&link.operation_id)? {
+                break;
+            }
+            earlier.push(link.seq);
+            first = (link.seq, body.task);
+        }
+        let (begun, task) = first;
+        let since = match &task {
+            Some(task) => {
+                let successes = Which::performed(ask.who.session_id, task, whole, begun);
+                self.believed(&successes)?.and_then(|row| row.seq)
+            }
+            None => None,
+        };
+        // Without a task, a delivery shares nothing with others.
+        let begun = task.is_none().then_some(begun);
+        let named = json!({
+            "task_id": task, "since": since, "begun": begun, "request_hash": whole,
+        });
+        Ok(Some(TaskRun {
+            id: sha256(canonical(&named)),
+            attempt,
+            whole: whole.clone(),
+            since: since.unwrap_or_default(),
+            earlier,
         }))
+    }
+
+    fn has_succeeded(&mut self, operation_id: &str) -> Result<bool, LedgerError> {
+        let mut rows = self.tx.rows(&Which::operation(operation_id), FEW)?;
+        rows.retain(|row| row.operation_id == operation_id);
+        let row = self.past.first_believed(self.tx, rows)?;
+        Ok(row.is_some_and(|row| row.outcome == RowOutcome::Success))
     }
 
     /// The links about a request of the session. Those of them that were examined must be among them.
@@ -280,20 +327,6 @@ impl Questions<'_, '_, '_> {
 /// Whether a run begins with this link.
 fn begins(link: &Link) -> bool {
     link.is(Event::Reserved) || link.is(Event::TakenOver)
-}
-
-/// The number of the last of these links that ends one of the wanted runs with success, or 0.
-fn last_success(links: &[Link], is_wanted: impl Fn(&Body) -> bool) -> Seq {
-    let mut runs = HashSet::new();
-    let mut last = 0;
-    for link in links {
-        if begins(link) && is_wanted(&link.body().unwrap_or_default()) {
-            runs.insert(&link.operation_id);
-        } else if link.is(Event::Succeeded) && runs.contains(&link.operation_id) {
-            last = link.seq;
-        }
-    }
-    last
 }
 
 /// Whether the run that begins with this link has performed its once-only request or a once-only step of it.
@@ -316,10 +349,11 @@ fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreErro
 /// An earlier run of the content of the task.
 struct Run {
     seq: Seq,
-    /// Its operation of the step.
-    step: String,
-    /// Whether it is a run of the same delivery, by the key of the delivery.
-    of_key: bool,
+    operation: String,
+    /// Its task, or its delivery.
+    of: Option<String>,
+    /// Whether it is a run of the same delivery, which has not succeeded.
+    of_delivery: bool,
     /// Whether it forbids to perform the step again.
     counts: bool,
 }

@@ -177,6 +177,21 @@ impl Which {
             .both([success; 2], None)
     }
 
+    /// The successes of that task with that content before that link, whoever performed it.
+    pub(crate) fn performed(
+        session_id: &str,
+        task_id: &str,
+        request_hash: &str,
+        before: Seq,
+    ) -> Self {
+        let success =
+            "outcome = 'success' AND state IN ('done', 'partial', 'reused', 'suppressed')";
+        Self::task(session_id, task_id)
+            .and("request_hash = ?", request_hash)
+            .and("seq < ?", before)
+            .both([success; 2], None)
+    }
+
     /// The failures of that task before that link.
     pub(crate) fn failure(session_id: &str, task_id: &str, before: Seq) -> Self {
         Self::task(session_id, task_id).and(

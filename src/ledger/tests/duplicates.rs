@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::{
-    super::{Happened, Part},
+    super::{Happened, Part, TaskRun},
     tampering::other,
     *,
 };
@@ -276,6 +276,13 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
     let mut owner = place.open();
     let first = of_task(once("op_1"));
     let begun = running(begin(&mut owner, &first, &Around::default()));
+    let run = TaskRun {
+        id: "t".to_owned(),
+        attempt: 1,
+        whole: String::new(),
+        since: 0,
+        earlier: Vec::new(),
+    };
     let step = Ask {
         who: Who {
             operation_id: "op_1.1",
@@ -283,8 +290,7 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
                 parent: "op_1",
                 position: 1,
                 equals: 0,
-                whole: "",
-                key: None,
+                run: &run,
             }),
             ..other(once("op_1.1"), 2).who
         },

@@ -107,6 +107,7 @@ fn a_once_only_step_is_not_performed_again_although_an_index_has_lost_its_task()
     let task = |operation| Ask {
         effects: Effects::Idempotent,
         on_duplicate: OnDuplicate::Repeat,
+        parts: 1,
         ..other(once(operation), 8)
     };
     let step = |of: &Running, parent, operation| {
@@ -115,8 +116,7 @@ fn a_once_only_step_is_not_performed_again_although_an_index_has_lost_its_task()
             parent,
             position: 1,
             equals: 0,
-            whole: Box::leak(of.whole(&task(parent).who).whole.into_boxed_str()),
-            key: None,
+            run: Box::leak(Box::new(of.task.clone().unwrap())),
         });
         step
     };

@@ -1,11 +1,12 @@
 //! The steps of a task: each has a row, a claim and a delivery of its own.
 
 mod once;
+mod shared;
 
 use rusqlite::Connection;
 
 use super::*;
-use crate::ledger::{Happened, Part, Review};
+use crate::ledger::{Happened, Part, Review, TaskRun};
 
 /// The step at that place of a task `t`, in the run `op`.
 fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
@@ -23,8 +24,7 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
                 parent: run.parent,
                 position,
                 equals: 0,
-                whole: &run.whole,
-                key: ask.who.idempotency_key,
+                run: &run.run,
             }),
             ..ask.who
         },
@@ -38,12 +38,11 @@ struct TaskRunOf {
     parent: &'static str,
     operations: Vec<String>,
     keys: Vec<String>,
-    whole: String,
+    run: TaskRun,
 }
 
 fn task(operation: &'static str, attempt: u32) -> Ask<'static> {
-    let mut whole = ask(operation);
-    whole.asked.steps = vec![whole.asked.steps.remove(0); 3];
+    let whole = ask(operation);
     Ask {
         who: Who {
             task_id: Some("t"),
@@ -51,6 +50,7 @@ fn task(operation: &'static str, attempt: u32) -> Ask<'static> {
             ..whole.who
         },
         on_duplicate: OnDuplicate::Repeat,
+        parts: 3,
         ..whole
     }
 }
@@ -58,15 +58,45 @@ fn task(operation: &'static str, attempt: u32) -> Ask<'static> {
 /// Begins the task, and names its steps.
 fn run_of(ledger: &mut Ledger<'_>, task: &Ask<'static>) -> (Running, TaskRunOf) {
     let running = running(begin(ledger, task, &Around::default()));
-    let run = running.whole(&task.who);
-    let parent = task.who.operation_id;
-    let of = TaskRunOf {
-        parent,
-        operations: (1..=3).map(|at| format!("{parent}.{at}")).collect(),
-        keys: (1..=3).map(|at| run.key(at)).collect(),
-        whole: run.whole.clone(),
-    };
-    (running, of)
+    let run = TaskRunOf::of(task, &running);
+    (running, run)
+}
+
+impl TaskRunOf {
+    fn of(task: &Ask<'static>, running: &Running) -> Self {
+        let run = running.task.clone().unwrap();
+        let parent = task.who.operation_id;
+        Self {
+            parent,
+            operations: (1..=3).map(|at| format!("{parent}.{at}")).collect(),
+            keys: (1..=3).map(|at| run.key(at)).collect(),
+            run,
+        }
+    }
+}
+
+/// A whole task of that name in a delivery of that key.
+fn delivered(
+    operation: &'static str,
+    (task_id, key): (Option<&'static str>, Option<&'static str>),
+    attempt: u32,
+) -> Ask<'static> {
+    let whole = task(operation, attempt);
+    Ask {
+        who: Who {
+            task_id,
+            idempotency_key: key,
+            ..whole.who
+        },
+        ..whole
+    }
+}
+
+/// Its second step.
+fn second_of<'a>(run: &'a TaskRunOf, (task_id, _): (Option<&'a str>, Option<&'a str>)) -> Ask<'a> {
+    let mut second = step(run, 2, repeat(once("x")));
+    second.who.task_id = task_id;
+    second
 }
 
 fn finished(place: &Place, ask: &Ask<'_>, ended: &Ended) {

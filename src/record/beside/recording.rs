@@ -15,8 +15,8 @@ use crate::{
 
 impl Recording<'_, '_> {
     /// What the steps of the request need, if it is a task of several.
-    pub(crate) fn run(&self) -> TaskRun {
-        self.running.whole(&self.ask.who)
+    pub(crate) fn run(&self) -> Option<TaskRun> {
+        self.running.task.clone()
     }
 
     /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is

@@ -18,9 +18,7 @@ pub(super) struct Step {
     pub(super) position: u64,
     /// Its delivery, which stands for the caller's idempotency key.
     pub(super) key: String,
-    /// The `request_hash` of the task.
-    pub(super) whole: String,
-    pub(super) attempt: u32,
+    pub(super) run: TaskRun,
     pub(super) equals: usize,
     /// The calls of the steps so far.
     calls: Vec<(String, Map<String, Value>)>,
@@ -82,8 +80,7 @@ impl<'h> RunLedger<'h> {
             parent: parent.to_owned(),
             position,
             key: run.key(position),
-            whole: run.whole.clone(),
-            attempt: run.attempt,
+            run: run.clone(),
         });
         Ok(())
     }

@@ -1,0 +1,237 @@
+//! Once-only steps that several tasks, or several deliveries of one task, have in common.
+
+use super::{super::tampering::InFile, *};
+
+fn suppressed(ask: Ask<'_>) -> Ask<'_> {
+    Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
+        ..ask
+    }
+}
+
+/// Another task has performed the step, so it was answered without a call. Its input has changed since.
+#[test]
+fn a_step_that_got_an_old_answer_is_not_performed_although_the_row_of_the_answer_is_lost() {
+    let file = InFile::new();
+    let suppressed = |ask| Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
+        ..ask
+    };
+    let (dead, run) = run_of(&mut file.open(), &task("op_1", 1));
+    let first = step(&run, 2, suppressed(once("x")));
+    tampering::record(&mut file.open(), &first, &ended());
+    drop(dead);
+    let mut other = task("op_2", 1);
+    other.who.task_id = Some("u");
+    let (dead, run) = run_of(&mut file.open(), &other);
+    let second = step(&run, 2, suppressed(once("x")));
+    let answered = begin(&mut file.open(), &second, &Around::default());
+    assert_eq!(said(answered), Err(Again::Suppressed));
+    drop(dead);
+    file.change("DELETE FROM agent_actions WHERE operation_id = 'op_2.2'");
+    let mut other = task("op_3", 1);
+    other.who.task_id = Some("u");
+    let (_dead, run) = run_of(&mut file.open(), &other);
+    let again = step(&run, 2, suppressed(once("x")));
+    let changed = Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    let refused = begin(&mut file.open(), &again, &changed);
+    assert!(
+        matches!(&refused, Err(LedgerError::Damaged { operation, .. }) if operation == "op_2.2"),
+        "{refused:?}"
+    );
+}
+
+/// Another task with the same content has succeeded in between.
+#[test]
+fn a_step_that_was_replayed_is_replayed_again() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    finished(&place, &step(&run, 2, repeat(once("x"))), &ended());
+    drop(dead);
+    let mut other = task("op_2", 1);
+    other.who.task_id = Some("u");
+    let mut ledger = place.open();
+    let whole = running(begin(&mut ledger, &other, &Around::default()));
+    ledger.finish(&other, whole, ended());
+    for (operation, attempt) in [("op_3", 2), ("op_4", 3), ("op_5", 4)] {
+        let (dead, run) = run_of(&mut place.open(), &task(operation, attempt));
+        let second = step(&run, 2, repeat(once("x")));
+        assert_eq!(
+            again(&place, &second, &Around::default()),
+            Err(Again::Replayed),
+            "{operation}"
+        );
+        drop(dead);
+    }
+}
+
+/// Another task with the same content succeeds in between, and an input changes. The step was performed for this task, or
+/// for the other one.
+#[test]
+fn a_step_that_was_answered_stays_answered_after_another_task_has_succeeded() {
+    let of = |name, ask: Ask<'static>| {
+        let mut ask = ask;
+        (ask.who.task_id, ask.who.idempotency_key) = name;
+        ask
+    };
+    let named = (Some("t"), None);
+    for (ours, is_performed) in [
+        (named, true),
+        ((Some("t"), Some("k")), true),
+        ((None, Some("k")), true),
+        (named, false),
+    ] {
+        let place = Place::new();
+        let other = |operation| of((Some("u"), None), task(operation, 1));
+        if !is_performed {
+            let (dead, run) = run_of(&mut place.open(), &other("op_0"));
+            finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
+            drop(dead);
+        }
+        let (dead, run) = run_of(&mut place.open(), &of(ours, task("op_1", 1)));
+        let second = step(&run, 2, of(ours, suppressed(once("x"))));
+        if is_performed {
+            finished(&place, &second, &ended());
+        } else {
+            let answered = again(&place, &second, &Around::default());
+            assert_eq!(answered, Err(Again::Suppressed));
+        }
+        drop(dead);
+        let mut ledger = place.open();
+        let whole = other("op_2");
+        let running = running(begin(&mut ledger, &whole, &Around::default()));
+        ledger.finish(&whole, running, ended());
+        let changed = Around {
+            still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
+            ..Around::default()
+        };
+        for operation in ["op_3", "op_4"] {
+            let (dead, run) = run_of(&mut place.open(), &of(ours, task(operation, 1)));
+            let second = step(&run, 2, of(ours, suppressed(once("x"))));
+            let answered = again(&place, &second, &changed);
+            assert_eq!(answered, Err(Again::Replayed), "{ours:?} {operation}");
+            drop(dead);
+        }
+    }
+}
+
+/// The delivery dies after its step. Another attempt at the task succeeds, and the inputs change. The delivery may come
+/// again under another name of its task.
+#[test]
+fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
+    let changed = Around {
+        still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    let uncounted = |mut ask: Ask<'static>| {
+        (ask.who.attempt, ask.who.request_id) = (None, Some("r"));
+        ask
+    };
+    let (counted, keyed, renamed) = (
+        (Some("t"), None),
+        (Some("t"), Some("k")),
+        (Some("u"), Some("k")),
+    );
+    let suppress = OnDuplicate::Suppress(Unless::InputsChanged);
+    for on_duplicate in [suppress, OnDuplicate::Repeat] {
+        for (name, then, counts) in [
+            (counted, counted, true),
+            (counted, counted, false),
+            (keyed, keyed, true),
+            (keyed, renamed, true),
+        ] {
+            let whole = |operation, name| {
+                let whole = delivered(operation, name, 1);
+                if counts { whole } else { uncounted(whole) }
+            };
+            let place = Place::new();
+            let (dead, run) = run_of(&mut place.open(), &whole("op_1", name));
+            let first = Ask {
+                on_duplicate: on_duplicate.clone(),
+                ..second_of(&run, name)
+            };
+            finished(&place, &first, &ended());
+            drop(dead);
+            let mut ledger = place.open();
+            let between = task("op_2", 2);
+            let (begun, run) = run_of(&mut ledger, &between);
+            let second = Ask {
+                on_duplicate: on_duplicate.clone(),
+                ..second_of(&run, counted)
+            };
+            let answered = again(&place, &second, &Around::default());
+            assert_eq!(answered, Err(Again::Replayed), "{name:?}");
+            ledger.finish(&between, begun, ended());
+            for operation in ["op_3", "op_4"] {
+                let (dead, run) = run_of(&mut place.open(), &whole(operation, then));
+                let third = Ask {
+                    on_duplicate: on_duplicate.clone(),
+                    ..second_of(&run, then)
+                };
+                let answered = again(&place, &third, &changed);
+                assert_eq!(answered, Err(Again::Replayed), "{name:?} {then:?}");
+                drop(dead);
+            }
+        }
+    }
+}
+
+/// The second delivery of the task was answered with the success of another task. The input changes.
+#[test]
+fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &suppressed(task("op_1", 1)));
+    finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
+    drop(dead);
+    let mut other = suppressed(task("op_2", 1));
+    other.who.task_id = Some("u");
+    let mut ledger = place.open();
+    let whole = running(begin(&mut ledger, &other, &Around::default()));
+    ledger.finish(&other, whole, ended());
+    let whole = suppressed(task("op_3", 2));
+    let answered = again(&place, &whole, &Around::default());
+    assert_eq!(answered, Err(Again::Suppressed));
+    let changed = Around {
+        still: HashMap::from([("in.mp4", Still::Other)]),
+        ..Around::default()
+    };
+    let mut ledger = place.open();
+    let whole = suppressed(task("op_4", 3));
+    let begun = running(begin(&mut ledger, &whole, &changed));
+    let run = TaskRunOf::of(&whole, &begun);
+    let second = step(&run, 2, suppressed(once("x")));
+    assert!(again(&place, &second, &changed).is_ok());
+}
+
+/// A person has withdrawn the old answer, and the step has failed since.
+#[test]
+fn a_step_whose_old_answer_was_withdrawn_and_which_failed_is_performed() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
+    drop(dead);
+    let other = |operation, attempt| {
+        let mut other = task(operation, attempt);
+        other.who.task_id = Some("u");
+        other
+    };
+    let (dead, run) = run_of(&mut place.open(), &other("op_2", 1));
+    let second = step(&run, 2, suppressed(once("x")));
+    assert_eq!(
+        again(&place, &second, &Around::default()),
+        Err(Again::Suppressed)
+    );
+    drop(dead);
+    for operation in ["op_1.2", "op_2.2"] {
+        take_back(&place, operation);
+    }
+    let (dead, run) = run_of(&mut place.open(), &other("op_3", 2));
+    finished(&place, &step(&run, 2, suppressed(once("x"))), &failed());
+    drop(dead);
+    let (_dead, run) = run_of(&mut place.open(), &other("op_4", 3));
+    let second = step(&run, 2, suppressed(once("x")));
+    assert!(again(&place, &second, &Around::default()).is_ok());
+}
