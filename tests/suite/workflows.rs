@@ -63,6 +63,8 @@ step = [
     { id = "kept", run = "put", with = { what = "{seen.output.happened}" } },
     { id = "said", run = "secretive", with = { what = "{code}" } },
 ]
+[workflow.watched]
+step = [{ id = "first", run = "look", with = { what = "a" } }]
 [workflow.careful]
 parameter_schema_for_action = { type = "object", required = ["what"], properties = { what = { type = "string" } } }
 step = [
@@ -340,6 +342,17 @@ fn after_a_failure_the_next_attempt_repeats_no_finished_step() {
     // What only reads is read again for another task.
     let other = root.run(&task("t4", 1, &failing));
     assert_eq!(states(&other), ["done", "suppressed", "failed"]);
+}
+
+/// Until the task has succeeded, its attempts share the answers of its steps. Then each delivery repeats them.
+#[test]
+fn a_workflow_that_may_be_repeated_is_performed_once_per_delivery() {
+    let root = Root::with_catalog(CATALOG);
+    for attempt in [1, 1, 2, 3, 2] {
+        let answer = root.run(&of("watched", "t", attempt, &json!({})));
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    }
+    assert_eq!(happened(&root), ["a", "a", "a"]);
 }
 
 #[test]

@@ -287,7 +287,7 @@ impl Questions<'_, '_, '_> {
         let (begun, task) = first;
         let since = match &task {
             Some(task) => {
-                let successes = Which::performed(ask.who.session_id, task, whole, begun);
+                let successes = Which::performed((ask.who.session_id, task), whole, begun);
                 self.believed(&successes)?.and_then(|row| row.seq)
             }
             None => None,

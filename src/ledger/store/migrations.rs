@@ -73,7 +73,7 @@ pub(super) const POSTGRES: &[Migration] = &[
         version: 6,
         name: "the newest reuse of an answer is found",
         text: include_str!("../schema/postgres_6.sql"),
-        checksum: "ec7fb2b2cd37e1d839f59d551d7b2bb3056557cc3d92f370730b299ea52c729c",
+        checksum: "fcc37242b5991633ed394b8500da94dc292b7e9b47be26a9128c7f56e3d7dfce",
     },
 ];
 

@@ -178,18 +178,11 @@ impl Which {
     }
 
     /// The successes of that task with that content before that link, whoever performed it.
-    pub(crate) fn performed(
-        session_id: &str,
-        task_id: &str,
-        request_hash: &str,
-        before: Seq,
-    ) -> Self {
-        let success =
-            "outcome = 'success' AND state IN ('done', 'partial', 'reused', 'suppressed')";
+    pub(crate) fn performed((session_id, task_id): (&str, &str), hash: &str, before: Seq) -> Self {
         Self::task(session_id, task_id)
-            .and("request_hash = ?", request_hash)
+            .and("request_hash = ?", hash)
             .and("seq < ?", before)
-            .both([success; 2], None)
+            .both(["outcome = 'success' AND state <> 'replayed'"; 2], None)
     }
 
     /// The failures of that task before that link.

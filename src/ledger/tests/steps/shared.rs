@@ -150,7 +150,7 @@ fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
             let place = Place::new();
             let (dead, run) = run_of(&mut place.open(), &whole("op_1", name));
             let first = Ask {
-                on_duplicate: on_duplicate.clone(),
+                on_duplicate,
                 ..second_of(&run, name)
             };
             finished(&place, &first, &ended());
@@ -159,7 +159,7 @@ fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
             let between = task("op_2", 2);
             let (begun, run) = run_of(&mut ledger, &between);
             let second = Ask {
-                on_duplicate: on_duplicate.clone(),
+                on_duplicate,
                 ..second_of(&run, counted)
             };
             let answered = again(&place, &second, &Around::default());
@@ -168,7 +168,7 @@ fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
             for operation in ["op_3", "op_4"] {
                 let (dead, run) = run_of(&mut place.open(), &whole(operation, then));
                 let third = Ask {
-                    on_duplicate: on_duplicate.clone(),
+                    on_duplicate,
                     ..second_of(&run, then)
                 };
                 let answered = again(&place, &third, &changed);
