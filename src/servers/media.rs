@@ -91,7 +91,7 @@ pub(super) fn seconds(base: Option<TimeBase>, duration: Option<Duration>) -> Opt
 const HEAD: u64 = 4096;
 
 /// The number of boxes of an MP4 file among which the last one is searched.
-const MOST_BOXES: usize = 1000;
+const MOST_BOXES: usize = 1 << 20;
 
 /// The size of the buffer for pages and boxes, in bytes.
 const BLOCK: usize = 4096;
