@@ -1,6 +1,6 @@
 //! What the earlier runs of a delivery or of a task mean for a request and for its steps.
 
-use std::ops::ControlFlow;
+use std::{collections::HashMap, ops::ControlFlow};
 
 use serde_json::json;
 
@@ -175,43 +175,43 @@ impl Questions<'_, '_, '_> {
         };
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
         let of_content = self.all_about(&part.run.whole)?;
-        let mut runs: Vec<Run> = Vec::new();
+        // By their operations.
+        let mut runs: HashMap<String, Run> = HashMap::new();
+        let mut succeeded: HashMap<String, Seq> = HashMap::new();
         for link in of_content {
             if begins(&link) && link.operation_id != part.parent {
                 let body = link.body().unwrap_or_default();
                 let of_delivery = part.run.earlier.contains(&link.seq);
                 let of_task = body.task.is_some() && body.task.as_deref() == who.task_id;
-                runs.push(Run {
+                let run = Run {
+                    seq: link.seq,
                     of_delivery,
                     // Without a delivery in its claim, the whole task is performed once, whoever sends it.
-                    counts: of_delivery
-                        || (of_task && link.seq > part.run.since)
-                        || (!of_task && (body.claimed.is_none() || !repeats)),
+                    counts: if of_task {
+                        link.seq > part.run.since
+                    } else {
+                        body.claimed.is_none() || !repeats
+                    },
                     of: body.task.or(body.delivery),
-                    seq: link.seq,
-                    operation: link.operation_id,
-                });
-            } else if link.is(Event::Succeeded) {
-                // The task whose run this is has succeeded. What it has done is judged like any other old answer.
-                let ended = runs.iter().find(|run| run.operation == link.operation_id);
-                if let Some(of) = ended.and_then(|run| run.of.clone()) {
-                    let of_others =
-                        |run: &&mut Run| run.of.as_ref() == Some(&of) && !run.of_delivery;
-                    for run in runs.iter_mut().filter(of_others) {
-                        run.counts = false;
-                    }
-                }
+                };
+                runs.insert(link.operation_id, run);
+            } else if link.is(Event::Succeeded)
+                && let Some(of) = runs.get(&link.operation_id).map(|run| run.of.clone())
+            {
+                succeeded.extend(of.map(|of| (of, link.seq)));
             }
         }
-        let Some(first) = runs.first() else {
+        // What a task has done before its success is judged like any other old answer.
+        runs.retain(|_, run| {
+            let success = run.of.as_ref().and_then(|of| succeeded.get(of));
+            run.of_delivery || (run.counts && success.is_none_or(|success| run.seq > *success))
+        });
+        let Some(first) = runs.values().map(|run| run.seq).min() else {
             return Ok(ControlFlow::Continue(None));
         };
-        let past = Past::since(self.tx, who.session_id, first.seq)?;
-        let run = |step: &str| {
-            let operation = step.strip_suffix(&format!(".{}", part.position))?;
-            runs.iter()
-                .find(|run| run.counts && run.operation == operation)
-        };
+        let past = Past::since(self.tx, who.session_id, first)?;
+        let place = format!(".{}", part.position);
+        let run = |step: &str| runs.get(step.strip_suffix(&place)?);
         let is_same = |success: &Success| success.link.tells_of(&self.hashes.request_hash);
         // If duplicates are not repeated, the questions have judged an answer to the same parameters.
         let made = past.successes().find(|success| {
@@ -349,11 +349,10 @@ fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreErro
 /// An earlier run of the content of the task.
 struct Run {
     seq: Seq,
-    operation: String,
     /// Its task, or its delivery.
     of: Option<String>,
     /// Whether it is a run of the same delivery, which has not succeeded.
     of_delivery: bool,
-    /// Whether it forbids to perform the step again.
+    /// Whether it forbids to perform the step again, until its own task has succeeded.
     counts: bool,
 }
