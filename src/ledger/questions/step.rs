@@ -1,6 +1,9 @@
 //! What the earlier runs of a delivery or of a task mean for a request and for its steps.
 
-use std::{collections::HashMap, ops::ControlFlow};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+};
 
 use serde_json::json;
 
@@ -10,7 +13,7 @@ use crate::{
         canonical::{canonical, sha256},
         chain::Body,
         claims::{self, claim_key, must_have},
-        past::{FEW, Past, Success},
+        past::{Past, Success},
         record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
         store::{StoreError, Tx, Which},
         words::{Again, LedgerError, TaskRun},
@@ -175,48 +178,42 @@ impl Questions<'_, '_, '_> {
         };
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
         let of_content = self.all_about(&part.run.whole)?;
+        let runs = Runs::of(&of_content);
+        let own = runs.of_task(who.task_id);
+        let since = part.run.since;
+        let of_own = runs.all.iter().filter(|run| own.contains(&run.link.seq));
+        let successes = of_own.filter_map(|run| run.success.filter(|success| *success > since));
+        let until = successes.min().unwrap_or(Seq::MAX);
         // By their operations.
-        let mut runs: HashMap<String, Run> = HashMap::new();
-        let mut succeeded: HashMap<String, Seq> = HashMap::new();
-        for link in of_content {
-            if begins(&link) && link.operation_id != part.parent {
-                let body = link.body().unwrap_or_default();
-                let of_delivery = part.run.earlier.contains(&link.seq);
-                let of_task = body.task.is_some() && body.task.as_deref() == who.task_id;
-                let run = Run {
-                    seq: link.seq,
-                    of_delivery,
-                    // Without a delivery in its claim, the whole task is performed once, whoever sends it.
-                    counts: if of_task {
-                        link.seq > part.run.since
-                    } else {
-                        body.claimed.is_none() || !repeats
-                    },
-                    of: body.task.or(body.delivery),
-                };
-                runs.insert(link.operation_id, run);
-            } else if link.is(Event::Succeeded)
-                && let Some(of) = runs.get(&link.operation_id).map(|run| run.of.clone())
-            {
-                succeeded.extend(of.map(|of| (of, link.seq)));
-            }
+        let mut counted: HashMap<&str, Counted> = HashMap::new();
+        for run in &runs.all {
+            let seq = run.link.seq;
+            let counts = if part.run.earlier.contains(&seq) {
+                Some(Counted::Own)
+            } else if own.contains(&seq) {
+                // The task has shared its answers until it succeeded.
+                (since < seq && seq < until).then_some(Counted::Own)
+            } else {
+                // Without a delivery in its claim, the whole task is performed once, whoever sends it. What was done
+                // before any success is judged like any other old answer.
+                let of_all = run.body.claimed.is_none() || !repeats;
+                (of_all && seq > runs.last_success).then_some(Counted::Others)
+            };
+            counted.extend(counts.map(|counts| (run.link.operation_id.as_str(), counts)));
         }
-        // What a task has done before its success is judged like any other old answer.
-        runs.retain(|_, run| {
-            let success = run.of.as_ref().and_then(|of| succeeded.get(of));
-            run.of_delivery || (run.counts && success.is_none_or(|success| run.seq > *success))
-        });
-        let Some(first) = runs.values().map(|run| run.seq).min() else {
+        counted.remove(part.parent);
+        let begun = |run: &&Begun<'_>| counted.contains_key(run.link.operation_id.as_str());
+        let Some(first) = runs.all.iter().find(begun).map(|run| run.link.seq) else {
             return Ok(ControlFlow::Continue(None));
         };
         let past = Past::since(self.tx, who.session_id, first)?;
         let place = format!(".{}", part.position);
-        let run = |step: &str| runs.get(step.strip_suffix(&place)?);
+        let run = |step: &str| counted.get(step.strip_suffix(&place)?);
         let is_same = |success: &Success| success.link.tells_of(&self.hashes.request_hash);
         // If duplicates are not repeated, the questions have judged an answer to the same parameters.
         let made = past.successes().find(|success| {
             run(&success.link.operation_id)
-                .is_some_and(|run| repeats || run.of_delivery || !is_same(success))
+                .is_some_and(|run| repeats || *run == Counted::Own || !is_same(success))
                 && !past.is_withdrawn(success)
         });
         if let Some(success) = made {
@@ -272,23 +269,34 @@ impl Questions<'_, '_, '_> {
             return Ok(None);
         }
         let whole = &self.hashes.request_hash;
-        let mut earlier = Vec::new();
-        let mut first = (claim, ask.who.task_id.map(ToOwned::to_owned));
-        for (link, body) in claims::of_same_delivery(self.tx, &ask.who, &self.known.examined)? {
-            if link.seq == claim || body.request_hash.as_ref() != Some(whole) {
-                continue;
-            }
-            if self.has_succeeded(&link.operation_id)? {
-                break;
-            }
-            earlier.push(link.seq);
-            first = (link.seq, body.task);
-        }
-        let (begun, task) = first;
-        let since = match &task {
+        let name = claims::name_of(&ask.who);
+        let links = self.all_about(whole)?;
+        let runs = Runs::of(&links);
+        let of_delivery = runs.all.iter().filter(|run| {
+            let is_same = run.body.delivery.is_some() && run.body.delivery == name;
+            is_same && run.link.seq != claim && claims::fits_attempt(&ask.who, run.body.attempt)
+        });
+        let of_delivery: Vec<_> = of_delivery.collect();
+        let succeeded = of_delivery.iter().rposition(|run| run.success.is_some());
+        let earlier = of_delivery
+            .get(succeeded.map_or(0, |at| at + 1)..)
+            .unwrap_or_default();
+        let (begun, task) = earlier.first().map_or((claim, ask.who.task_id), |run| {
+            (run.link.seq, run.body.task.as_deref())
+        });
+        let since = match task {
             Some(task) => {
-                let successes = Which::performed((ask.who.session_id, task), whole, begun);
-                self.believed(&successes)?.and_then(|row| row.seq)
+                let own = runs
+                    .all
+                    .iter()
+                    .filter(|run| run.body.task.as_deref() == Some(task));
+                let success = own
+                    .filter_map(|run| run.success)
+                    .filter(|seq| *seq < begun)
+                    .max();
+                let repeated = Which::answered_again((ask.who.session_id, task), whole, begun);
+                let repeated = self.believed(&repeated)?.and_then(|row| row.seq);
+                success.max(repeated)
             }
             None => None,
         };
@@ -302,15 +310,8 @@ impl Questions<'_, '_, '_> {
             attempt,
             whole: whole.clone(),
             since: since.unwrap_or_default(),
-            earlier,
+            earlier: earlier.iter().map(|run| run.link.seq).collect(),
         }))
-    }
-
-    fn has_succeeded(&mut self, operation_id: &str) -> Result<bool, LedgerError> {
-        let mut rows = self.tx.rows(&Which::operation(operation_id), FEW)?;
-        rows.retain(|row| row.operation_id == operation_id);
-        let row = self.past.first_believed(self.tx, rows)?;
-        Ok(row.is_some_and(|row| row.outcome == RowOutcome::Success))
     }
 
     /// The links about a request of the session. Those of them that were examined must be among them.
@@ -346,13 +347,70 @@ fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreErro
     Ok(false)
 }
 
-/// An earlier run of the content of the task.
-struct Run {
-    seq: Seq,
-    /// Its task, or its delivery.
-    of: Option<String>,
-    /// Whether it is a run of the same delivery, which has not succeeded.
-    of_delivery: bool,
-    /// Whether it forbids to perform the step again, until its own task has succeeded.
-    counts: bool,
+/// Why an earlier run of the same content forbids to perform a step again.
+#[derive(PartialEq)]
+enum Counted {
+    /// It is a run of the same delivery, or of the same task, which has not succeeded since.
+    Own,
+    /// Nobody has succeeded since.
+    Others,
+}
+
+/// The runs of a content, by its links.
+struct Runs<'l> {
+    /// In ascending order.
+    all: Vec<Begun<'l>>,
+    /// The last success of any of them, or 0.
+    last_success: Seq,
+}
+
+/// The link with which a run begins, and the link of its success.
+struct Begun<'l> {
+    link: &'l Link,
+    body: Body,
+    success: Option<Seq>,
+}
+
+impl<'l> Runs<'l> {
+    fn of(links: &'l [Link]) -> Self {
+        let (mut all, mut last_success): (Vec<Begun<'l>>, Seq) = (Vec::new(), 0);
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for link in links {
+            if begins(link) {
+                places.insert(&link.operation_id, all.len());
+                let body = link.body().unwrap_or_default();
+                all.push(Begun {
+                    link,
+                    body,
+                    success: None,
+                });
+            } else if link.is(Event::Succeeded) {
+                last_success = link.seq;
+                let place = places.get(link.operation_id.as_str());
+                if let Some(run) = place.and_then(|place| all.get_mut(*place)) {
+                    run.success = Some(link.seq);
+                }
+            }
+        }
+        Self { all, last_success }
+    }
+
+    /// The claims of the runs of a task, and of the deliveries to which they belong. A key may come with several tasks.
+    fn of_task(&self, task: Option<&str>) -> HashSet<Seq> {
+        let is_of_task =
+            |run: &&Begun<'_>| run.body.task.is_some() && run.body.task.as_deref() == task;
+        let of_task = self.all.iter().filter(is_of_task);
+        let deliveries: HashSet<_> = of_task
+            .filter_map(|run| run.body.delivery.as_ref())
+            .collect();
+        let is_own = |run: &&Begun<'_>| {
+            let delivery = run.body.delivery.as_ref();
+            is_of_task(run) || delivery.is_some_and(|delivery| deliveries.contains(delivery))
+        };
+        self.all
+            .iter()
+            .filter(is_own)
+            .map(|run| run.link.seq)
+            .collect()
+    }
 }

@@ -177,12 +177,12 @@ impl Which {
             .both([success; 2], None)
     }
 
-    /// The successes of that task with that content before that link, whoever performed it.
-    pub(crate) fn performed((session_id, task_id): (&str, &str), hash: &str, before: Seq) -> Self {
-        Self::task(session_id, task_id)
+    /// The old answers that this task got before that link.
+    pub(crate) fn answered_again((session, task): (&str, &str), hash: &str, before: Seq) -> Self {
+        Self::task(session, task)
             .and("request_hash = ?", hash)
             .and("seq < ?", before)
-            .both(["outcome = 'success' AND state <> 'replayed'"; 2], None)
+            .both(["state IN ('reused', 'suppressed')"; 2], None)
     }
 
     /// The failures of that task before that link.

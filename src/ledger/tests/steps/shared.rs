@@ -104,14 +104,10 @@ fn a_step_that_was_answered_stays_answered_after_another_task_has_succeeded() {
         let whole = other("op_2");
         let running = running(begin(&mut ledger, &whole, &Around::default()));
         ledger.finish(&whole, running, ended());
-        let changed = Around {
-            still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
-            ..Around::default()
-        };
         for operation in ["op_3", "op_4"] {
             let (dead, run) = run_of(&mut place.open(), &of(ours, task(operation, 1)));
             let second = step(&run, 2, of(ours, suppressed(once("x"))));
-            let answered = again(&place, &second, &changed);
+            let answered = again(&place, &second, &changed());
             assert_eq!(answered, Err(Again::Replayed), "{ours:?} {operation}");
             drop(dead);
         }
@@ -122,10 +118,6 @@ fn a_step_that_was_answered_stays_answered_after_another_task_has_succeeded() {
 /// again under another name of its task.
 #[test]
 fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
-    let changed = Around {
-        still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
-        ..Around::default()
-    };
     let uncounted = |mut ask: Ask<'static>| {
         (ask.who.attempt, ask.who.request_id) = (None, Some("r"));
         ask
@@ -171,7 +163,7 @@ fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
                     on_duplicate,
                     ..second_of(&run, then)
                 };
-                let answered = again(&place, &third, &changed);
+                let answered = again(&place, &third, &changed());
                 assert_eq!(answered, Err(Again::Replayed), "{name:?} {then:?}");
                 drop(dead);
             }
@@ -204,6 +196,155 @@ fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
     let run = TaskRunOf::of(&whole, &begun);
     let second = step(&run, 2, suppressed(once("x")));
     assert!(again(&place, &second, &changed).is_ok());
+}
+
+/// The inputs have changed.
+fn changed() -> Around {
+    Around {
+        still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
+        ..Around::default()
+    }
+}
+
+fn of_task(name: &'static str, mut ask: Ask<'static>) -> Ask<'static> {
+    ask.who.task_id = Some(name);
+    ask
+}
+
+/// Performs the whole task, whose steps have no records.
+fn succeeded(place: &Place, whole: &Ask<'static>, around: &Around) {
+    let mut ledger = place.open();
+    let begun = running(begin(&mut ledger, whole, around));
+    ledger.finish(whole, begun, ended());
+}
+
+/// A task performs its step and dies. Another task with the same content succeeds, so the answer of the first one is an old
+/// one from then on.
+#[test]
+fn what_a_task_has_done_before_the_success_of_another_task_binds_no_third() {
+    for on_duplicate in [
+        OnDuplicate::Repeat,
+        OnDuplicate::Suppress(Unless::InputsChanged),
+    ] {
+        for (third, parameters) in [("u", "same"), ("v", "same"), ("v", "other")] {
+            let place = Place::new();
+            let whole = |name, operation| suppressed(of_task(name, task(operation, 1)));
+            let step = |name: &'static str, run| {
+                let mut second = step(run, 2, once("x"));
+                (second.on_duplicate, second.who.task_id) = (on_duplicate, Some(name));
+                second
+            };
+            let (dead, run) = run_of(&mut place.open(), &whole("t", "op_1"));
+            finished(&place, &step("t", &run), &ended());
+            drop(dead);
+            succeeded(&place, &whole("u", "op_2"), &Around::default());
+            let mut again = whole(third, "op_3");
+            again.who.attempt = Some(2);
+            let mut ledger = place.open();
+            let begun = running(begin(&mut ledger, &again, &changed()));
+            let run = TaskRunOf::of(&again, &begun);
+            let mut second = step(third, &run);
+            if parameters == "other" {
+                second.asked.steps[0]
+                    .parameters
+                    .insert("a".to_owned(), 2.into());
+            }
+            let begun = begin(&mut place.open(), &second, &changed());
+            assert!(
+                matches!(begun, Ok(Begun::Run(_))),
+                "{third} {parameters}: {begun:?}"
+            );
+        }
+    }
+}
+
+/// The delivery with the key `k` is sent for the task `t`, and then for the task `u`.
+#[test]
+fn a_task_has_the_steps_of_each_delivery_that_came_with_its_name() {
+    let named = |task, key| (Some(task), Some(key));
+    for on_duplicate in [
+        OnDuplicate::Repeat,
+        OnDuplicate::Suppress(Unless::InputsChanged),
+    ] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &delivered("op_1", named("t", "k"), 1));
+        let first = Ask {
+            on_duplicate,
+            ..second_of(&run, named("t", "k"))
+        };
+        finished(&place, &first, &ended());
+        drop(dead);
+        for (operation, name) in [("op_2", named("u", "k")), ("op_3", named("u", "k2"))] {
+            let (dead, run) = run_of(&mut place.open(), &delivered(operation, name, 1));
+            let second = Ask {
+                on_duplicate,
+                ..second_of(&run, name)
+            };
+            let answered = again(&place, &second, &changed());
+            assert_eq!(answered, Err(Again::Replayed), "{operation}");
+            drop(dead);
+        }
+    }
+}
+
+/// Two deliveries of the task have begun, and one of them succeeds. An earlier step then gives the other one other
+/// parameters for its once-only step, which was performed for both.
+#[test]
+fn a_delivery_that_has_begun_does_not_perform_a_step_of_its_task_with_other_parameters() {
+    for on_duplicate in [
+        OnDuplicate::Repeat,
+        OnDuplicate::Suppress(Unless::InputsChanged),
+    ] {
+        let place = Place::new();
+        let second = |run| Ask {
+            on_duplicate,
+            ..step(run, 2, once("x"))
+        };
+        let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        finished(&place, &second(&run), &ended());
+        drop(dead);
+        let (dead, run) = run_of(&mut place.open(), &task("op_2", 2));
+        let answered = again(&place, &second(&run), &Around::default());
+        assert_eq!(answered, Err(Again::Replayed));
+        drop(dead);
+        succeeded(&place, &task("op_3", 1), &Around::default());
+        let (_dead, run) = run_of(&mut place.open(), &task("op_4", 2));
+        let mut other = second(&run);
+        other.asked.steps[0]
+            .parameters
+            .insert("a".to_owned(), 2.into());
+        let refused = begin(&mut place.open(), &other, &changed());
+        assert!(
+            matches!(&refused, Err(LedgerError::OtherStep { operation }) if operation == "op_1.2"),
+            "{refused:?}"
+        );
+    }
+}
+
+/// The links decide whether a task has succeeded.
+#[test]
+fn a_task_performs_its_steps_anew_although_the_row_of_its_success_is_lost_or_hidden() {
+    for hand in [
+        "DELETE FROM agent_actions WHERE operation_id = 'op_1'",
+        "UPDATE agent_actions SET state = 'replayed' WHERE operation_id = 'op_1'",
+    ] {
+        let file = InFile::new();
+        let mut ledger = file.open();
+        let whole = task("op_1", 1);
+        let (begun, run) = run_of(&mut ledger, &whole);
+        tampering::record(
+            &mut file.open(),
+            &step(&run, 2, repeat(once("x"))),
+            &ended(),
+        );
+        ledger.finish(&whole, begun, ended());
+        drop(ledger);
+        file.change(hand);
+        let (_dead, run) = run_of(&mut file.open(), &task("op_2", 2));
+        let second = step(&run, 2, repeat(once("x")));
+        let begun = begin(&mut file.open(), &second, &Around::default());
+        assert!(matches!(begun, Ok(Begun::Run(_))), "{hand}: {begun:?}");
+    }
 }
 
 /// A person has withdrawn the old answer, and the step has failed since.
