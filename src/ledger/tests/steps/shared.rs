@@ -9,6 +9,26 @@ fn suppressed(ask: Ask<'_>) -> Ask<'_> {
     }
 }
 
+/// The inputs have changed.
+fn changed() -> Around {
+    Around {
+        still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
+        ..Around::default()
+    }
+}
+
+fn of_task(name: &'static str, mut ask: Ask<'static>) -> Ask<'static> {
+    ask.who.task_id = Some(name);
+    ask
+}
+
+/// Performs the whole task, whose steps have no records.
+fn succeeded(place: &Place, whole: &Ask<'static>, around: &Around) {
+    let mut ledger = place.open();
+    let begun = running(begin(&mut ledger, whole, around));
+    ledger.finish(whole, begun, ended());
+}
+
 /// Another task has performed the step, so it was answered without a call. Its input has changed since.
 #[test]
 fn a_step_that_got_an_old_answer_is_not_performed_although_the_row_of_the_answer_is_lost() {
@@ -51,11 +71,7 @@ fn a_step_that_was_replayed_is_replayed_again() {
     let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
     finished(&place, &step(&run, 2, repeat(once("x"))), &ended());
     drop(dead);
-    let mut other = task("op_2", 1);
-    other.who.task_id = Some("u");
-    let mut ledger = place.open();
-    let whole = running(begin(&mut ledger, &other, &Around::default()));
-    ledger.finish(&other, whole, ended());
+    succeeded(&place, &of_task("u", task("op_2", 1)), &Around::default());
     for (operation, attempt) in [("op_3", 2), ("op_4", 3), ("op_5", 4)] {
         let (dead, run) = run_of(&mut place.open(), &task(operation, attempt));
         let second = step(&run, 2, repeat(once("x")));
@@ -100,10 +116,7 @@ fn a_step_that_was_answered_stays_answered_after_another_task_has_succeeded() {
             assert_eq!(answered, Err(Again::Suppressed));
         }
         drop(dead);
-        let mut ledger = place.open();
-        let whole = other("op_2");
-        let running = running(begin(&mut ledger, &whole, &Around::default()));
-        ledger.finish(&whole, running, ended());
+        succeeded(&place, &other("op_2"), &Around::default());
         for operation in ["op_3", "op_4"] {
             let (dead, run) = run_of(&mut place.open(), &of(ours, task(operation, 1)));
             let second = step(&run, 2, of(ours, suppressed(once("x"))));
@@ -178,11 +191,11 @@ fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
     let (dead, run) = run_of(&mut place.open(), &suppressed(task("op_1", 1)));
     finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
     drop(dead);
-    let mut other = suppressed(task("op_2", 1));
-    other.who.task_id = Some("u");
-    let mut ledger = place.open();
-    let whole = running(begin(&mut ledger, &other, &Around::default()));
-    ledger.finish(&other, whole, ended());
+    succeeded(
+        &place,
+        &suppressed(of_task("u", task("op_2", 1))),
+        &Around::default(),
+    );
     let whole = suppressed(task("op_3", 2));
     let answered = again(&place, &whole, &Around::default());
     assert_eq!(answered, Err(Again::Suppressed));
@@ -196,26 +209,6 @@ fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
     let run = TaskRunOf::of(&whole, &begun);
     let second = step(&run, 2, suppressed(once("x")));
     assert!(again(&place, &second, &changed).is_ok());
-}
-
-/// The inputs have changed.
-fn changed() -> Around {
-    Around {
-        still: HashMap::from([("in.mp4", Still::Other), ("out.wav", Still::Other)]),
-        ..Around::default()
-    }
-}
-
-fn of_task(name: &'static str, mut ask: Ask<'static>) -> Ask<'static> {
-    ask.who.task_id = Some(name);
-    ask
-}
-
-/// Performs the whole task, whose steps have no records.
-fn succeeded(place: &Place, whole: &Ask<'static>, around: &Around) {
-    let mut ledger = place.open();
-    let begun = running(begin(&mut ledger, whole, around));
-    ledger.finish(whole, begun, ended());
 }
 
 /// A task performs its step and dies. Another task with the same content succeeds, so the answer of the first one is an old
