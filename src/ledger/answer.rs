@@ -191,6 +191,7 @@ pub(super) fn record(
         claim: beside.claim,
         about: row.reused_from.clone(),
         attempt: beside.delivery.map(|_| row.attempt),
+        task: row.task_id.clone().filter(|_| beside.delivery.is_some()),
         delivery: beside.delivery.map(ToOwned::to_owned),
         row: Some(row.seal()),
         ..Body::default()

@@ -95,6 +95,7 @@ pub(crate) struct TaskRun {
     /// The same in each attempt at the task until it has succeeded, and in each run of a delivery until the delivery has.
     pub(super) id: String,
     pub(crate) attempt: u32,
+    pub(super) claim: Seq,
     /// Its `request_hash`.
     pub(super) whole: String,
     /// The link of its last success before this delivery began, or 0.

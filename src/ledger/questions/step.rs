@@ -15,7 +15,7 @@ use crate::{
         claims::{self, claim_key, must_have},
         past::{Past, Success},
         record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
-        store::{StoreError, Tx, Which},
+        store::{StoreError, Tx},
         words::{Again, LedgerError, TaskRun},
     },
     task::{IMPROVISED, OnDuplicate},
@@ -186,7 +186,7 @@ impl Questions<'_, '_, '_> {
         let until = successes.min().unwrap_or(Seq::MAX);
         // By their operations.
         let mut counted: HashMap<&str, Counted> = HashMap::new();
-        for run in &runs.all {
+        for run in runs.all.iter().filter(|run| run.link.seq != part.run.claim) {
             let seq = run.link.seq;
             let counts = if part.run.earlier.contains(&seq) {
                 Some(Counted::Own)
@@ -201,7 +201,6 @@ impl Questions<'_, '_, '_> {
             };
             counted.extend(counts.map(|counts| (run.link.operation_id.as_str(), counts)));
         }
-        counted.remove(part.parent);
         let begun = |run: &&Begun<'_>| counted.contains_key(run.link.operation_id.as_str());
         let Some(first) = runs.all.iter().find(begun).map(|run| run.link.seq) else {
             return Ok(ControlFlow::Continue(None));
@@ -286,17 +285,19 @@ impl Questions<'_, '_, '_> {
         });
         let since = match task {
             Some(task) => {
-                let own = runs
-                    .all
-                    .iter()
-                    .filter(|run| run.body.task.as_deref() == Some(task));
+                let own = runs.of_task(Some(task));
+                let own = runs.all.iter().filter(|run| own.contains(&run.link.seq));
                 let success = own
                     .filter_map(|run| run.success)
                     .filter(|seq| *seq < begun)
                     .max();
-                let repeated = Which::answered_again((ask.who.session_id, task), whole, begun);
-                let repeated = self.believed(&repeated)?.and_then(|row| row.seq);
-                success.max(repeated)
+                let repeated = self.tx.links_repeating(ask.who.session_id, whole)?;
+                let repeated = repeated.iter().rev().find(|link| {
+                    let body = link.body().unwrap_or_default();
+                    let is_same = body.request_hash.as_ref() == Some(whole);
+                    link.seq < begun && is_same && body.task.as_deref() == Some(task)
+                });
+                success.max(repeated.map(|link| link.seq))
             }
             None => None,
         };
@@ -308,6 +309,7 @@ impl Questions<'_, '_, '_> {
         Ok(Some(TaskRun {
             id: sha256(canonical(&named)),
             attempt,
+            claim,
             whole: whole.clone(),
             since: since.unwrap_or_default(),
             earlier: earlier.iter().map(|run| run.link.seq).collect(),

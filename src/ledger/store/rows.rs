@@ -177,14 +177,6 @@ impl Which {
             .both([success; 2], None)
     }
 
-    /// The old answers that this task got before that link.
-    pub(crate) fn answered_again((session, task): (&str, &str), hash: &str, before: Seq) -> Self {
-        Self::task(session, task)
-            .and("request_hash = ?", hash)
-            .and("seq < ?", before)
-            .both(["state IN ('reused', 'suppressed')"; 2], None)
-    }
-
     /// The failures of that task before that link.
     pub(crate) fn failure(session_id: &str, task_id: &str, before: Seq) -> Self {
         Self::task(session_id, task_id).and(

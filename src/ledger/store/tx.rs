@@ -201,15 +201,36 @@ impl<'a> Tx<'a> {
         from: Seq,
         operation_id: &str,
     ) -> Result<Vec<Link>, StoreError> {
+        self.named("event = 'dispatched'", session_id, from, operation_id)
+    }
+
+    /// The links of a session that record an old answer and name that request, in ascending order.
+    pub(crate) fn links_repeating(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+    ) -> Result<Vec<Link>, StoreError> {
+        let repeats = "event IN ('reused', 'suppressed')";
+        self.named(repeats, session_id, 0, request_hash)
+    }
+
+    /// The links of a session after the number `from` for which a condition holds, and whose body contains a text.
+    fn named(
+        &mut self,
+        condition: &str,
+        session_id: &str,
+        from: Seq,
+        text: &str,
+    ) -> Result<Vec<Link>, StoreError> {
         let hint = self.engine.indexed_by("ledger_events_session");
         let names = self
             .engine
             .choose(["instr(body, ?3)", "strpos(body, ?3) > 0"]);
         let links: Vec<Link> = self.all(
             &format!(
-                "{hint} WHERE session_id = ?1 AND seq > ?2 AND event = 'dispatched' AND {names} ORDER BY seq"
+                "{hint} WHERE session_id = ?1 AND seq > ?2 AND {condition} AND {names} ORDER BY seq"
             ),
-            &[session_id.into(), from.into(), operation_id.into()],
+            &[session_id.into(), from.into(), text.into()],
         )?;
         links.into_iter().map(|link| self.whole(link)).collect()
     }

@@ -279,6 +279,7 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
     let run = TaskRun {
         id: "t".to_owned(),
         attempt: 1,
+        claim: 0,
         whole: String::new(),
         since: 0,
         earlier: Vec::new(),

@@ -184,31 +184,34 @@ fn a_delivery_that_comes_again_has_its_steps_although_its_task_has_succeeded() {
     }
 }
 
-/// The second delivery of the task was answered with the success of another task. The input changes.
+/// The second delivery of the task was answered with the success of another task. The input changes. The links decide,
+/// whatever has become of the row of that answer.
 #[test]
 fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
-    let place = Place::new();
-    let (dead, run) = run_of(&mut place.open(), &suppressed(task("op_1", 1)));
-    finished(&place, &step(&run, 2, suppressed(once("x"))), &ended());
-    drop(dead);
-    succeeded(
-        &place,
-        &suppressed(of_task("u", task("op_2", 1))),
-        &Around::default(),
-    );
-    let whole = suppressed(task("op_3", 2));
-    let answered = again(&place, &whole, &Around::default());
-    assert_eq!(answered, Err(Again::Suppressed));
-    let changed = Around {
-        still: HashMap::from([("in.mp4", Still::Other)]),
-        ..Around::default()
-    };
-    let mut ledger = place.open();
-    let whole = suppressed(task("op_4", 3));
-    let begun = running(begin(&mut ledger, &whole, &changed));
-    let run = TaskRunOf::of(&whole, &begun);
-    let second = step(&run, 2, suppressed(once("x")));
-    assert!(again(&place, &second, &changed).is_ok());
+    for hand in [
+        "",
+        "DELETE FROM agent_actions WHERE operation_id = 'op_3'",
+        "UPDATE agent_actions SET state = 'replayed' WHERE operation_id = 'op_3'",
+    ] {
+        let file = InFile::new();
+        let (dead, run) = run_of(&mut file.open(), &suppressed(task("op_1", 1)));
+        let first = step(&run, 2, suppressed(once("x")));
+        tampering::record(&mut file.open(), &first, &ended());
+        drop(dead);
+        let other = suppressed(of_task("u", task("op_2", 1)));
+        tampering::record(&mut file.open(), &other, &ended());
+        let whole = suppressed(task("op_3", 2));
+        let answered = begin(&mut file.open(), &whole, &Around::default());
+        assert_eq!(said(answered), Err(Again::Suppressed));
+        file.change(hand);
+        let mut ledger = file.open();
+        let whole = suppressed(task("op_4", 3));
+        let begun = running(begin(&mut ledger, &whole, &changed()));
+        let run = TaskRunOf::of(&whole, &begun);
+        let second = step(&run, 2, suppressed(once("x")));
+        let begun = begin(&mut file.open(), &second, &changed());
+        assert!(matches!(begun, Ok(Begun::Run(_))), "{hand}: {begun:?}");
+    }
 }
 
 /// A task performs its step and dies. Another task with the same content succeeds, so the answer of the first one is an old
@@ -280,6 +283,23 @@ fn a_task_has_the_steps_of_each_delivery_that_came_with_its_name() {
     }
 }
 
+/// The delivery of the first task succeeds under the name of the second one. The inputs change.
+#[test]
+fn the_success_of_a_key_with_two_tasks_ends_the_sharing_of_both() {
+    let named = |task, key| (Some(task), Some(key));
+    for name in [named("t", "k2"), named("u", "k2")] {
+        let place = Place::new();
+        let (dead, run) = run_of(&mut place.open(), &delivered("op_1", named("t", "k"), 1));
+        finished(&place, &second_of(&run, named("t", "k")), &ended());
+        drop(dead);
+        let whole = delivered("op_2", named("u", "k"), 1);
+        succeeded(&place, &whole, &Around::default());
+        let (_dead, run) = run_of(&mut place.open(), &delivered("op_3", name, 1));
+        let begun = begin(&mut place.open(), &second_of(&run, name), &changed());
+        assert!(matches!(begun, Ok(Begun::Run(_))), "{name:?}: {begun:?}");
+    }
+}
+
 /// Two deliveries of the task have begun, and one of them succeeds. An earlier step then gives the other one other
 /// parameters for its once-only step, which was performed for both.
 #[test]
@@ -337,6 +357,39 @@ fn a_task_performs_its_steps_anew_although_the_row_of_its_success_is_lost_or_hid
         let second = step(&run, 2, repeat(once("x")));
         let begun = begin(&mut file.open(), &second, &Around::default());
         assert!(matches!(begun, Ok(Begun::Run(_))), "{hand}: {begun:?}");
+    }
+}
+
+/// With the same seed and clock, the next run has the operation id of the run that died.
+#[test]
+fn a_dead_run_with_the_same_operation_id_counts() {
+    for is_finished in [true, false] {
+        let place = Place::new();
+        let mut owner = place.open();
+        let (begun, run) = run_of(&mut owner, &task("op_1", 1));
+        let second = step(&run, 2, suppressed(once("x")));
+        if is_finished {
+            finished(&place, &second, &ended());
+        } else {
+            let mut owner = place.open();
+            let begun = running(begin(&mut owner, &second, &Around::default()));
+            owner.dispatch(&second, &begun, None).unwrap();
+        }
+        drop((begun, owner));
+        let (_dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+        let mut other = step(&run, 2, suppressed(once("x")));
+        other.asked.steps[0]
+            .parameters
+            .insert("a".to_owned(), 2.into());
+        let refused = begin(&mut place.open(), &other, &changed());
+        assert!(
+            matches!(
+                (&refused, is_finished),
+                (Err(LedgerError::OtherStep { .. }), true)
+                    | (Err(LedgerError::Unknown { .. }), false)
+            ),
+            "{refused:?}"
+        );
     }
 }
 

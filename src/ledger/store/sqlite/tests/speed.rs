@@ -104,7 +104,6 @@ fn what_can_be_many_is_read_in_order_and_not_sorted() {
         delivery(Some(1)),
         Which::key("s", "k"),
         Which::task("s", "t"),
-        Which::answered_again(("s", "t"), "h", 999),
         Which::runs("s", "t"),
         Which::session("s"),
         Which::since(1),
