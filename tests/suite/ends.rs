@@ -141,7 +141,8 @@ fn a_signal_after_the_envelope_changes_no_exit_status_and_leaves_no_process() {
 /// A process that has become another user's, as with `sudo`. The test ends early where no program can do this.
 #[test]
 fn processes_that_cannot_be_ended_are_named_without_any_flag() {
-    let left = "setsid ./become --reuid 0 --clear-groups sleep 600 </dev/null >/dev/null 2>&1 &";
+    let left = "setsid ./become --reuid 0 --clear-groups sleep 600 </dev/null >/dev/null 2>&1 & \
+                until grep -qx sleep /proc/$!/comm; do sleep 0.01; done";
     let command = format!("'lingering.py', '0', '{left}'");
     let catalog = LINGERING.replace("'servers/lingering.py', '1'", &command);
     let root = Root::with_catalog(&catalog);
