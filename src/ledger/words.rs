@@ -95,6 +95,7 @@ pub(crate) struct TaskRun {
     /// The same in each attempt at the task until it has succeeded, and in each run of a delivery until the delivery has.
     pub(super) id: String,
     pub(crate) attempt: u32,
+    /// The link with which this run claims the task.
     pub(super) claim: Seq,
     /// Its `request_hash`.
     pub(super) whole: String,

@@ -257,7 +257,8 @@ impl Questions<'_, '_, '_> {
         Ok(open.cloned())
     }
 
-    /// What the steps of this task need, whose run has made that claim.
+    /// What the steps of this task need; none if they have no records of their own. `claim` is the link with which the
+    /// run has claimed the task.
     pub(super) fn task_run(
         &mut self,
         claim: Seq,
