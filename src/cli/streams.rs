@@ -120,6 +120,9 @@ fn has_room() -> bool {
 /// The initial capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
 
+/// The longest time between the end of a terminal and its signal.
+const HANGUP: Duration = Duration::from_millis(200);
+
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or there are more than `MAX_BYTES`.
 pub(super) fn read_task(
     host: &Host,
@@ -133,7 +136,8 @@ pub(super) fn read_task(
         Failure::new(Fault::InvalidUsage, message)
     })?;
     let stdin = rustix::stdio::stdin();
-    if stdin.is_terminal() {
+    let is_terminal = stdin.is_terminal();
+    if is_terminal {
         tracing::warn!(
             "reading a task from the terminal; press Ctrl-D to end it (see `oneact --help`)"
         );
@@ -143,6 +147,13 @@ pub(super) fn read_task(
             Fault::InvalidJson,
             format!("cannot read the task from stdin: {error}"),
         )
+    };
+    let cancelled = || match host.interrupts().caught() {
+        Some(interrupt) => Err(Failure::new(
+            Fault::Cancelled,
+            format!("cancelled by {} before the task was read", interrupt.name()),
+        )),
+        None => Ok(()),
     };
     let left = || budget.map(|budget| budget.saturating_sub(begun.passed()));
     let mut bytes = Vec::with_capacity(BLOCK);
@@ -155,20 +166,22 @@ pub(super) fn read_task(
             let message = "the task was not complete within the time of --timeout; close stdin after the task";
             return Err(Failure::new(Fault::ToolTimeout, message));
         }
-        if let Some(interrupt) = host.interrupts().caught() {
-            return Err(Failure::new(
-                Fault::Cancelled,
-                format!("cancelled by {} before the task was read", interrupt.name()),
-            ));
-        }
+        cancelled()?;
         bytes.reserve(1);
         let read = match rustix::io::read(stdin, spare_capacity(&mut bytes)) {
             // A signal came; or the pipe is non-blocking and another reader took the bytes.
             Err(Errno::INTR | Errno::WOULDBLOCK) => continue,
             // stdin is closed or only open for writing: there is nothing to read.
-            Err(Errno::BADF) => 0,
-            read => read.map_err(|errno| failed(errno.into()))?,
+            Err(Errno::BADF) => Ok(0),
+            read => read,
         };
+        if is_terminal && matches!(read, Ok(0) | Err(_)) {
+            // If the terminal has gone away, its signal may follow the end of the input.
+            let wake = PollFd::new(wake, PollFlags::IN);
+            ready(&mut [wake], || Some(HANGUP)).map_err(failed)?;
+            cancelled()?;
+        }
+        let read = read.map_err(|errno| failed(errno.into()))?;
         if read == 0 || bytes.len() > MAX_BYTES {
             // The JSON reader refuses more than MAX_BYTES.
             return Ok(bytes);

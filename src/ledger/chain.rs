@@ -28,6 +28,8 @@ pub(crate) struct Body {
     pub(crate) asked: Option<AskedApproval>,
     /// Of a claim or a repeated answer with a delivery: the attempt.
     pub(crate) attempt: Option<u32>,
+    /// Of a claim of a task of several steps: the claim with which the unfinished task began that this run continues.
+    pub(crate) began: Option<Seq>,
     /// `state` if the request may change what later reads return.
     pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles or advances.
@@ -314,6 +316,7 @@ mod tests {
             changes: changes(Change::State),
             claim: Some(7),
             attempt: Some(3),
+            began: Some(2),
             claimed: text("delivery:1"),
             delivery: text("delivery:2"),
             effects: text("once"),
@@ -345,7 +348,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 24);
+        assert_eq!(told.as_object().unwrap().len(), 25);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -37,7 +37,7 @@ pub(super) fn of_delivery(tx: &mut Tx<'_>, key: &ClaimKey) -> Result<Option<Clai
 }
 
 /// The links that claim requests for the same delivery, the newest first. The links that were `examined` must be among
-/// them. A step is not delivered by itself.
+/// them.
 pub(super) fn of_same_delivery(
     tx: &mut Tx<'_>,
     who: &Who<'_>,
@@ -74,13 +74,8 @@ pub(super) fn must_have(
     }
 }
 
-/// The hash that names the delivery in the link of a claim, the same for every attempt. None for a step.
+/// The hash that names the delivery in links, the same for every attempt.
 pub(super) fn name_of(who: &Who<'_>) -> Option<String> {
-    each_attempt(who).filter(|_| who.part.is_none())
-}
-
-/// The same, also for a step.
-pub(super) fn each_attempt(who: &Who<'_>) -> Option<String> {
     let each = Who {
         attempt: None,
         ..*who

@@ -16,7 +16,7 @@ use super::{
     request::Hashes,
     review::{self, Usable},
     store::{Tx, Which},
-    words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
+    words::{Again, Answered, Ask, LedgerError, Miss, Running, TaskRun, Why},
 };
 use crate::task::{Ground, OnDuplicate, Release, Review};
 
@@ -143,6 +143,9 @@ impl Questions<'_, '_, '_> {
 
     /// The operation performed another content of the same delivery.
     fn conflict(&self, operation: String) -> LedgerError {
+        if self.ask.who.part.is_some() {
+            return LedgerError::OtherStep { operation };
+        }
         let (key, task) = (self.ask.who.idempotency_key, self.ask.who.task_id);
         let what = key.map(|key| format!("idempotency key `{key}`"));
         let what = what.unwrap_or_else(|| format!("task `{}`", task.unwrap_or_default()));
@@ -283,7 +286,7 @@ impl Questions<'_, '_, '_> {
             return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
         }
         let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let delivery = claims::each_attempt(&self.ask.who);
+        let delivery = claims::name_of(&self.ask.who);
         let beside = Beside {
             delivery: delivery.as_deref(),
             ..Beside::default()
@@ -388,8 +391,10 @@ impl Questions<'_, '_, '_> {
             .as_ref()
             .map_or(Event::Reserved, |_| Event::TakenOver);
         let delivery = claims::name_of(&self.ask.who);
+        let began = self.unfinished()?;
         let body = Body {
             request_hash: Some(request_hash.clone()),
+            began,
             entry_digest: Some(self.ask.entry_digest.clone()),
             reason: Some(why.name().to_owned()),
             claim: before.as_ref().map(|claim| claim.seq),
@@ -413,7 +418,11 @@ impl Questions<'_, '_, '_> {
             effects: self.ask.effects,
         };
         claims::put(self.tx, &claim)?;
-        let task = self.task_run(seq, attempt)?;
+        let task = (self.ask.parts > 0).then(|| TaskRun {
+            attempt,
+            whole: request_hash.clone(),
+            began: began.unwrap_or(seq),
+        });
         Ok(Running {
             hashes: self.hashes.clone(),
             claim: seq,
@@ -422,27 +431,5 @@ impl Questions<'_, '_, '_> {
             task,
             held: None,
         })
-    }
-
-    /// Why the request is performed, and as which attempt: the caller's number, or the one after the last answer
-    /// for the task.
-    fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
-        let who = &self.ask.who;
-        let last = match (why, who.attempt, who.task_id) {
-            (Some(_), Some(_), _) | (_, _, None) => None,
-            (None, _, Some(task)) | (_, None, Some(task)) => {
-                self.believed(&Which::task(who.session_id, task))?
-            }
-        };
-        let why = why.unwrap_or(match &last {
-            Some(row) if row.outcome == RowOutcome::Error => Why::Retry,
-            _ => Why::New,
-        });
-        Ok((why, self.attempt(last.as_ref())))
-    }
-
-    fn attempt(&self, last: Option<&Row>) -> u32 {
-        let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
-        self.ask.who.attempt.unwrap_or_else(next)
     }
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
 
 use super::{
+    canonical::{canonical, sha256},
     chain::{AskedApproval, Body, Change},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
@@ -92,23 +94,18 @@ pub(crate) struct Part<'a> {
 /// A task that this run performs, as its steps need it.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskRun {
-    /// The same in each attempt at the task until it has succeeded, and in each run of a delivery until the delivery has.
-    pub(super) id: String,
     pub(crate) attempt: u32,
-    /// The link with which this run claims the task.
-    pub(super) claim: Seq,
     /// Its `request_hash`.
     pub(super) whole: String,
-    /// The link of its last success before this delivery began, or 0.
-    pub(super) since: Seq,
-    /// The claims of the earlier runs of this delivery, which have not succeeded.
-    pub(super) earlier: Vec<Seq>,
+    /// The claim with which the task began, in this run or in an earlier one.
+    pub(super) began: Seq,
 }
 
 impl TaskRun {
-    /// The delivery of one of its steps.
+    /// The delivery of one of its steps, the same in each run of the task.
     pub(crate) fn key(&self, position: u64) -> String {
-        format!("step:{}:{position}", self.id)
+        let named = json!({"began": self.began, "request_hash": self.whole});
+        format!("step:{}:{position}", sha256(canonical(&named)))
     }
 }
 

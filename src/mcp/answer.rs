@@ -134,7 +134,7 @@ pub(super) fn read(
     let wire: Wire<'_> = serde_json::from_str(raw.get()).map_err(no_result)?;
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
-        Some("input_required") => {
+        Some("input_required") if session.is_modern() => {
             let secrets = &session.spec.secrets;
             let questions = questions::read(raw.get(), secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
@@ -142,6 +142,13 @@ pub(super) fn read(
                 tool: tool.to_owned(),
                 questions: Box::new(questions),
             });
+        }
+        Some("input_required") => {
+            return Err(malformed(
+                "its `resultType` is `input_required`, which the older era does not have; if the server also speaks \
+                 2026-07-28, set its `protocol` to `modern` in the catalog"
+                    .to_owned(),
+            ));
         }
         Some(other) => {
             return Err(malformed(format!(

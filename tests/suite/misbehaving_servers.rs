@@ -333,7 +333,7 @@ rows! { MODES:
     answers_two_results: wrong(CALLED, "unknown", "duplicate field `result`");
     answers_too_deep: wrong(CALLED, "unknown", "recursion limit exceeded");
     makes_a_task_of_it: wrong(CALLED, "unknown", "its `resultType` is `task`");
-    asks_for_input_unbidden: failed(CALLED, 3, "input_required", "unknown", "Your name?");
+    asks_for_input_unbidden: wrong(CALLED, "unknown", "which the older era does not have");
     asks_while_it_is_called: failed(CALLED, 1, "input_required", "done", "Your name?");
     fails_and_says_so: wrong(CALLED, "done", "cannot open the file");
     fails_without_a_word: wrong(CALLED, "done", "said nothing about it");

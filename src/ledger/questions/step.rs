@@ -5,18 +5,15 @@ use std::{
     ops::ControlFlow,
 };
 
-use serde_json::json;
-
 use super::{Questions, Step};
 use crate::{
     ledger::{
-        canonical::{canonical, sha256},
         chain::Body,
-        claims::{self, claim_key, must_have},
-        past::{Past, Success},
+        claims::{self, must_have},
+        past::Past,
         record::{Claim, ClaimKey, Effects, Event, Link, Row, RowOutcome, Seq},
-        store::{StoreError, Tx},
-        words::{Again, LedgerError, TaskRun},
+        store::{StoreError, Tx, Which},
+        words::{Again, LedgerError, Why},
     },
     task::{IMPROVISED, OnDuplicate},
 };
@@ -43,17 +40,24 @@ impl Questions<'_, '_, '_> {
         }
         match holder {
             Some(claim) => Ok(ControlFlow::Continue(Some(claim))),
-            None => self.made_before(),
+            None => self.made_by_others(),
         }
     }
 
     /// Question 1, for the runs of the delivery that left no answer. Returns the open claim of a run that lives, or that
     /// may have performed its once-only request. For a run with another content, this can also be the open claim of a
-    /// once-only step. If an answer was recorded for a run with this content that died, it is returned. It is an error if a run with another content has performed its once-only request or such a step.
+    /// once-only step. If an answer was recorded for a run with this content that died, it is returned. It is an error if a
+    /// run with another content has performed its once-only request or such a step.
+    ///
+    /// A once-only step is a delivery, too: each run of its task performs it with the same key. An earlier step may have
+    /// given it other parameters.
     fn same_delivery_unanswered(
         &mut self,
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let who = &self.ask.who;
+        if who.part.is_some() && self.ask.effects != Effects::Once {
+            return Ok(ControlFlow::Continue(None));
+        }
         let runs = claims::of_same_delivery(self.tx, who, &self.known.examined)?;
         let has_our_content =
             |body: &Body| body.request_hash.as_ref() == Some(&self.hashes.request_hash);
@@ -102,7 +106,7 @@ impl Questions<'_, '_, '_> {
     /// where it was made.
     fn no_answer_is_lost(&mut self) -> Result<(), LedgerError> {
         let who = &self.ask.who;
-        let name = claims::each_attempt(who);
+        let name = claims::name_of(who);
         let found = self.found;
         let of_delivery = |link: &&Link| {
             let body = link.body().unwrap_or_default();
@@ -167,11 +171,11 @@ impl Questions<'_, '_, '_> {
         }
     }
 
-    /// The answer that an earlier run of the same task or of the same delivery gave to this once-only step, or else its
-    /// open claim in such a run, which may have performed it with other parameters. It is an error if such a run has
-    /// performed it with other parameters. If duplicates are repeated, another delivery with the same content may perform
-    /// it again.
-    fn made_before(&mut self) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
+    /// The answer that a run of another task with the same content gave to this once-only step, or else its open claim in
+    /// such a run, which may have performed it with other parameters. It is an error if such a run has performed it with
+    /// other parameters. Only runs after the last success of the content count: what was done before is judged like any
+    /// other old answer. If duplicates are repeated, another delivery with the same content may perform the step again.
+    fn made_by_others(&mut self) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         let who = &self.ask.who;
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
             return Ok(ControlFlow::Continue(None));
@@ -179,54 +183,36 @@ impl Questions<'_, '_, '_> {
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
         let of_content = self.all_about(&part.run.whole)?;
         let runs = Runs::of(&of_content);
-        let own = runs.of_task(who.task_id);
-        let since = part.run.since;
-        let of_own = runs.all.iter().filter(|run| own.contains(&run.link.seq));
-        let successes = of_own.filter_map(|run| run.success.filter(|success| *success > since));
-        let until = successes.min().unwrap_or(Seq::MAX);
-        // By their operations.
-        let mut counted: HashMap<&str, Counted> = HashMap::new();
-        for run in runs.all.iter().filter(|run| run.link.seq != part.run.claim) {
-            let seq = run.link.seq;
-            let counts = if part.run.earlier.contains(&seq) {
-                Some(Counted::Own)
-            } else if own.contains(&seq) {
-                // The task has shared its answers until it succeeded.
-                (since < seq && seq < until).then_some(Counted::Own)
-            } else {
-                // Without a delivery in its claim, the whole task is performed once, whoever sends it. What was done
-                // before any success is judged like any other old answer.
-                let of_all = run.body.claimed.is_none() || !repeats;
-                (of_all && seq > runs.last_success).then_some(Counted::Others)
-            };
-            counted.extend(counts.map(|counts| (run.link.operation_id.as_str(), counts)));
-        }
-        let begun = |run: &&Begun<'_>| counted.contains_key(run.link.operation_id.as_str());
-        let Some(first) = runs.all.iter().find(begun).map(|run| run.link.seq) else {
+        let counts = |run: &&Begun<'_>| {
+            // Without a delivery in its claim, the whole task is performed once, whoever sends it.
+            let is_shared = run.body.claimed.is_none() || !repeats;
+            run.began != part.run.began && run.link.seq > runs.last_success && is_shared
+        };
+        let Some(first) = runs.all.iter().find(counts) else {
             return Ok(ControlFlow::Continue(None));
         };
-        let past = Past::since(self.tx, who.session_id, first)?;
-        let place = format!(".{}", part.position);
-        let run = |step: &str| counted.get(step.strip_suffix(&place)?);
-        let is_same = |success: &Success| success.link.tells_of(&self.hashes.request_hash);
-        // If duplicates are not repeated, the questions have judged an answer to the same parameters.
-        let made = past.successes().find(|success| {
-            run(&success.link.operation_id)
-                .is_some_and(|run| repeats || *run == Counted::Own || !is_same(success))
-                && !past.is_withdrawn(success)
-        });
-        if let Some(success) = made {
-            if is_same(success) {
+        let step = |run: &Begun<'_>| format!("{}.{}", run.link.operation_id, part.position);
+        let steps: HashSet<String> = runs.all.iter().filter(counts).map(step).collect();
+        let past = Past::since(self.tx, who.session_id, first.link.seq)?;
+        for success in past.successes() {
+            let operation = &success.link.operation_id;
+            if !steps.contains(operation) || past.is_withdrawn(success) {
+                continue;
+            }
+            if !success.link.tells_of(&self.hashes.request_hash) {
+                let operation = operation.clone();
+                return Err(LedgerError::OtherStep { operation });
+            }
+            // If duplicates are not repeated, the questions have judged an answer to the same parameters.
+            if repeats {
                 return Ok(match self.row_of(success)? {
                     Some(row) => ControlFlow::Break(self.again(Again::Replayed, row)?),
                     None => self.damaged(success)?.map_continue(|_| None),
                 });
             }
-            let operation = success.link.operation_id.clone();
-            return Err(LedgerError::OtherStep { operation });
         }
         let mut open = past.opened().filter(|claim| claim.may_have_happened());
-        let open = open.find(|claim| run(&claim.operation_id).is_some());
+        let open = open.find(|claim| steps.contains(&claim.operation_id));
         Ok(ControlFlow::Continue(open.cloned()))
     }
 
@@ -238,83 +224,85 @@ impl Questions<'_, '_, '_> {
         if who.part.is_some() || !entries.any(|entry| entry == IMPROVISED) {
             return Ok(None);
         }
-        let key = claim_key(self.ask, hash).request_hash;
-        let mut runs = self.all_about(hash)?;
-        runs.retain(|link| {
-            let Body { task, claimed, .. } = link.body().unwrap_or_default();
-            let of_task = task.is_some() && task.as_deref() == who.task_id;
-            begins(link) && (of_task || claimed.is_none_or(|claimed| claimed == key))
-        });
+        let began = self.unfinished()?;
+        let of_content = self.all_about(hash)?;
+        let mut runs = Runs::of(&of_content).all;
+        runs.retain(|run| Some(run.began) == began || run.body.claimed.is_none());
         let Some(first) = runs.first() else {
             return Ok(None);
         };
-        let past = Past::since(self.tx, who.session_id, first.seq)?;
+        let past = Past::since(self.tx, who.session_id, first.link.seq)?;
         let mut open = past.opened().filter(|claim| claim.may_have_happened());
         let open = open.find(|claim| {
             let parent = claim.operation_id.split_once('.').map(|(parent, _)| parent);
-            runs.iter().any(|run| parent == Some(&run.operation_id))
+            runs.iter()
+                .any(|run| parent == Some(&run.link.operation_id))
         });
         Ok(open.cloned())
     }
 
-    /// What the steps of this task need; none if they have no records of their own. `claim` is the link with which the
-    /// run has claimed the task.
-    pub(super) fn task_run(
-        &mut self,
-        claim: Seq,
-        attempt: u32,
-    ) -> Result<Option<TaskRun>, LedgerError> {
-        let ask = self.ask;
-        if ask.parts == 0 {
+    /// The claim with which the unfinished task began that this delivery continues; none if it begins a task. A task that
+    /// its delivery has begun is finished by the success of that delivery. A new delivery continues the newest task of its
+    /// `task_id`, until any run of it has succeeded, or a delivery of this `task_id` got an old answer. Only tasks of several
+    /// steps are continued.
+    pub(super) fn unfinished(&mut self) -> Result<Option<Seq>, LedgerError> {
+        let (who, whole) = (&self.ask.who, &self.hashes.request_hash);
+        if self.ask.parts == 0 {
             return Ok(None);
         }
-        let whole = &self.hashes.request_hash;
-        let name = claims::name_of(&ask.who);
-        let links = self.all_about(whole)?;
-        let runs = Runs::of(&links);
-        let of_delivery = runs.all.iter().filter(|run| {
-            let is_same = run.body.delivery.is_some() && run.body.delivery == name;
-            is_same && run.link.seq != claim && claims::fits_attempt(&ask.who, run.body.attempt)
-        });
-        let of_delivery: Vec<_> = of_delivery.collect();
-        let succeeded = of_delivery.iter().rposition(|run| run.success.is_some());
-        let earlier = of_delivery
-            .get(succeeded.map_or(0, |at| at + 1)..)
-            .unwrap_or_default();
-        let (begun, task) = earlier.first().map_or((claim, ask.who.task_id), |run| {
-            (run.link.seq, run.body.task.as_deref())
-        });
-        let since = match task {
-            Some(task) => {
-                let own = runs.of_task(Some(task));
-                let own = runs.all.iter().filter(|run| own.contains(&run.link.seq));
-                let success = own
-                    .filter_map(|run| run.success)
-                    .filter(|seq| *seq < begun)
-                    .max();
-                let repeated = self.tx.links_repeating(ask.who.session_id, whole)?;
-                let repeated = repeated.iter().rev().find(|link| {
-                    let body = link.body().unwrap_or_default();
-                    let is_same = body.request_hash.as_ref() == Some(whole);
-                    link.seq < begun && is_same && body.task.as_deref() == Some(task)
-                });
-                success.max(repeated.map(|link| link.seq))
+        let of_content = self.all_about(whole)?;
+        let runs = Runs::of(&of_content).all;
+        if let Some(name) = claims::name_of(who) {
+            let mut newest_first = runs.iter().rev();
+            let run = newest_first.find(|run| {
+                run.body.delivery.as_ref() == Some(&name)
+                    && claims::fits_attempt(who, run.body.attempt)
+            });
+            if let Some(run) = run.filter(|run| !run.has_succeeded) {
+                return Ok(Some(run.began));
             }
-            None => None,
+        }
+        let Some(task) = who.task_id else {
+            return Ok(None);
         };
-        // Without a task, a delivery shares nothing with others.
-        let begun = task.is_none().then_some(begun);
-        let named = json!({
-            "task_id": task, "since": since, "begun": begun, "request_hash": whole,
+        let is_named = |body: &Body| body.task.as_deref() == Some(task);
+        let named = || runs.iter().filter(|run| is_named(&run.body));
+        let Some(began) = named().map(|run| run.began).max() else {
+            return Ok(None);
+        };
+        let joined = named().find(|run| run.began == began);
+        let joined = joined.map_or(began, |run| run.link.seq);
+        let has_succeeded = |run: &Begun<'_>| run.began == began && run.has_succeeded;
+        let repeated = self.tx.links_repeating(who.session_id, whole)?;
+        let is_answer = |link: &Link| {
+            let body = link.body().unwrap_or_default();
+            let is_same = body.request_hash.as_ref() == Some(whole);
+            link.seq > joined && is_same && is_named(&body)
+        };
+        let is_finished = runs.iter().any(has_succeeded) || repeated.iter().any(is_answer);
+        Ok(Some(began).filter(|_| !is_finished))
+    }
+
+    /// Why the request is performed, and as which attempt: the caller's number, or the one after the last answer
+    /// for the task.
+    pub(super) fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
+        let who = &self.ask.who;
+        let last = match (why, who.attempt, who.task_id) {
+            (Some(_), Some(_), _) | (_, _, None) => None,
+            (None, _, Some(task)) | (_, None, Some(task)) => {
+                self.believed(&Which::task(who.session_id, task))?
+            }
+        };
+        let why = why.unwrap_or(match &last {
+            Some(row) if row.outcome == RowOutcome::Error => Why::Retry,
+            _ => Why::New,
         });
-        Ok(Some(TaskRun {
-            id: sha256(canonical(&named)),
-            attempt,
-            claim,
-            whole: whole.clone(),
-            since: since.unwrap_or_default(),
-            earlier: earlier.iter().map(|run| run.link.seq).collect(),
-        }))
+        Ok((why, self.attempt(last.as_ref())))
+    }
+
+    pub(super) fn attempt(&self, last: Option<&Row>) -> u32 {
+        let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
+        self.ask.who.attempt.unwrap_or_else(next)
     }
 
     /// The links about a request of the session. Those of them that were examined must be among them.
@@ -350,15 +338,6 @@ fn performed(tx: &mut Tx<'_>, past: &Past, run: &Link) -> Result<bool, StoreErro
     Ok(false)
 }
 
-/// Why an earlier run of the same content forbids to perform a step again.
-#[derive(PartialEq)]
-enum Counted {
-    /// It is a run of the same delivery, or of the same task, which has not succeeded since.
-    Own,
-    /// Nobody has succeeded since.
-    Others,
-}
-
 /// The runs of a content, by its links.
 struct Runs<'l> {
     /// In ascending order.
@@ -367,11 +346,13 @@ struct Runs<'l> {
     last_success: Seq,
 }
 
-/// The link with which a run begins, and the link of its success.
+/// A run, by the link with which it begins.
 struct Begun<'l> {
     link: &'l Link,
     body: Body,
-    success: Option<Seq>,
+    /// The claim with which its task began.
+    began: Seq,
+    has_succeeded: bool,
 }
 
 impl<'l> Runs<'l> {
@@ -384,36 +365,18 @@ impl<'l> Runs<'l> {
                 let body = link.body().unwrap_or_default();
                 all.push(Begun {
                     link,
+                    began: body.began.unwrap_or(link.seq),
                     body,
-                    success: None,
+                    has_succeeded: false,
                 });
             } else if link.is(Event::Succeeded) {
                 last_success = link.seq;
                 let place = places.get(link.operation_id.as_str());
                 if let Some(run) = place.and_then(|place| all.get_mut(*place)) {
-                    run.success = Some(link.seq);
+                    run.has_succeeded = true;
                 }
             }
         }
         Self { all, last_success }
-    }
-
-    /// The claims of the runs of a task, and of the deliveries to which they belong. A key may come with several tasks.
-    fn of_task(&self, task: Option<&str>) -> HashSet<Seq> {
-        let is_of_task =
-            |run: &&Begun<'_>| run.body.task.is_some() && run.body.task.as_deref() == task;
-        let of_task = self.all.iter().filter(is_of_task);
-        let deliveries: HashSet<_> = of_task
-            .filter_map(|run| run.body.delivery.as_ref())
-            .collect();
-        let is_own = |run: &&Begun<'_>| {
-            let delivery = run.body.delivery.as_ref();
-            is_of_task(run) || delivery.is_some_and(|delivery| deliveries.contains(delivery))
-        };
-        self.all
-            .iter()
-            .filter(is_own)
-            .map(|run| run.link.seq)
-            .collect()
     }
 }

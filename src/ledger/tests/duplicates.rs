@@ -277,12 +277,9 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
     let first = of_task(once("op_1"));
     let begun = running(begin(&mut owner, &first, &Around::default()));
     let run = TaskRun {
-        id: "t".to_owned(),
         attempt: 1,
-        claim: 0,
         whole: String::new(),
-        since: 0,
-        earlier: Vec::new(),
+        began: 0,
     };
     let step = Ask {
         who: Who {
