@@ -28,14 +28,14 @@ pub(crate) struct Body {
     pub(crate) asked: Option<AskedApproval>,
     /// Of a claim or a repeated answer with a delivery: the attempt.
     pub(crate) attempt: Option<u32>,
-    /// Of a claim of a task of several steps: the claim with which the unfinished task began that this run continues.
-    pub(crate) began: Option<Seq>,
     /// `state` if the request may change what later reads return.
     pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles or advances.
     pub(crate) claim: Option<Seq>,
     /// The key of a claim, if that is not the request's hash.
     pub(crate) claimed: Option<String>,
+    /// Of a claim of a task of several steps: the claim with which the unfinished task began that this run continues.
+    pub(crate) continues: Option<Seq>,
     /// Of a claim or a repeated answer: the hash that names its delivery, without the attempt.
     pub(crate) delivery: Option<String>,
     /// Of a claim: the name of its [`Effects`](super::Effects).
@@ -246,21 +246,27 @@ const MOST_ACTION: usize = 2048;
 
 impl Body {
     fn text(&self) -> String {
-        let whole = self.json();
-        if whole.len() <= MOST_BODY {
-            return whole;
-        }
-        // Only names can be that long.
-        let shortened = |action: &String| {
-            let end = action.floor_char_boundary(MOST_ACTION);
-            action.get(..end).unwrap_or_default().to_owned()
-        };
-        Self {
-            action: self.action.as_ref().map(shortened),
-            task: None,
-            ..self.clone()
-        }
-        .json()
+        let fits = |text: &String| text.len() <= MOST_BODY;
+        let whole = Some(self.json()).filter(fits);
+        whole.unwrap_or_else(|| {
+            // Only names can be that long.
+            let shortened = |action: &String| {
+                let end = action.floor_char_boundary(MOST_ACTION);
+                action.get(..end).unwrap_or_default().to_owned()
+            };
+            let short = Self {
+                action: self.action.as_ref().map(shortened),
+                ..self.clone()
+            };
+            let named = Some(short.json()).filter(fits);
+            named.unwrap_or_else(|| {
+                Self {
+                    task: None,
+                    ..short
+                }
+                .json()
+            })
+        })
     }
 
     fn json(&self) -> String {
@@ -316,8 +322,8 @@ mod tests {
             changes: changes(Change::State),
             claim: Some(7),
             attempt: Some(3),
-            began: Some(2),
             claimed: text("delivery:1"),
+            continues: Some(2),
             delivery: text("delivery:2"),
             effects: text("once"),
             entry_digest: text("d"),
@@ -365,5 +371,20 @@ mod tests {
             "at": link.at, "actor": link.actor, "body": link.body, "prev_hash": link.prev_hash,
         });
         assert_eq!(link.hash(), sha256(canonical(&hashed)));
+    }
+
+    #[test]
+    fn a_long_action_does_not_hide_the_task_of_its_link() {
+        let task = Some("t".repeat(512));
+        let body = Body {
+            action: Some("a".repeat(4160)),
+            task: task.clone(),
+            home: Some("/h".repeat(100)),
+            ..Body::default()
+        };
+        let text = body.text();
+        assert!(text.len() <= MOST_BODY);
+        let told: Body = serde_json::from_str(&text).unwrap();
+        assert_eq!(told.task, task);
     }
 }

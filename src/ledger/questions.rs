@@ -1,22 +1,21 @@
 //! One transaction of [`begin`](super::begin): the three questions, and the claim.
 
-mod step;
+mod claim;
+mod delivery;
+mod steps;
 
 use std::ops::ControlFlow;
 
 use super::{
     answer::{self, Beside},
-    chain::{self, Body, SessionSeal},
+    chain,
     claims::{self, claim_key},
     past::{FEW, Past, Success},
-    record::{
-        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
-        Session, name,
-    },
+    record::{Claim, Effects, Event, Link, Row, RowOutcome, RowState, Seq},
     request::Hashes,
     review::{self, Usable},
     store::{Tx, Which},
-    words::{Again, Answered, Ask, LedgerError, Miss, Running, TaskRun, Why},
+    words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
 use crate::task::{Ground, OnDuplicate, Release, Review};
 
@@ -59,9 +58,6 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// The number of the link whose row question 1 has found.
     pub(super) found: Seq,
 }
-
-/// The number of answers that a session can have.
-const MOST_STEPS: u64 = 1 << 30;
 
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
@@ -313,123 +309,5 @@ impl Questions<'_, '_, '_> {
         let review = self.review(&row)?;
         let usable = review::usable(&row, review.as_ref());
         Ok(Step::Judge(Box::new(row), usable))
-    }
-
-    /// Opens the session and claims the request. In a new session, no other run can have claimed it.
-    fn claim_first(&mut self) -> Result<Step, LedgerError> {
-        let key = claim_key(self.ask, &self.hashes.request_hash);
-        let (who, attempt) = (&self.ask.who, self.attempt(None));
-        let seal = SessionSeal {
-            context: who.context.to_owned(),
-            profile: who.profile.to_owned(),
-        };
-        let running = self.put(key, Some(seal.clone()), None, (Why::New, attempt))?;
-        self.tx.open_session(&Session {
-            seq: running.claim,
-            session_id: who.session_id.to_owned(),
-            context: seal.context,
-            profile: seal.profile,
-            principal: self.stamp.actor.to_owned(),
-            opened_at: chain::instant(self.stamp.at),
-        })?;
-        Ok(Step::Run(running))
-    }
-
-    /// Claims the request, unless another run has it. Without a reason, there is no old answer.
-    fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
-        // Another program can add a row that leaves no number for the answer. Then the call must not begin.
-        if self.tx.next_step(self.ask.who.session_id)? > MOST_STEPS {
-            return Err(self.no_session("has a row whose step number is too large"));
-        }
-        let key = claim_key(self.ask, &self.hashes.request_hash);
-        let theirs = match self.holder(&key)? {
-            ControlFlow::Break(step) => return Ok(step),
-            ControlFlow::Continue(holder) => holder,
-        };
-        let Some(theirs) = theirs else {
-            let turn = self.turn(why)?;
-            return Ok(Step::Run(self.put(key, None, None, turn)?));
-        };
-        claims::restore(self.tx, &theirs)?;
-        let operation = theirs.operation_id.clone();
-        match (theirs.state, theirs.effects) {
-            (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),
-            _ if !self.known.dead.contains(&theirs.seq) => Ok(Step::Claimed(theirs)),
-            (ClaimState::Dispatched, Effects::Once) => {
-                // An earlier run of a task may have claimed its step for other parameters.
-                let claimed = self.tx.link(theirs.seq)?.and_then(|link| link.body());
-                let body = Body {
-                    request_hash: claimed.and_then(|body| body.request_hash),
-                    about: Some(operation.clone()),
-                    claim: Some(theirs.seq),
-                    ..Body::default()
-                };
-                chain::append(self.tx, Event::Unknown, self.stamp, &body)?;
-                self.tx.put_claim(&Claim {
-                    state: ClaimState::Unknown,
-                    ..theirs
-                })?;
-                Ok(Step::Unknown { operation })
-            }
-            _ => {
-                let turn = self.turn(Some(Why::TakenOver))?;
-                Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
-            }
-        }
-    }
-
-    /// Adds the claim and its link. The link opens `session`, or takes the claim `before` over.
-    fn put(
-        &mut self,
-        key: ClaimKey,
-        session: Option<SessionSeal>,
-        before: Option<Claim>,
-        (why, attempt): (Why, u32),
-    ) -> Result<Running, LedgerError> {
-        let request_hash = &self.hashes.request_hash;
-        let event = before
-            .as_ref()
-            .map_or(Event::Reserved, |_| Event::TakenOver);
-        let delivery = claims::name_of(&self.ask.who);
-        let began = self.unfinished()?;
-        let body = Body {
-            request_hash: Some(request_hash.clone()),
-            began,
-            entry_digest: Some(self.ask.entry_digest.clone()),
-            reason: Some(why.name().to_owned()),
-            claim: before.as_ref().map(|claim| claim.seq),
-            about: before.map(|claim| claim.operation_id),
-            claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
-            effects: Some(name(&self.ask.effects)),
-            action: Some(answer::action_type(&self.ask.asked)),
-            home: self.ask.home.clone(),
-            session,
-            task: self.ask.who.task_id.map(ToOwned::to_owned),
-            attempt: delivery.as_ref().map(|_| attempt),
-            delivery,
-            ..Body::default()
-        };
-        let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;
-        let claim = Claim {
-            key,
-            operation_id: self.ask.who.operation_id.to_owned(),
-            seq,
-            state: ClaimState::Reserved,
-            effects: self.ask.effects,
-        };
-        claims::put(self.tx, &claim)?;
-        let task = (self.ask.parts > 0).then(|| TaskRun {
-            attempt,
-            whole: request_hash.clone(),
-            began: began.unwrap_or(seq),
-        });
-        Ok(Running {
-            hashes: self.hashes.clone(),
-            claim: seq,
-            why,
-            attempt,
-            task,
-            held: None,
-        })
     }
 }

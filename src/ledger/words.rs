@@ -88,6 +88,9 @@ pub(crate) struct Part<'a> {
     pub(crate) position: u64,
     /// The number of equal steps before it in the task, which are requests of their own.
     pub(crate) equals: usize,
+    pub(crate) capability: &'a str,
+    /// The number of steps of this capability before it in the task.
+    pub(crate) nth: usize,
     pub(crate) run: &'a TaskRun,
 }
 
@@ -102,10 +105,18 @@ pub(crate) struct TaskRun {
 }
 
 impl TaskRun {
-    /// The delivery of one of its steps, the same in each run of the task.
-    pub(crate) fn key(&self, position: u64) -> String {
+    /// The delivery of one of its steps, the same in each run of the task, whatever the place of the step.
+    pub(crate) fn key(&self, capability: &str, nth: usize) -> String {
         let named = json!({"began": self.began, "request_hash": self.whole});
-        format!("step:{}:{position}", sha256(canonical(&named)))
+        format!("step:{}:{capability}:{nth}", sha256(canonical(&named)))
+    }
+
+    /// Another task with the same content.
+    pub(super) fn of(&self, began: Seq) -> Self {
+        Self {
+            began,
+            ..self.clone()
+        }
     }
 }
 

@@ -270,6 +270,8 @@ impl<'h> RunLedger<'h> {
                 parent: &step.parent,
                 position: step.position,
                 equals: step.equals,
+                capability: &step.capability,
+                nth: step.nth,
                 run: &step.run,
             }),
         }

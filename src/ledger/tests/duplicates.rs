@@ -288,6 +288,8 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
                 parent: "op_1",
                 position: 1,
                 equals: 0,
+                capability: "x",
+                nth: 0,
                 run: &run,
             }),
             ..other(once("op_1.1"), 2).who

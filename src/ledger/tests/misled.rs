@@ -116,6 +116,8 @@ fn a_once_only_step_is_not_performed_again_although_an_index_has_lost_its_task()
             parent,
             position: 1,
             equals: 0,
+            capability: "x",
+            nth: 0,
             run: Box::leak(Box::new(of.task.clone().unwrap())),
         });
         step

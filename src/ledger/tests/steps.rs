@@ -2,6 +2,7 @@
 
 mod once;
 mod shared;
+mod unfinished;
 
 use rusqlite::Connection;
 
@@ -24,6 +25,8 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
                 parent: run.parent,
                 position,
                 equals: 0,
+                capability: "step",
+                nth: at,
                 run: &run.run,
             }),
             ..ask.who
@@ -69,7 +72,7 @@ impl TaskRunOf {
         Self {
             parent,
             operations: (1..=3).map(|at| format!("{parent}.{at}")).collect(),
-            keys: (1..=3).map(|at| run.key(at)).collect(),
+            keys: (0..3).map(|at| run.key("step", at)).collect(),
             run,
         }
     }

@@ -20,6 +20,8 @@ pub(super) struct Step {
     pub(super) key: String,
     pub(super) run: TaskRun,
     pub(super) equals: usize,
+    pub(super) capability: String,
+    pub(super) nth: usize,
     /// The calls of the steps so far.
     calls: Vec<(String, Map<String, Value>)>,
 }
@@ -73,13 +75,17 @@ impl<'h> RunLedger<'h> {
         let own = steps.map(|step| (step.entry.id.clone(), step.asked.clone()));
         let own: Vec<_> = own.collect();
         let equals = calls.iter().filter(|call| own.contains(call)).count();
+        let capability = own.first().map(|(id, _)| id.clone()).unwrap_or_default();
+        let nth = calls.iter().filter(|(id, _)| *id == capability).count();
         calls.extend(own);
         self.step = Some(Step {
             equals,
             calls,
             parent: parent.to_owned(),
             position,
-            key: run.key(position),
+            key: run.key(&capability, nth),
+            capability,
+            nth,
             run: run.clone(),
         });
         Ok(())

@@ -1,0 +1,159 @@
+//! Which unfinished task a run continues (R-004-35).
+
+use super::{super::tampering::InFile, *};
+use crate::task::IMPROVISED;
+
+type Name = (Option<&'static str>, Option<&'static str>);
+
+fn suppressed(ask: Ask<'_>) -> Ask<'_> {
+    Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
+        ..ask
+    }
+}
+
+fn of(name: Name, step: Ask<'_>) -> Ask<'_> {
+    let mut step = step;
+    step.who.task_id = name.0;
+    step
+}
+
+/// The run is killed after its second step, which repeats duplicates.
+fn killed(place: &Place, whole: &Ask<'static>, name: Name) {
+    let (_dead, run) = run_of(&mut place.open(), whole);
+    finished(place, &second_of(&run, name), &ended());
+}
+
+/// What the second step of that task gets.
+fn second(place: &Place, whole: &Ask<'static>, name: Name) -> Result<(), Again> {
+    let (_dead, run) = run_of(&mut place.open(), whole);
+    again(place, &second_of(&run, name), &Around::default()).map(drop)
+}
+
+/// The whole task is performed once, because a step of it suppresses duplicates. This step repeats them.
+#[test]
+fn a_step_that_got_the_answer_of_another_task_keeps_it() {
+    let (t, u) = ((Some("t"), None), (Some("u"), None));
+    let whole = |operation, name| suppressed(delivered(operation, name, 1));
+    let place = Place::new();
+    killed(&place, &whole("op_1", u), u);
+    let answered = second(&place, &whole("op_2", t), t);
+    assert_eq!(answered, Err(Again::Suppressed));
+    let mut ledger = place.open();
+    let other = whole("op_3", u);
+    let begun = running(begin(&mut ledger, &other, &Around::default()));
+    ledger.finish(&other, begun, ended());
+    // An input of the whole has changed since.
+    let changed = Around {
+        still: HashMap::from([("in.mp4", Still::Other)]),
+        ..Around::default()
+    };
+    for operation in ["op_4", "op_5"] {
+        let whole = whole(operation, t);
+        let dead = running(begin(&mut place.open(), &whole, &changed));
+        let run = TaskRunOf::of(&whole, &dead);
+        let answered = again(&place, &second_of(&run, t), &changed);
+        assert_eq!(answered, Err(Again::Replayed), "{operation}");
+    }
+}
+
+/// The approval of an improvised action is for whoever proposes it again.
+#[test]
+fn an_improvised_action_without_a_name_continues_the_unfinished_one() {
+    for (entry, keys, is_continued) in [
+        (IMPROVISED, [None, None], true),
+        (IMPROVISED, [Some("k"), Some("k2")], true),
+        ("other", [None, None], false),
+    ] {
+        let whole = |operation, key| {
+            let mut whole = delivered(operation, (None, key), 1);
+            whole.who.attempt = None;
+            whole.asked.steps[0].entry = entry.to_owned();
+            whole
+        };
+        let place = Place::new();
+        let [first, then] = keys;
+        killed(&place, &whole("op_1", first), (None, first));
+        let answered = second(&place, &whole("op_2", then), (None, then));
+        let expected = if is_continued {
+            Err(Again::Replayed)
+        } else {
+            Ok(())
+        };
+        assert_eq!(answered, expected, "{entry} {keys:?}");
+    }
+}
+
+#[test]
+fn a_delivery_whose_answer_is_lost_does_not_perform_its_steps_again() {
+    for name in [(Some("t"), None), (None, Some("k"))] {
+        let file = InFile::new();
+        let whole = delivered("op_1", name, 1);
+        let mut ledger = file.open();
+        let (begun, run) = run_of(&mut ledger, &whole);
+        tampering::record(&mut file.open(), &second_of(&run, name), &ended());
+        ledger.finish(&whole, begun, ended());
+        drop(ledger);
+        file.change("DELETE FROM agent_actions WHERE operation_id = 'op_1'");
+        for operation in ["op_2", "op_3"] {
+            let (dead, run) = run_of(&mut file.open(), &delivered(operation, name, 1));
+            let answered = begin(&mut file.open(), &second_of(&run, name), &Around::default());
+            assert_eq!(said(answered), Err(Again::Replayed), "{name:?} {operation}");
+            drop(dead);
+        }
+    }
+}
+
+/// A delivery of another task comes under the name of this one, too.
+#[test]
+fn a_task_that_began_under_its_name_is_continued_whatever_else_came_under_it() {
+    let (t, k) = ((Some("t"), None), |task| (Some(task), Some("k")));
+    let place = Place::new();
+    killed(&place, &delivered("op_1", t, 1), t);
+    for (operation, name) in [("op_2", k("u")), ("op_3", k("t"))] {
+        run_of(&mut place.open(), &delivered(operation, name, 1));
+    }
+    let answered = second(&place, &delivered("op_4", t, 2), t);
+    assert_eq!(answered, Err(Again::Replayed));
+}
+
+/// With a fixed seed and clock, runs of different tasks have the same operation id.
+#[test]
+fn a_step_of_another_content_with_the_same_operation_id_is_no_step_of_this_one() {
+    let place = Place::new();
+    let whole = |name, content: u64| {
+        let mut whole = suppressed(delivered("op_1", (Some(name), None), 1));
+        whole.asked.steps[0]
+            .parameters
+            .insert("content".to_owned(), content.into());
+        whole
+    };
+    run_of(&mut place.open(), &whole("t", 1));
+    let x = (Some("x"), None);
+    killed(&place, &whole("x", 2), x);
+    let (_dead, run) = run_of(&mut place.open(), &whole("u", 1));
+    let mut second = of((Some("u"), None), step(&run, 2, suppressed(once("x"))));
+    second.asked.steps[0]
+        .parameters
+        .insert("a".to_owned(), 2.into());
+    let begun = begin(&mut place.open(), &second, &Around::default());
+    assert!(matches!(begun, Ok(Begun::Run(_))), "{begun:?}");
+}
+
+/// A workflow got another step in between, or lost its first one.
+#[test]
+fn a_step_is_known_by_its_capability_and_not_by_its_place() {
+    let place = Place::new();
+    let (dead, run) = run_of(&mut place.open(), &task("op_1", 1));
+    finished(&place, &step(&run, 2, repeat(once("x"))), &ended());
+    drop(dead);
+    let (_dead, run) = run_of(&mut place.open(), &task("op_2", 2));
+    let mut moved = step(&run, 2, repeat(once("x")));
+    let part = moved.who.part.as_mut().unwrap();
+    (part.position, part.capability) = (3, "step");
+    moved.who.operation_id = "op_2.3";
+    assert_eq!(
+        again(&place, &moved, &Around::default()),
+        Err(Again::Replayed)
+    );
+}
