@@ -26,11 +26,11 @@ pub use approval::{
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{OperationId, RefId, message_id, numbered};
-pub(crate) use json::each_text;
 pub use json::{
     BLOB, RESERVED, abridge, abridged, canonical, has_all_members, has_reserved_key, hexadecimal,
     values,
 };
+pub(crate) use json::{each_text, is_deeper};
 pub use outcome::{
     Admission, Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus,
     LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,

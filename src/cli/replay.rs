@@ -101,6 +101,7 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
         printed(json::line(&wrote), 0)
     } else {
         let session = words::line(session);
+        let path = words::line(path.as_str());
         printed(format!("Wrote {path}: {session}, {steps} steps.\n"), 0)
     })
 }

@@ -80,8 +80,10 @@ impl Bar {
         }
         let bar = self.bar.get_or_init(|| {
             let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
-            let style =
-                ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {elapsed} {msg}");
+            // A message of more than one line would move the cursor up over what stands above.
+            let style = ProgressStyle::with_template(
+                "{prefix} [{bar:30}] {percent:>3}% {elapsed} {wide_msg}",
+            );
             if let Ok(style) = style {
                 bar.set_style(style.progress_chars("=> "));
             }

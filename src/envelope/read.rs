@@ -92,7 +92,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         };
         around.problem.map_or(Ok(task), Err)
     });
-    let task = task.and_then(|task| short(&around.identity, called).map(|()| task));
+    let task = task.and_then(|task| usable(&around.identity, called).map(|()| task));
     let (expires_at, task) = match (protocol::expires_at(&document), task) {
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
@@ -134,11 +134,21 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     }
 }
 
+/// The keys of the steps of a task begin so.
+const OF_STEPS: &str = "step:";
+
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// Refuses long names, because the ledger indexes them.
-fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
+/// Refuses long names, because the ledger indexes them, and keys that could name a step of a task.
+fn usable(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
+    if let Some(key) = &identity.idempotency_key
+        && key.starts_with(OF_STEPS)
+    {
+        return Err(shape(format!(
+            "`idempotency_key` begins with `{OF_STEPS}`, which the keys of steps begin with; send another key"
+        )));
+    }
     let names = [
         ("task_id", task_id),
         ("request_id", identity.request_id.as_deref()),

@@ -14,7 +14,7 @@ use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Entry, ResultKind},
     mcp::{Content, Raw, Structured, ToolAnswer},
-    task::{Outcome, Secrets, decided, hexadecimal},
+    task::{Outcome, Secrets, decided, hexadecimal, is_deeper},
 };
 
 /// A text of more bytes than this stays text.
@@ -309,30 +309,17 @@ const LEVELS: usize = 100;
 
 /// Replaces a result that is nested deeper by a string with its JSON, because a recorded answer must be readable.
 pub(super) fn bound(outcome: &mut Outcome) {
-    let Some(data) = &mut outcome.result_data else {
+    let results = [&mut outcome.result_data, &mut outcome.unfit_result];
+    let mut deep = results.into_iter().flatten();
+    let Some(data) = deep.find(|data| is_deeper(data, LEVELS)) else {
         return;
     };
-    if !is_deeper(data, LEVELS) {
-        return;
-    }
     *data = json!({ "text": data.to_string() });
     let told = format!(
         "result_as_text: the result has more than {LEVELS} levels and is given as a string that contains its JSON"
     );
     tracing::warn!("{told}");
     outcome.notes.push(decided(format!("{told}.")));
-}
-
-fn is_deeper(value: &Value, levels: usize) -> bool {
-    let inside = |value| match levels.checked_sub(1) {
-        Some(left) => is_deeper(value, left),
-        None => true,
-    };
-    match value {
-        Value::Array(items) => levels == 0 || items.iter().any(inside),
-        Value::Object(members) => levels == 0 || members.values().any(inside),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -421,18 +408,37 @@ mod tests {
     fn what_is_nested_too_deep_becomes_a_text() {
         for (levels, is_text) in [(1, false), (100, false), (101, true), (126, true)] {
             let value = nested(levels);
-            let mut outcome = Outcome {
-                result_data: Some(value.clone()),
-                ..Outcome::nothing_done(State::Done, Phase::Complete, None)
-            };
-            bound(&mut outcome);
             let expected = if is_text {
                 json!({ "text": value.to_string() })
             } else {
-                value
+                value.clone()
             };
-            assert_eq!(outcome.result_data, Some(expected), "{levels}");
-            assert_eq!(!outcome.notes.is_empty(), is_text, "{levels}");
+            let none = || Outcome::nothing_done(State::Done, Phase::Complete, None);
+            for (mut outcome, fits) in [
+                (
+                    Outcome {
+                        result_data: Some(value.clone()),
+                        ..none()
+                    },
+                    true,
+                ),
+                (
+                    Outcome {
+                        unfit_result: Some(value.clone()),
+                        ..none()
+                    },
+                    false,
+                ),
+            ] {
+                bound(&mut outcome);
+                let kept = if fits {
+                    outcome.result_data
+                } else {
+                    outcome.unfit_result
+                };
+                assert_eq!(kept.as_ref(), Some(&expected), "{levels} {fits}");
+                assert_eq!(!outcome.notes.is_empty(), is_text, "{levels} {fits}");
+            }
         }
     }
 }

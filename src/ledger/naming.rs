@@ -94,6 +94,11 @@ pub(crate) enum CommandError {
     NotImprovised { operation: String },
     #[error("the grant {operation} was already closed by link {by}")]
     ClosedBefore { operation: String, by: Seq },
+    #[error(
+        "several calls of unknown outcome have the id {operation}, because they were made with the same --seed and --clock; \
+         none of them can be settled. To perform one of the requests again, send it with another `salt`"
+    )]
+    SameId { operation: String },
     #[error("operation {operation} is running: no decision is possible before it ends")]
     AtWork { operation: String },
     #[error(

@@ -294,9 +294,14 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Unsettled, CommandEr
         operations.extend(ended.into_iter().map(|row| row.operation_id));
     }
     let operation = only(name, None, operations, Clone::clone)?;
-    let claim = claims
-        .into_values()
-        .find(|claim| claim.operation_id == operation);
+    claims.retain(|_, claim| claim.operation_id == operation);
+    let matters = |claim: &&Claim| claim.may_have_happened();
+    if claims.values().filter(matters).count() > 1 {
+        return Err(CommandError::SameId { operation });
+    }
+    let to_settle = claims.values().find(matters).map(|claim| claim.seq);
+    let seq = to_settle.or_else(|| claims.keys().next().copied());
+    let claim = seq.and_then(|seq| claims.remove(&seq));
     let row = row_of(tx, &operation)?;
     if let Some((link, how)) = settled_before.remove(&operation) {
         return Err(CommandError::SettledBefore {

@@ -11,6 +11,8 @@ pub(super) const TOOL_BYTES: usize = 512 << 10;
 pub(super) const BLOCKS: usize = 10_000;
 /// Questions and the state that goes with them.
 pub(super) const QUESTION_BYTES: usize = 512 << 10;
+/// The levels of arrays and objects of a question. A task that returns it may have 64 levels.
+pub(super) const QUESTION_LEVELS: usize = 32;
 /// The `error` of an answer. Of a longer one, only the code and the beginning of the message are read.
 pub(super) const ERROR_BYTES: usize = 64 << 10;
 /// A request of the server's own, elicitation among them.

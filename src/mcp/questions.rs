@@ -12,7 +12,7 @@ use serde::{
 use serde_json::{Map, Value, value::RawValue};
 
 use super::bounds;
-use crate::task::{Secrets, has_all_members};
+use crate::task::{Secrets, has_all_members, is_deeper};
 
 /// The requests that a server may make in this way.
 const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -79,6 +79,12 @@ pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String>
         );
     }
     for (name, request) in &requests {
+        if is_deeper(request, bounds::QUESTION_LEVELS) {
+            let most = bounds::QUESTION_LEVELS;
+            return Err(format!(
+                "its input request `{name}` has more than {most} levels of arrays and objects"
+            ));
+        }
         let method = request.get("method").and_then(Value::as_str);
         if !method.is_some_and(|method| METHODS.contains(&method)) {
             return Err(format!(

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use super::tool::Tool;
-use crate::task::{RESERVED, has_all_members, has_reserved_key};
+use crate::task::{RESERVED, has_all_members, has_reserved_key, visible_json};
 use handler::Handler;
 
 /// The longest line that is read, in bytes.
@@ -249,7 +249,14 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
     let problem = (!has_all_members(&value, &text)).then_some(twice).or(both);
     let problem = reserved.or_else(|| problem.map(str::to_owned));
     let id = members.get("id").cloned();
-    let known = id.as_ref().map(RequestId::deserialize);
+    let is_fraction = |id: &Value| {
+        id.as_number()
+            .is_some_and(|id| !id.is_i64() && !id.is_u64())
+    };
+    let known = id.as_ref().map(|id| match id {
+        id if is_fraction(id) => Err(serde_json::Error::custom("a fraction")),
+        id => RequestId::deserialize(id),
+    });
     // An answer is not answered.
     if let (Some(Err(_)), false) = (&known, is_answer) {
         let number = id.filter(Value::is_number).unwrap_or_default();
@@ -257,7 +264,15 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         return Err(Unreadable::Request(number, problem));
     }
     // The types of rmcp cannot hold an integer of more than 64 bits, so they never get the arguments.
+    let is_call = value
+        .get("method")
+        .is_some_and(|method| method == "tools/call");
     let arguments = value.pointer_mut("/params/arguments");
+    let odd = arguments
+        .as_ref()
+        .filter(|arguments| is_call && !arguments.is_object() && !arguments.is_null());
+    let odd = odd.map(|_| "its `arguments` are not an object".to_owned());
+    let problem = problem.or(odd);
     let arguments = arguments.filter(|arguments| arguments.is_object());
     let arguments = arguments.map(Value::take);
     let read = match problem {
@@ -289,10 +304,10 @@ async fn write_line<W: AsyncWrite + Unpin>(
     write: Arc<Mutex<W>>,
     message: impl Serialize,
 ) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&message)?;
-    line.push(b'\n');
+    let mut line = visible_json(&serde_json::to_string(&message)?).into_owned();
+    line.push('\n');
     let mut write = write.lock().await;
-    write.write_all(&line).await?;
+    write.write_all(line.as_bytes()).await?;
     write.flush().await
 }
 

@@ -118,6 +118,19 @@ fn is_small_integer(written: &str) -> bool {
     digits.len() <= 15 && written != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Whether arrays and objects are nested deeper than that in a value. A number has no level.
+pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
+    let inside = |value| match levels.checked_sub(1) {
+        Some(left) => is_deeper(value, left),
+        None => true,
+    };
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(inside),
+        Value::Object(members) => levels == 0 || members.values().any(inside),
+        _ => false,
+    }
+}
+
 /// The longest JSON text, in bytes, that records and answers show in full.
 const LONGEST: usize = 256 * 1024;
 

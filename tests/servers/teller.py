@@ -34,6 +34,8 @@ SPELLINGS = {
     "units": "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
 }
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x85\u202e\u2066\u200b\ufeff\U000E0041\u2028\r\nERROR forged"
+# As wide as one letter.
+ACCENTS = "e" + "\u0301" * 500
 WORDS = "; ".join(SPELLINGS.values()) + HOSTILE
 # A result may keep a link; nothing else does.
 LINK = "https://u:LINKWORD@h/?sig=LINKWORD"
@@ -56,7 +58,7 @@ def answer(method, params):
         token = params.get("_meta", {}).get("progressToken")
         for step in range(3):
             send({"method": "notifications/progress",
-                  "params": {"progressToken": token, "progress": step, "total": 3, "message": HOSTILE + SAID}})
+                  "params": {"progressToken": token, "progress": step, "total": 3, "message": HOSTILE + ACCENTS + SAID}})
             time.sleep(0.1)
         if params.get("arguments", {}).get("how") == "fails":
             return {"content": [{"type": "text", "text": "HTTP 429 Too Many Requests " + SAID}], "isError": True}

@@ -97,6 +97,8 @@ mod serving_kept;
 #[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
+mod small_blocks;
+#[cfg(test)]
 mod speech;
 #[cfg(test)]
 mod story;

@@ -161,6 +161,12 @@ fn progress_steers_no_terminal() {
     ] {
         assert!(!shown.contains(raw), "{raw:?} in {shown:?}");
     }
+    // The bar never moves the cursor up: above it stands what others have written.
+    let moves = shown.split("\x1b[").skip(1).filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        rest.get(end..)?.chars().next()
+    });
+    assert!(!moves.into_iter().any(|letter| letter == 'A'), "{shown:?}");
     assert_silent(&shown, "the bar");
 }
 

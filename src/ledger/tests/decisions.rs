@@ -130,6 +130,34 @@ fn what_its_owner_could_not_tell_is_resolved_with_all_that_is_known_of_it() {
     whole(&place);
 }
 
+/// With the same seed and clock, several operations have one id.
+#[test]
+fn a_person_settles_the_call_of_unknown_outcome_and_none_of_two() {
+    let dies_in = |place: &Place, call: &Ask<'_>| {
+        let mut owner = place.open();
+        let begun = running(begin(&mut owner, call, &Around::default()));
+        owner.dispatch(call, &begun, None).unwrap();
+    };
+    let of_content = |ask: Ask<'static>, content| {
+        let mut ask = Ask {
+            asked: other(once("op_1"), content).asked,
+            ..ask
+        };
+        ask.who.task_id = None;
+        ask
+    };
+    let place = Place::new();
+    dies_in(&place, &of_content(ask("op_1"), 1));
+    dies_in(&place, &of_content(once("op_1"), 2));
+    place.open().resolve("op_1", Happened::No, None).unwrap();
+    for content in [3, 4] {
+        dies_in(&place, &of_content(once("op_1"), content));
+    }
+    let refused = place.open().resolve("op_1", Happened::No, None);
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, CommandError::SameId { .. }), "{refused}");
+}
+
 #[test]
 fn only_what_is_open_is_resolved() {
     let refused =

@@ -127,6 +127,19 @@ fn a_server_that_wants_input_and_asks_nothing_breaks_the_protocol() {
     }
 }
 
+/// An answer with the question must be readable, and a task can return it.
+#[test]
+fn a_question_that_is_nested_too_deep_breaks_the_protocol() {
+    for (levels, is_read) in [(30, true), (31, false), (120, false)] {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        let params = format!(r#"{{"message": {open}{close}}}"#);
+        let question = format!(r#"{{"method": "elicitation/create", "params": {params}}}"#);
+        let result = format!(r#"{{"inputRequests": {{"who": {question}}}}}"#);
+        let read = questions::read(&result, &Secrets::default());
+        assert_eq!(read.is_ok(), is_read, "{levels}");
+    }
+}
+
 #[test]
 fn two_questions_or_two_fields_of_one_name_break_the_protocol() {
     let form = r#""method": "elicitation/create", "params": {"requestedSchema": {"properties": "#;

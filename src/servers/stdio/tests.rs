@@ -397,6 +397,12 @@ async fn a_request_that_cannot_be_read_is_refused_with_its_id_and_an_answer_is_n
     let long = "9".repeat(30);
     for (line, id) in [
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}"#, "1.5"),
+        (r#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#, "1.0"),
+        (r#"{"jsonrpc":"2.0","id":1e0,"method":"ping"}"#, "1e+0"),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"act","arguments":[1]}}"#,
+            "9",
+        ),
         (
             &format!(r#"{{"jsonrpc":"2.0","id":{long},"method":"ping"}}"#),
             &long,
@@ -418,6 +424,19 @@ async fn a_request_that_cannot_be_read_is_refused_with_its_id_and_an_answer_is_n
         assert_eq!(answer["id"].to_string(), id, "{line} {answer}");
     }
     assert_eq!(client.call(json!({"how": "echo"})).await["id"], "call-1");
+}
+
+#[tokio::test]
+async fn what_steers_a_terminal_is_escaped_in_answers() {
+    let mut client = Client::initialized().await;
+    for line in [
+        json!({"jsonrpc": "2.0", "id": "\u{202e}", "method": "ping"}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "\u{202e}\u{9b}"}),
+    ] {
+        client.tell(line).await;
+        let line = client.read.next_line().await.unwrap().unwrap();
+        assert!(line.is_ascii() && line.contains("\\u202e"), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -100,8 +100,12 @@ impl Files {
             .map_err(|error| self.refused(&error))
     }
 
-    /// Whether processes can share memory through a file of this file system. Network file systems cannot.
+    /// Whether processes can share memory through a file of this file system. Network file systems cannot. With small
+    /// blocks, a full disk has no room for a page of memory of which SQLite has allocated a part, and ends the process by
+    /// SIGBUS.
     pub(super) fn shares_memory(&self) -> bool {
+        /// SQLite allocates one block for each of this many bytes.
+        const PAGE: u64 = 4096;
         /// NFS, SMB, CIFS, SMB 2, 9P, FUSE: `linux/magic.h`.
         const APART: [u32; 6] = [
             0x6969,
@@ -116,8 +120,9 @@ impl Files {
             clippy::cast_sign_loss,
             reason = "the kernel's numbers are of 32 bits, however wide the field is"
         )]
-        statfs(self.database.as_std_path())
-            .is_ok_and(|found| !APART.contains(&(found.f_type as u32)))
+        statfs(self.database.as_std_path()).is_ok_and(|found| {
+            !APART.contains(&(found.f_type as u32)) && found.f_bsize as u64 >= PAGE
+        })
     }
 
     /// The ledger's error for an error of the file system.
