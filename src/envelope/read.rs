@@ -92,7 +92,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         };
         around.problem.map_or(Ok(task), Err)
     });
-    let task = task.and_then(|task| usable(&around.identity, called).map(|()| task));
+    let task = task.and_then(|task| names_fit(&around.identity, called).map(|()| task));
     let (expires_at, task) = match (protocol::expires_at(&document), task) {
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
@@ -141,7 +141,7 @@ const OF_STEPS: &str = "step:";
 const LONGEST_NAME: usize = 512;
 
 /// Refuses long names, because the ledger indexes them, and keys that could name a step of a task.
-fn usable(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
+fn names_fit(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     if let Some(key) = &identity.idempotency_key
         && key.starts_with(OF_STEPS)
     {

@@ -310,8 +310,8 @@ const LEVELS: usize = 100;
 /// Replaces a result that is nested deeper by a string with its JSON, because a recorded answer must be readable.
 pub(super) fn bound(outcome: &mut Outcome) {
     let results = [&mut outcome.result_data, &mut outcome.unfit_result];
-    let mut deep = results.into_iter().flatten();
-    let Some(data) = deep.find(|data| is_deeper(data, LEVELS)) else {
+    let mut results = results.into_iter().flatten();
+    let Some(data) = results.find(|data| is_deeper(data, LEVELS)) else {
         return;
     };
     *data = json!({ "text": data.to_string() });

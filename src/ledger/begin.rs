@@ -13,7 +13,7 @@ use super::{
     canonical::sha256,
     chain::{self, Body, Stamp},
     past::{FEW, Past, examined},
-    questions::{Known, Questions, Step},
+    questions::{Known, Questions, Step, Turn},
     record::{Effects, Event, Link, Row, RowOutcome},
     request::Hashes,
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -133,6 +133,7 @@ impl Ledger<'_> {
                 past,
                 stamp: stamp(ask, actor, now),
                 since: 0,
+                turn: Turn::Same,
                 found: 0,
             };
             questions.decide()

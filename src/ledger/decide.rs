@@ -175,13 +175,21 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     Ok(by.filter(|link| link.revokes(&row.id)).map(|link| link.seq))
 }
 
-/// The answers of a task's steps that were made in the task. Without them, the task would be given the same answers
-/// again.
+/// The answers of a task's steps that were made in the task, also in an earlier run of it. Without them, the task would be
+/// given the same answers again.
 fn made_in(tx: &mut Tx<'_>, row: &Row) -> Result<Vec<Row>, CommandError> {
     let mut made = Vec::new();
     for step in tx.rows(&Which::steps_of(&row.operation_id), usize::MAX)? {
-        let step = Past::default().first_believed(tx, vec![step])?;
-        if let Some(step) = step.filter(|step| step.reused_from.is_none())
+        let mut own = Past::default().first_believed(tx, vec![step])?;
+        if let Some(step) = &own
+            && let Some(origin) = &step.reused_from
+        {
+            let key = step.idempotency_key.clone();
+            let origin = tx.row(&Which::id(origin))?.into_iter().collect();
+            own = Past::default().first_believed(tx, origin)?;
+            own = own.filter(|origin| origin.idempotency_key == key);
+        }
+        if let Some(step) = own
             && revoked_by(tx, &step)?.is_none()
         {
             made.push(step);

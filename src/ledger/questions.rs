@@ -55,8 +55,17 @@ pub(super) struct Questions<'t, 'd, 'a> {
     /// What runs of the delivery performed before this link does not count. Their answer was revoked, or it is a failure
     /// that the next attempt follows.
     pub(super) since: Seq,
+    pub(super) turn: Turn,
     /// The number of the link whose row question 1 has found.
     pub(super) found: Seq,
+}
+
+/// Whether the runs of the delivery are runs of the same attempt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Same,
+    /// The caller does not count, and the last attempt has failed.
+    Next,
 }
 
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
@@ -125,7 +134,8 @@ impl Questions<'_, '_, '_> {
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
         let retried = row.outcome == RowOutcome::Error && !counted;
         if retried || row.revoked_by.is_some() {
-            self.since = row.seq.unwrap_or_default();
+            self.since = self.found;
+            self.turn = if retried { Turn::Next } else { Turn::Same };
             return Ok(None);
         }
         if who.part.is_some() {

@@ -105,19 +105,16 @@ pub(crate) struct TaskRun {
 }
 
 impl TaskRun {
-    /// The delivery of one of its steps, the same in each run of the task, whatever the place of the step.
+    /// The delivery of the `nth` step of that capability, the same in each run of the task.
     pub(crate) fn key(&self, capability: &str, nth: usize) -> String {
-        let named = json!({"began": self.began, "request_hash": self.whole});
-        format!("step:{}:{capability}:{nth}", sha256(canonical(&named)))
+        step_key((&self.whole, self.began), (capability, nth))
     }
+}
 
-    /// Another task with the same content.
-    pub(super) fn of(&self, began: Seq) -> Self {
-        Self {
-            began,
-            ..self.clone()
-        }
-    }
+/// The delivery of a step, by the `request_hash` of its task and the claim with which the task began.
+pub(super) fn step_key((whole, began): (&str, Seq), (capability, nth): (&str, usize)) -> String {
+    let named = json!({"began": began, "request_hash": whole});
+    format!("step:{}:{capability}:{nth}", sha256(canonical(&named)))
 }
 
 /// The first ref or file that is made or changed.

@@ -249,16 +249,11 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
     let problem = (!has_all_members(&value, &text)).then_some(twice).or(both);
     let problem = reserved.or_else(|| problem.map(str::to_owned));
     let id = members.get("id").cloned();
-    let is_fraction = |id: &Value| {
-        id.as_number()
-            .is_some_and(|id| !id.is_i64() && !id.is_u64())
-    };
-    let known = id.as_ref().map(|id| match id {
-        id if is_fraction(id) => Err(serde_json::Error::custom("a fraction")),
-        id => RequestId::deserialize(id),
-    });
+    let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
+    let read_id = |id: &Value| RequestId::deserialize(id).ok().filter(|_| is_id(id));
+    let known = id.as_ref().map(read_id);
     // An answer is not answered.
-    if let (Some(Err(_)), false) = (&known, is_answer) {
+    if let (Some(None), false) = (&known, is_answer) {
         let number = id.filter(Value::is_number).unwrap_or_default();
         let problem = "its id is neither a string nor an integer of 64 bits".to_owned();
         return Err(Unreadable::Request(number, problem));
@@ -282,7 +277,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
     let mut message = match (read, known, id) {
         (Ok(message), ..) => message,
         // It decides nothing, and whoever waits for it must not wait on.
-        (Err(why), Some(Ok(known)), _) if is_answer => {
+        (Err(why), Some(Some(known)), _) if is_answer => {
             let why = format!("the answer is invalid: {why}");
             JsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(known))
         }

@@ -292,7 +292,7 @@ rows! { MODES:
     notifies_in_megabytes: done();
     asks_with_a_megabyte: wrong(CALLED, "unknown", "a request of its own has 1048");
     asks_in_pages: failed(CALLED, 1, "input_required", "done", "yyy");
-    wants_a_megabyte_of_input: wrong(CALLED, "unknown", "its `input_required` has");
+    wants_a_megabyte_of_input: wrong(CALLED, "unknown", "which the older era does not have");
     answers_in_too_many_blocks: wrong(CALLED, "unknown", "more than 10000 content blocks");
     answers_in_large_blocks_of_no_kind: done();
     answers_two_results_of_megabytes: wrong(CALLED, "unknown", "duplicate field `result`");

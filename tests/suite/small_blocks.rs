@@ -19,7 +19,7 @@ fn on_a_disk_with(free: u32) -> Option<Answer> {
     }
     let root = Root::new();
     let script = format!(
-        "{mount} && mkdir full/root && (cat /dev/zero > full/rest || :) 2> /dev/null
+        "{mount} && mkdir full/root && (dd if=/dev/zero of=full/rest bs=1k || :) 2> /dev/null
          truncate -s -{free}K full/rest && sync -f full && exec {ONEACT} --root full/root"
     );
     let mut command = root.within("unshare");

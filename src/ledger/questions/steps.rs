@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
-use super::{Questions, Step};
+use super::{Questions, Step, Turn};
 use crate::{
     ledger::{
         chain::Body,
@@ -10,7 +10,7 @@ use crate::{
         past::{Past, Success},
         record::{Claim, Effects, Event, Link, Row, RowOutcome, Seq},
         store::StoreError,
-        words::{Again, LedgerError, Who},
+        words::{Again, LedgerError, Who, step_key},
     },
     task::{IMPROVISED, OnDuplicate},
 };
@@ -35,10 +35,10 @@ impl Questions<'_, '_, '_> {
         }
     }
 
-    /// The answer that a run of another task with the same content gave to this once-only step, or else its open claim in
-    /// such a run, which may have performed it with other parameters. It is an error if such a run has performed it with
-    /// other parameters. Only what was done after the last success of the content counts: what was done before is judged
-    /// like any other old answer. If duplicates are repeated, another task may perform the step again.
+    /// What another task with the same content means for this once-only step. Returns the answer of the other task, or the
+    /// open claim of a call that it may have made. It is an error if the other task has performed the step with other
+    /// parameters. Only calls after the last success of the content count. Tasks whose steps all repeat duplicates share
+    /// nothing.
     pub(super) fn made_by_others(
         &mut self,
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
@@ -56,7 +56,7 @@ impl Questions<'_, '_, '_> {
         let others: BTreeSet<Seq> = others.map(|run| run.began).collect();
         let mut claims = BTreeSet::new();
         for began in others {
-            let key = part.run.of(began).key(part.capability, part.nth);
+            let key = step_key((&part.run.whole, began), (part.capability, part.nth));
             let other = Who {
                 idempotency_key: Some(&key),
                 ..*who
@@ -79,19 +79,24 @@ impl Questions<'_, '_, '_> {
                 return Err(LedgerError::OtherStep { operation });
             }
             // If duplicates are not repeated, the questions have judged an answer to the same parameters.
-            if repeats {
-                return Ok(match self.row_of(success)? {
-                    Some(row) => ControlFlow::Break(self.again(Again::Suppressed, row)?),
-                    None => self.damaged(success)?.map_continue(|_| None),
-                });
+            if !repeats {
+                continue;
             }
+            let Some(row) = self.row_of(success)? else {
+                return Ok(self.damaged(success)?.map_continue(|_| None));
+            };
+            return Ok(match self.verdict(&row) {
+                None => ControlFlow::Break(self.judge(row)?),
+                Some(Ok(())) => ControlFlow::Break(self.again(Again::Suppressed, row)?),
+                Some(Err(_)) => ControlFlow::Continue(None),
+            });
         }
         let mut open = past.opened().filter(|claim| claim.may_have_happened());
         let open = open.find(|claim| claims.contains(&claim.seq));
         Ok(ControlFlow::Continue(open.cloned()))
     }
 
-    /// Of an improvised action: the open claim of a once-only step in an earlier run of the same task. Nobody is asked to
+    /// Of an improvised action: the open claim of a once-only step in an earlier run of the action. Nobody is asked to
     /// approve the action again before that step is settled.
     pub(super) fn open_step(&mut self) -> Result<Option<Claim>, LedgerError> {
         if self.ask.who.part.is_some() || !self.is_improvised() {
@@ -117,9 +122,9 @@ impl Questions<'_, '_, '_> {
     /// The claim with which the unfinished task began that this run continues; none if a task begins with this run. Only
     /// tasks of several steps are continued.
     ///
-    /// A delivery continues the task of its last run, unless that run has succeeded, and its answer is not lost. Another
-    /// delivery continues a task that has come under its `task_id`, until a run of that task has succeeded, or a delivery of
-    /// the `task_id` got an old answer. A task that began under the `task_id` is preferred to one that began under another.
+    /// A delivery continues the task of its last run. It has no answer then, or its answer was withdrawn. Another delivery
+    /// continues a task that has come under its `task_id`, until a run of that task has succeeded, or a delivery of the
+    /// `task_id` got an old answer. A task that began under the `task_id` is preferred to one that began under another.
     /// Improvised actions without a `task_id` count as one task, because they share their approval.
     pub(super) fn unfinished(&mut self) -> Result<Option<Seq>, LedgerError> {
         let who = &self.ask.who;
@@ -134,7 +139,8 @@ impl Questions<'_, '_, '_> {
                 let is_same = run.body.delivery.as_ref() == Some(&name);
                 is_same && claims::fits_attempt(who, run.body.attempt)
             });
-            if let Some(run) = last.filter(|run| !run.has_succeeded || run.link.seq > self.since) {
+            let is_next = |run: &Run<'_>| self.turn == Turn::Next && run.link.seq < self.since;
+            if let Some(run) = last.filter(|run| !is_next(run)) {
                 return Ok(Some(run.began));
             }
         }

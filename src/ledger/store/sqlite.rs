@@ -317,7 +317,7 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
         })
     };
     let mut journal = mode("PRAGMA journal_mode")?;
-    if journal == Journal::Other && files.shares_memory() {
+    if journal == Journal::Other && files.supports_write_ahead() {
         journal = match mode("PRAGMA journal_mode = WAL") {
             // The mode stays as it is while another process reads.
             Err(error) if is(&error, ErrorCode::DatabaseBusy) => Journal::Other,

@@ -127,6 +127,13 @@ fn a_server_that_wants_input_and_asks_nothing_breaks_the_protocol() {
     }
 }
 
+#[test]
+fn questions_that_are_too_long_are_not_read() {
+    let result = format!(r#"{{"requestState": "{}"}}"#, "s".repeat(1 << 20));
+    let why = questions::read(&result, &Secrets::default()).unwrap_err();
+    assert!(why.contains("its `input_required` has"), "{why}");
+}
+
 /// An answer with the question must be readable, and a task can return it.
 #[test]
 fn a_question_that_is_nested_too_deep_breaks_the_protocol() {

@@ -100,11 +100,11 @@ impl Files {
             .map_err(|error| self.refused(&error))
     }
 
-    /// Whether processes can share memory through a file of this file system. Network file systems cannot. With small
-    /// blocks, a full disk has no room for a page of memory of which SQLite has allocated a part, and ends the process by
-    /// SIGBUS.
-    pub(super) fn shares_memory(&self) -> bool {
-        /// SQLite allocates one block for each of this many bytes.
+    /// Whether a write-ahead file is safe on this file system. Its readers share memory through a file, which network file
+    /// systems do not support. SQLite allocates one block for each page of that file. If blocks are smaller than pages and
+    /// the disk is full, the rest of a page has no block, and SIGBUS ends the process.
+    pub(super) fn supports_write_ahead(&self) -> bool {
+        /// SQLite's page of shared memory, in bytes.
         const PAGE: u64 = 4096;
         /// NFS, SMB, CIFS, SMB 2, 9P, FUSE: `linux/magic.h`.
         const APART: [u32; 6] = [

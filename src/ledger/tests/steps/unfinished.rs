@@ -157,3 +157,99 @@ fn a_step_is_known_by_its_capability_and_not_by_its_place() {
         Err(Again::Replayed)
     );
 }
+
+/// Performs the whole task, or what is left of it, and says which of its two steps were performed in this run.
+fn performed(place: &Place, whole: &Ask<'static>, name: Name, how: &Ended) -> Vec<u64> {
+    let mut ledger = place.open();
+    let (begun, run) = run_of(&mut ledger, whole);
+    let mut calls = Vec::new();
+    for position in [1, 2] {
+        let step = of(name, step(&run, position, repeat(once("x"))));
+        let mut of_step = place.open();
+        if let Ok(Begun::Run(running)) = begin(&mut of_step, &step, &Around::default()) {
+            calls.push(position);
+            of_step.finish(&step, running, ended());
+        }
+    }
+    ledger.finish(whole, begun, how.clone());
+    calls
+}
+
+#[test]
+fn a_delivery_performs_again_only_the_step_whose_answer_was_withdrawn() {
+    for (name, withdrawn, expected) in [
+        ((None, Some("k")), "op_1.1", vec![1]),
+        ((Some("t"), None), "op_1.1", vec![1]),
+        ((Some("t"), None), "op_1", vec![1, 2]),
+    ] {
+        let place = Place::new();
+        let calls = performed(&place, &delivered("op_1", name, 1), name, &ended());
+        assert_eq!(calls, [1, 2]);
+        take_back(&place, withdrawn);
+        let calls = performed(&place, &delivered("op_2", name, 1), name, &ended());
+        assert_eq!(calls, expected, "{name:?} {withdrawn}");
+    }
+}
+
+/// The caller does not count: a delivery whose last attempt has failed is the next attempt.
+#[test]
+fn the_next_attempt_after_a_failure_does_not_continue_a_task_that_has_succeeded_since() {
+    let place = Place::new();
+    let t = (Some("t"), None);
+    let whole = |operation, request| {
+        let mut whole = delivered(operation, t, 1);
+        (whole.who.attempt, whole.who.request_id) = (None, Some(request));
+        whole
+    };
+    let calls = performed(&place, &whole("op_1", "r1"), t, &failed());
+    assert_eq!(calls, [1, 2]);
+    let calls = performed(&place, &whole("op_2", "r2"), t, &ended());
+    assert_eq!(calls, [0; 0]);
+    let calls = performed(&place, &whole("op_3", "r1"), t, &ended());
+    assert_eq!(calls, [1, 2]);
+}
+
+/// The file that the step reads has changed since the other task was killed.
+#[test]
+fn a_step_gets_no_answer_of_another_task_about_another_input() {
+    for (still, is_performed) in [(Still::Same, false), (Still::Other, true)] {
+        let (t, u) = ((Some("t"), None), (Some("u"), None));
+        let place = Place::new();
+        killed(&place, &suppressed(delivered("op_1", t, 1)), t);
+        let whole = suppressed(delivered("op_2", u, 1));
+        let (_dead, run) = run_of(&mut place.open(), &whole);
+        let around = Around {
+            still: HashMap::from([("in.mp4", still)]),
+            ..Around::default()
+        };
+        let begun = begin(&mut place.open(), &second_of(&run, u), &around);
+        let begun = match begun {
+            Ok(Begun::Run(_)) => true,
+            other => {
+                assert_eq!(said(other), Err(Again::Suppressed));
+                false
+            }
+        };
+        assert_eq!(begun, is_performed, "{still:?}");
+    }
+}
+
+#[test]
+fn who_revokes_a_task_revokes_the_steps_of_its_earlier_runs() {
+    let place = Place::new();
+    let t = (Some("t"), None);
+    let calls = performed(&place, &delivered("op_1", t, 1), t, &failed());
+    assert_eq!(calls, [1, 2]);
+    let calls = performed(&place, &delivered("op_2", t, 2), t, &ended());
+    assert_eq!(calls, [0; 0]);
+    take_back(&place, "op_2");
+    let calls = performed(&place, &delivered("op_3", t, 3), t, &ended());
+    assert_eq!(calls, [1, 2]);
+    let rows = place.rows();
+    let revoked = rows.iter().filter(|row| row.revoked_by.is_some());
+    let revoked: Vec<_> = revoked.map(|row| row.operation_id.as_str()).collect();
+    assert!(
+        revoked.contains(&"op_1.1") && revoked.contains(&"op_1.2"),
+        "{revoked:?}"
+    );
+}
