@@ -30,7 +30,7 @@ pub(super) fn action_type(asked: &Asked) -> String {
 pub(super) fn again(
     ask: &Ask<'_>,
     hashes: &Hashes,
-    original: &Row,
+    (original, made): (&Row, &str),
     state: RowState,
     at: Timestamp,
 ) -> Row {
@@ -40,11 +40,7 @@ pub(super) fn again(
         response_sha256: original.response_sha256.clone(),
         fault: original.fault.clone(),
         output_ids: original.output_ids.clone(),
-        // Each repetition names the row of the run itself.
-        reused_from: original
-            .reused_from
-            .clone()
-            .or_else(|| Some(original.id.clone())),
+        reused_from: Some(made.to_owned()),
         timestamp: instant(at),
         started_at: instant(at),
         state: Some(state),

@@ -291,7 +291,13 @@ impl Questions<'_, '_, '_> {
         {
             return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
         }
-        let row = answer::again(self.ask, self.hashes, &original, state, self.stamp.at);
+        // Each repetition names the row of the run that made the answer, unless that row is lost.
+        let made = match &original.reused_from {
+            Some(made) => self.tx.row(&Which::id(made))?.map(|row| row.id),
+            None => None,
+        };
+        let made = (&original, made.as_ref().unwrap_or(&original.id).as_str());
+        let row = answer::again(self.ask, self.hashes, made, state, self.stamp.at);
         let delivery = claims::name_of(&self.ask.who);
         let beside = Beside {
             delivery: delivery.as_deref(),

@@ -134,25 +134,32 @@ impl Questions<'_, '_, '_> {
         })
     }
 
-    /// The open claim that stands against performing the request, or the answer instead of it.
+    /// The open claim that stands against performing the request, or the answer instead of it. The claim of a dead run that
+    /// has performed nothing is only taken over if nothing else stands against it.
     fn holder(&mut self, key: &ClaimKey) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
-        let mut holder = self.open_step()?;
-        if holder.is_none() {
-            match self.same_delivery_unanswered()? {
-                ControlFlow::Continue(open) => holder = open,
-                step @ ControlFlow::Break(_) => return Ok(step),
+        if let Some(open) = self.open_step()? {
+            return Ok(ControlFlow::Continue(Some(open)));
+        }
+        match self.same_delivery_unanswered()? {
+            ControlFlow::Continue(None) => {}
+            found => return Ok(found),
+        }
+        let held = self.past.holder(self.tx, key)?;
+        let dead = &self.known.dead;
+        let stands = |claim: &&Claim| claim.may_have_happened() || !dead.contains(&claim.seq);
+        if held.as_ref().filter(stands).is_some() {
+            return Ok(ControlFlow::Continue(held));
+        }
+        if let Some(task) = self.ask.who.task_id {
+            // If duplicates are repeated, each attempt at a task has a claim of its own.
+            let open = self.past.maybe_made(self.tx, task)?;
+            if open.is_some() {
+                return Ok(ControlFlow::Continue(open));
             }
         }
-        if holder.is_none() {
-            holder = self.past.holder(self.tx, key)?;
-        }
-        if let (None, Some(task)) = (&holder, self.ask.who.task_id) {
-            // If duplicates are repeated, each attempt at a task has a claim of its own.
-            holder = self.past.maybe_made(self.tx, task)?;
-        }
-        match holder {
-            Some(claim) => Ok(ControlFlow::Continue(Some(claim))),
-            None => self.made_by_others(),
+        match self.made_by_others()? {
+            ControlFlow::Continue(None) => Ok(ControlFlow::Continue(held)),
+            found => Ok(found),
         }
     }
 

@@ -329,8 +329,8 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     Ok(journal)
 }
 
-/// Opens the database for reading. If the files beside it cannot be created, no process can write, and everything
-/// is in the database. It is then opened as immutable.
+/// Opens the database for reading. If a run was killed, its rollback journal is first applied. If the files beside it
+/// cannot be created, no process can write, and everything is in the database. It is then opened as immutable.
 fn to_read(files: &Files) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let read = |place: &str, flags| {
@@ -341,6 +341,10 @@ fn to_read(files: &Files) -> Result<Connection> {
     };
     let apart = |error: &_| is(error, ErrorCode::CannotOpen) || is(error, ErrorCode::ReadOnly);
     match read(files.place(), flags) {
+        Err(error) if is(&error, ErrorCode::ReadOnly) && files.has_rollback_journal() => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            read(files.place(), flags)
+        }
         Err(error) if apart(&error) && files.exists() && files.write_ahead_length() == 0 => {
             let path = utf8_percent_encode(files.place(), NOT_IN_URI);
             let uri = format!("file:{path}?immutable=1");

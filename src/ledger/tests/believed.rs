@@ -306,6 +306,30 @@ fn an_outcome_that_is_none_is_found() {
 }
 
 #[test]
+fn a_repeated_answer_is_repeated_although_the_row_that_made_it_is_lost() {
+    for suppresses in [true, false] {
+        let call = |operation, task| {
+            let mut call = if suppresses {
+                once(operation)
+            } else {
+                ask(operation)
+            };
+            (call.who.task_id, call.who.attempt) = (Some(task), Some(1));
+            call
+        };
+        let file = InFile::new();
+        record(&mut file.open(), &call("op_1", "t"), &ended());
+        let asked = begin(&mut file.open(), &call("op_2", "u"), &Around::default());
+        assert!(said(asked).is_err());
+        file.change(
+            "PRAGMA foreign_keys = OFF; DELETE FROM agent_actions WHERE operation_id = 'op_1'",
+        );
+        let asked = begin(&mut file.open(), &call("op_3", "u"), &Around::default());
+        assert_eq!(said(asked), Err(Again::Replayed));
+    }
+}
+
+#[test]
 fn however_often_an_answer_is_given_again_no_more_links_are_read() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());

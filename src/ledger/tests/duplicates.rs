@@ -43,6 +43,31 @@ fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by
     );
 }
 
+/// Both deliveries have claimed the call, and one of them was killed before it made the call.
+#[test]
+fn a_claim_of_a_dead_delivery_does_not_hide_that_another_one_may_have_made_the_call() {
+    let attempt = |operation, attempt| {
+        let mut attempted = once(operation);
+        attempted.on_duplicate = OnDuplicate::Repeat;
+        (attempted.who.task_id, attempted.who.attempt) = (Some("t"), Some(attempt));
+        attempted
+    };
+    let place = Place::new();
+    for (operation, number) in [("op_1", 1), ("op_2", 2)] {
+        let mut owner = place.open();
+        let call = attempt(operation, number);
+        let begun = running(begin(&mut owner, &call, &Around::default()));
+        if number == 2 {
+            owner.dispatch(&call, &begun, None).unwrap();
+        }
+    }
+    let refused = begin(&mut place.open(), &attempt("op_3", 1), &Around::default());
+    assert!(
+        matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_2"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn duplicates_that_are_to_be_repeated_do_not_meet() {
     let place = Place::new();

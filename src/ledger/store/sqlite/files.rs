@@ -74,6 +74,11 @@ impl Files {
         fs::metadata(&self.write_ahead).map_or(0, |found| found.len())
     }
 
+    /// Whether a run was killed in a transaction without a write-ahead file. Then the database holds a part of it.
+    pub(super) fn has_rollback_journal(&self) -> bool {
+        Utf8PathBuf::from(format!("{}-journal", self.database)).exists()
+    }
+
     pub(super) fn exists(&self) -> bool {
         self.database.exists()
     }

@@ -253,3 +253,41 @@ fn who_revokes_a_task_revokes_the_steps_of_its_earlier_runs() {
         "{revoked:?}"
     );
 }
+
+/// The first task is killed after it has claimed its step, and before the call. The claim hides nothing that another task
+/// with the same content has done since.
+#[test]
+fn a_claim_of_a_dead_run_does_not_hide_the_call_of_another_task() {
+    let (t, u) = ((Some("t"), None), (Some("u"), None));
+    for is_finished in [true, false] {
+        for rule in [repeat, suppressed] {
+            let whole = |operation, name| suppressed(delivered(operation, name, 1));
+            let second = |run, name| of(name, rule(step(run, 2, once("x"))));
+            let place = Place::new();
+            let (dead, run) = run_of(&mut place.open(), &whole("op_1", t));
+            let claimed = begin(&mut place.open(), &second(&run, t), &Around::default());
+            assert!(matches!(claimed, Ok(Begun::Run(_))));
+            drop((claimed, dead));
+            let (dead, run) = run_of(&mut place.open(), &whole("op_2", u));
+            if is_finished {
+                finished(&place, &second(&run, u), &ended());
+            } else {
+                let mut owner = place.open();
+                let begun = running(begin(&mut owner, &second(&run, u), &Around::default()));
+                owner.dispatch(&second(&run, u), &begun, None).unwrap();
+            }
+            drop(dead);
+            let (_dead, run) = run_of(&mut place.open(), &whole("op_3", t));
+            let asked = begin(&mut place.open(), &second(&run, t), &Around::default());
+            match asked {
+                Err(LedgerError::Unknown { operation }) => {
+                    assert!(!is_finished && operation == "op_2.2", "{operation}");
+                }
+                asked => {
+                    assert!(is_finished, "{asked:?}");
+                    assert_eq!(said(asked), Err(Again::Suppressed));
+                }
+            }
+        }
+    }
+}

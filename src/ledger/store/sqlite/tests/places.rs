@@ -44,6 +44,32 @@ fn whoever_looks_changes_nothing() {
     assert_eq!(error.trouble, Trouble::ReadOnly, "{error}");
 }
 
+/// A run without a write-ahead file is killed in a transaction: the database holds a part of it.
+#[test]
+fn whoever_looks_sees_nothing_of_a_transaction_that_was_not_committed() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    let killed = Connection::open(&path).unwrap();
+    killed
+        .execute_batch(
+            "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;
+             CREATE TABLE torn (x);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+             INSERT INTO torn SELECT randomblob(400) FROM n;
+             DELETE FROM sessions",
+        )
+        .unwrap();
+    let (_dir, left) = nowhere();
+    fs::create_dir(left.parent().unwrap()).unwrap();
+    for suffix in ["", "-journal"] {
+        let name = |path: &Utf8Path| format!("{path}{suffix}");
+        fs::copy(name(&path), name(&left)).unwrap();
+    }
+    let mut store = SqliteStore::open(&left, Wish::Read).unwrap();
+    let found = read::<_, StoreError>(&mut store, |tx| Ok((tx.sessions(0, 9)?.len(), tx.flaw()?)));
+    assert_eq!(found.unwrap(), (1, None));
+}
+
 #[test]
 fn a_directory_is_no_ledger() {
     let (_dir, path) = nowhere();
