@@ -81,17 +81,18 @@ impl Bar {
         let bar = self.bar.get_or_init(|| {
             let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
             // A message of more than one line would move the cursor up over what stands above.
-            let style = ProgressStyle::with_template(
-                "{prefix} [{bar:30}] {percent:>3}% {elapsed} {wide_msg}",
-            );
+            let style =
+                ProgressStyle::with_template("[{bar:10}] {percent:>3}% {elapsed} {wide_msg}");
             if let Ok(style) = style {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar
         });
-        bar.set_prefix(visible(seen.tool).into_owned());
+        let tool = visible(seen.tool);
         if let Some(message) = seen.message {
-            bar.set_message(visible(message).into_owned());
+            bar.set_message(format!("{tool}: {}", visible(message)));
+        } else {
+            bar.set_message(tool.into_owned());
         }
         match seen.total.filter(|total| *total > 0.0) {
             Some(total) => {

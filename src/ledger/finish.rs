@@ -10,6 +10,7 @@ use crate::host;
 use super::{
     Ledger,
     answer::{self, Beside},
+    begin::lock_of,
     chain::{Change, Stamp},
     claims::{claim_key, settle},
     past::Past,
@@ -43,8 +44,8 @@ impl Ledger<'_> {
     /// Records the end. If the ledger cannot be written, the answer waits in the outbox for the next run. If the
     /// outbox cannot be written either, the claim stays, and its outcome is unknown.
     pub(crate) fn finish(&mut self, ask: &Ask<'_>, running: Running, ended: Ended) -> Recorded {
-        let mut letter = Letter {
-            ledger: String::new(),
+        let letter = Letter {
+            ledger: self.called(),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
             approval: ended.approval.clone(),
@@ -53,16 +54,22 @@ impl Ledger<'_> {
             claim: running.claim,
             change: ask.change,
         };
+        let keep = || keep(&self.outbox, &letter);
+        // The run may be ended while the network is silent.
+        let kept = self.store.is_remote().then(keep);
         let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
         let (head, notes) = match taken {
             Ok(head) => {
                 self.publish(&head);
+                if let Some(Err(error)) = kept.map(|kept| kept.and_then(fs::remove_file)) {
+                    tracing::warn!("the outbox: {error}");
+                }
                 (Some(head), Vec::new())
             }
             Err(error) => {
-                letter.ledger = self.called();
-                let what = match keep(&self.outbox, &letter) {
-                    Ok(()) => "The answer is in the outbox; the next run records it.".to_owned(),
+                let kept = kept.filter(Result::is_ok).unwrap_or_else(keep);
+                let what = match kept {
+                    Ok(_) => "The answer is in the outbox; the next run records it.".to_owned(),
                     Err(why) => format!(
                         "It could not be written to the outbox either ({why}), so it is not recorded. If the same request is refused from now on, settle it with `oneact resolve {}`.",
                         letter.row.operation_id
@@ -131,6 +138,10 @@ impl Ledger<'_> {
         let letter: Letter = serde_json::from_slice(&bytes)?;
         if letter.ledger != self.called() {
             return Ok(Some(letter.ledger));
+        }
+        if self.store.held(lock_of(&letter.row.operation_id))? {
+            // Its run is recording the answer itself.
+            return Ok(None);
         }
         // Of several runs that start at once, one records the letter.
         let taken = write(&mut *self.store, Durability::Disk, |tx| {
@@ -205,15 +216,16 @@ impl Letter {
     }
 }
 
-/// Writes a letter atomically, with a sync.
-fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
+/// Writes a letter atomically, with a sync. Returns its path.
+fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<Utf8PathBuf> {
     fs::create_dir_all(outbox)?;
     if outbox.is_symlink() {
         return Err(io::Error::other("the outbox is a symbolic link"));
     }
     let text = serde_json::to_vec(letter)?;
     let path = outbox.join(format!("{}.json", letter.row.operation_id));
-    host::place(path, &text, None)
+    host::place(&path, &text, None)?;
+    Ok(path)
 }
 
 /// The event of the link that records an answer of that state.

@@ -59,8 +59,18 @@ impl Trouble {
         StoreError {
             trouble: self,
             place: place.to_owned(),
-            why: why.into(),
+            why: shortened(why.into()),
         }
+    }
+}
+
+/// The beginning of a message. A database can send one of any length.
+fn shortened(why: String) -> String {
+    /// The characters that are shown.
+    const MOST: usize = 2000;
+    match why.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", why.get(..end).unwrap_or_default()),
+        None => why,
     }
 }
 
@@ -148,6 +158,9 @@ pub(crate) trait Store {
 
     /// Whether the owner of that claim is alive.
     fn held(&mut self, claim: u64) -> Result<bool, StoreError>;
+
+    /// Whether the database is behind a network, which can be silent for longer than a run may take.
+    fn is_remote(&self) -> bool;
 
     /// The value that closes the database when it is dropped at the end of the process, if that is needed.
     fn closing(self: Box<Self>) -> Box<dyn Any>;

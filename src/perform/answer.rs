@@ -100,11 +100,15 @@ pub fn overdue(
     let why = format!("{why}; it did not end by itself and was ended");
     let (effect, end) = match reach {
         Reach::Nothing => (Effect::None, " before anything was started"),
-        Reach::Begun => (Effect::Unknown, " while its tool was running"),
+        Reach::Begun => (
+            Effect::Unknown,
+            " while its tool was running or its answer was being recorded",
+        ),
         Reach::BegunOnce => (
             Effect::Unknown,
-            " while its tool was running. The outcome of the call is unknown, and the call must not be \
-             performed twice: a person has to find out whether it happened.",
+            " while its tool was running or its answer was being recorded. The outcome of the call is unknown, and the call \
+             must not be performed twice. If the same delivery gets no answer either, a person has to find out whether the \
+             call happened.",
         ),
         Reach::Changing => (
             Effect::Unknown,
@@ -120,11 +124,16 @@ pub fn overdue(
         Reach::Changing => (State::Failed, Fault::Stuck),
         Reach::Changed => (State::Failed, Fault::ToolTimeout),
     };
+    let phase = match reach {
+        Reach::Nothing => Phase::Read,
+        Reach::Begun | Reach::BegunOnce => Phase::Call,
+        Reach::Changing | Reach::Changed => Phase::Plan,
+    };
     let mut failure = Failure::new(fault, why + end);
     failure.recoverable &= matches!(reach, Reach::Nothing | Reach::Begun);
     let outcome = Outcome {
         effect,
-        ..Outcome::nothing_done(state, Phase::Read, Some(failure))
+        ..Outcome::nothing_done(state, phase, Some(failure))
     };
     arrived.answered(Executed::from(outcome), kind, host)
 }

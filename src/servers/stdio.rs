@@ -227,6 +227,15 @@ enum Unreadable {
     Request(Value, String),
 }
 
+/// The methods that a server answers and that have parameters.
+const METHODS: [&str; 5] = [
+    "initialize",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
 fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
     let text = String::from_utf8_lossy(line);
     let reserved = has_reserved_key(&text)
@@ -259,15 +268,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         return Err(Unreadable::Request(number, problem));
     }
     // The types of rmcp cannot hold an integer of more than 64 bits, so they never get the arguments.
-    let is_call = value
-        .get("method")
-        .is_some_and(|method| method == "tools/call");
     let arguments = value.pointer_mut("/params/arguments");
-    let odd = arguments
-        .as_ref()
-        .filter(|arguments| is_call && !arguments.is_object() && !arguments.is_null());
-    let odd = odd.map(|_| "its `arguments` are not an object".to_owned());
-    let problem = problem.or(odd);
     let arguments = arguments.filter(|arguments| arguments.is_object());
     let arguments = arguments.map(Value::take);
     let read = match problem {
@@ -286,6 +287,15 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         }
         (Err(why), ..) => return Err(Unreadable::Notification(why)),
     };
+    // rmcp takes a request whose parameters it cannot read for one of another method.
+    if let JsonRpcMessage::Request(request) = &message
+        && let ClientRequest::CustomRequest(custom) = &request.request
+        && METHODS.contains(&custom.method.as_str())
+    {
+        let problem = format!("its `params` are not those of `{}`", custom.method);
+        let id = serde_json::to_value(&request.id).unwrap_or_default();
+        return Err(Unreadable::Request(id, problem));
+    }
     if let (Some(Value::Object(arguments)), JsonRpcMessage::Request(request)) =
         (arguments, &mut message)
         && let ClientRequest::CallToolRequest(call) = &mut request.request

@@ -44,6 +44,8 @@ result = { kind = "metadata" }
 struct Machine {
     name: String,
     address: String,
+    /// This machine's end of the cable.
+    cable: String,
     root: Root,
 }
 
@@ -71,6 +73,7 @@ impl Machine {
         Self {
             name,
             address,
+            cable: ours,
             root: Root::with_catalog(CATALOG),
         }
     }
@@ -82,6 +85,13 @@ impl Machine {
             .args(["netns", "exec", &self.name, ONEACT])
             .env("ONEACT_LEDGER", ledger);
         command
+    }
+
+    /// Plugs the cable in (`up`) or out (`down`).
+    fn plug(&self, state: &str) {
+        let mut ip = Command::new("ip");
+        let done = ip.args(["link", "set", &self.cable, state]).status();
+        assert!(done.unwrap().success());
     }
 
     fn happened(&self) -> Vec<String> {
@@ -304,4 +314,43 @@ fn a_server_that_is_gone_when_the_tool_has_answered_loses_nothing() {
         (refused.exit, refused.fault()),
         (75, &json!("ledger_unavailable"))
     );
+}
+
+/// Nobody answers and nobody ends the connection, and the time of the run is over before the ledger counts as lost.
+#[test]
+fn a_server_that_is_silent_when_the_tool_has_answered_loses_nothing() {
+    assert!(
+        is_root(),
+        "network namespaces need root: run this test as root"
+    );
+    let cluster = Cluster::shared();
+    let machine = Machine::new(0);
+    bridge(&machine.address, cluster.port);
+    let ledger = cluster.network_uri(&machine.address, &cluster.database(), "sslmode=require");
+    let mut task = request("once", "t1", "a");
+    task["dispatch"]["parameters"]["seconds"] = json!(2);
+    let mut command = machine.command(&ledger);
+    let mut child = command.args(["--timeout", "6s"]).spawn().unwrap();
+    feed(&mut child, &task);
+    crate::program::until("it has happened", || {
+        (!machine.happened().is_empty()).then_some(())
+    });
+    machine.plug("down");
+    let answer = crate::program::Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(answer.exit, 75, "{}", answer.envelope);
+    assert_eq!(answer.fault(), &json!("timeout"), "{}", answer.envelope);
+    let message = answer.at("/error/error_message").as_str().unwrap();
+    assert!(
+        message.contains("its answer was being recorded"),
+        "{message}"
+    );
+    machine.plug("up");
+    let again = run(machine.command(&ledger), task.to_string().as_bytes());
+    assert_eq!(
+        (again.exit, again.state()),
+        (0, &json!("replayed")),
+        "{}",
+        again.envelope
+    );
+    assert_eq!(machine.happened(), ["a"]);
 }

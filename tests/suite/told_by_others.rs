@@ -150,7 +150,7 @@ fn progress_steers_no_terminal() {
     ]);
     let shown = output(command, &Value::Null);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("say ["), "{shown:?}");
+    assert!(shown.contains("% 0s say"), "{shown:?}");
     for raw in [
         "\x1b]0",
         "\x07",

@@ -146,8 +146,8 @@ impl Questions<'_, '_, '_> {
         }
         let held = self.past.holder(self.tx, key)?;
         let dead = &self.known.dead;
-        let stands = |claim: &&Claim| claim.may_have_happened() || !dead.contains(&claim.seq);
-        if held.as_ref().filter(stands).is_some() {
+        let stands = |claim: &Claim| claim.may_have_happened() || !dead.contains(&claim.seq);
+        if held.as_ref().is_some_and(stands) {
             return Ok(ControlFlow::Continue(held));
         }
         if let Some(task) = self.ask.who.task_id {

@@ -79,6 +79,10 @@ impl Store for PostgresStore {
         &self.target.place
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
         let statements = begin(access);
         let begun = self.start(|line| line.batch(&statements));

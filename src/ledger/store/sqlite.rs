@@ -142,6 +142,10 @@ impl Store for SqliteStore {
         self.files.place()
     }
 
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
         let behavior = match access {
             Access::Read => TransactionBehavior::Deferred,
