@@ -1,6 +1,6 @@
 //! The sentences of an answer. The same facts always give the same sentences.
 
-use crate::task::{InvocationStatus, Outcome, Phase, State, Waiting};
+use crate::task::{Effect, InvocationStatus, Outcome, Phase, State, Waiting};
 
 use super::read::Received;
 
@@ -191,6 +191,9 @@ fn failed_at(outcome: &Outcome) -> String {
     let (last, call) = match (outcome.executed.last(), outcome.invocations.last()) {
         (Some(last), Some(call)) => (last, call),
         (Some(plan), None) => return format!("Execution of {plan} failed."),
+        (None, _) if outcome.effect != Effect::None => {
+            return "The run was ended before an answer of a tool was recorded.".to_owned();
+        }
         (None, _) => return "Task execution failed before a tool was called.".to_owned(),
     };
     match (&call.status, outcome.phase) {

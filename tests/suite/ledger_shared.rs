@@ -337,7 +337,7 @@ fn a_server_that_is_silent_when_the_tool_has_answered_loses_nothing() {
     });
     machine.plug("down");
     let answer = crate::program::Answer::of(child.wait_with_output().unwrap());
-    assert_eq!(answer.exit, 75, "{}", answer.envelope);
+    assert_eq!(answer.exit, 1, "{}", answer.envelope);
     assert_eq!(answer.fault(), &json!("timeout"), "{}", answer.envelope);
     let message = answer.at("/error/error_message").as_str().unwrap();
     assert!(
