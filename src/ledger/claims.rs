@@ -225,13 +225,18 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
 pub(super) fn delivery_of(who: &Who<'_>) -> Option<String> {
     match (who.idempotency_key, who.task_id) {
         (None, None) => None,
-        (Some(key), _) => Some(delivery(&json!({"idempotency_key": key}))),
+        (Some(key), _) => Some(keyed(key)),
         (None, Some(task_id)) => Some(delivery(&json!({
             "request_id": who.request_id,
             "task_id": task_id,
             "attempt": who.attempt,
         }))),
     }
+}
+
+/// The name of the delivery with that key.
+pub(super) fn keyed(key: &str) -> String {
+    delivery(&json!({"idempotency_key": key}))
 }
 
 pub(super) fn delivery(named: &Value) -> String {

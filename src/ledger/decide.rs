@@ -7,6 +7,7 @@ use crate::task::{IMPROVISED, ReviewState};
 use super::{
     Ledger,
     chain::{self, Body, Stamp},
+    claims::keyed,
     naming::{CANDIDATES, CommandError, Name, origin, sealed},
     past::Past,
     record::{Event, Head, Row, Seq},
@@ -186,8 +187,12 @@ fn made_in(tx: &mut Tx<'_>, row: &Row) -> Result<Vec<Row>, CommandError> {
         {
             let key = step.idempotency_key.clone();
             let origin = tx.row(&Which::id(origin))?.into_iter().collect();
-            own = Past::default().first_believed(tx, origin)?;
-            own = own.filter(|origin| origin.idempotency_key == key);
+            own = match Past::default().first_believed(tx, origin)? {
+                Some(origin) if delivery_of(tx, &origin)? == key.as_deref().map(keyed) => {
+                    Some(origin)
+                }
+                _ => None,
+            };
         }
         if let Some(step) = own
             && revoked_by(tx, &step)?.is_none()
@@ -196,6 +201,14 @@ fn made_in(tx: &mut Tx<'_>, row: &Row) -> Result<Vec<Row>, CommandError> {
         }
     }
     Ok(made)
+}
+
+/// The name of the delivery for which an answer was made, as its claim states it. The row of an answer that a person gave
+/// does not name it.
+fn delivery_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<String>, StoreError> {
+    let claim = tx.link_of(row)?.and_then(|link| link.body()?.claim);
+    let claim = claim.map(|claim| tx.link(claim)).transpose()?.flatten();
+    Ok(claim.and_then(|claim| claim.body()?.delivery))
 }
 
 /// The answer of the task of which this is a step.

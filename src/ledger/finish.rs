@@ -57,12 +57,20 @@ impl Ledger<'_> {
         let keep = || keep(&self.outbox, &letter);
         // The run may be ended while the network is silent.
         let kept = self.store.is_remote().then(keep);
-        let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
+        let taken = write(&mut *self.store, Durability::Disk, |tx| {
+            // Another run records the letter if the connection of this one was lost meanwhile.
+            let known = match &kept {
+                Some(Ok(_)) => letter.recorded(tx)?,
+                Some(Err(_)) | None => None,
+            };
+            known.map_or_else(|| letter.taken_in(tx), Ok)
+        });
         let (head, notes) = match taken {
             Ok(head) => {
                 self.publish(&head);
-                if let Some(Err(error)) = kept.map(|kept| kept.and_then(fs::remove_file)) {
-                    tracing::warn!("the outbox: {error}");
+                if let Some(Ok(path)) = kept {
+                    // If it stays, the next run finds that it is recorded.
+                    let _ = fs::remove_file(path);
                 }
                 (Some(head), Vec::new())
             }
@@ -113,11 +121,20 @@ impl Ledger<'_> {
         let Ok(entries) = fs::read_dir(&self.outbox) else {
             return;
         };
-        let letters = entries
+        let paths = entries
             .flatten()
-            .filter_map(|entry| Utf8PathBuf::try_from(entry.path()).ok())
-            .filter(|path| path.extension() == Some("json"));
-        for path in letters {
+            .filter_map(|entry| Utf8PathBuf::try_from(entry.path()).ok());
+        for path in paths {
+            if let Some(operation) = unfinished(&path) {
+                // A run was killed while it wrote the letter.
+                if matches!(self.store.held(lock_of(operation)), Ok(false)) {
+                    let _ = fs::remove_file(&path);
+                }
+                continue;
+            }
+            if path.extension() != Some("json") {
+                continue;
+            }
             match self.absorb(&path) {
                 Ok(None) => tracing::info!("Recorded the answer {path} from the outbox."),
                 Ok(Some(ledger)) => {
@@ -145,12 +162,10 @@ impl Ledger<'_> {
         }
         // Of several runs that start at once, one records the letter.
         let taken = write(&mut *self.store, Durability::Disk, |tx| {
-            let known = letter.is_in(tx)?;
-            (!known).then(|| letter.taken_in(tx)).transpose()
+            let known = letter.recorded(tx)?;
+            known.map_or_else(|| letter.taken_in(tx), Ok)
         })?;
-        if let Some(head) = taken {
-            self.publish(&head);
-        }
+        self.publish(&taken);
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(None),
@@ -159,9 +174,9 @@ impl Ledger<'_> {
 }
 
 impl Letter {
-    /// Whether this answer is recorded already. Other answers of its operation do not count: a person may have
+    /// The link that records this answer already. Other answers of its operation do not count: a person may have
     /// given one.
-    fn is_in(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    fn recorded(&self, tx: &mut Tx<'_>) -> Result<Option<Head>, StoreError> {
         let row = &self.row;
         let same = |other: &Row| {
             other.operation_id == row.operation_id
@@ -171,7 +186,14 @@ impl Letter {
         };
         let mut rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
         rows.retain(same);
-        Ok(Past::default().first_believed(tx, rows)?.is_some())
+        let Some(row) = Past::default().first_believed(tx, rows)? else {
+            return Ok(None);
+        };
+        let link = tx.link_of(&row)?;
+        Ok(link.map(|link| Head {
+            seq: link.seq,
+            entry_hash: link.entry_hash,
+        }))
     }
 
     fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
@@ -214,6 +236,12 @@ impl Letter {
         };
         Ok(answer::record(tx, event, stamp, row, beside)?.0)
     }
+}
+
+/// The operation of a letter that is not completely written (see [`host::place`]).
+fn unfinished(path: &Utf8Path) -> Option<&str> {
+    let name = path.file_name()?.strip_prefix('.')?;
+    name.strip_suffix(".json.oneact")
 }
 
 /// Writes a letter atomically, with a sync. Returns its path.

@@ -85,11 +85,13 @@ impl Questions<'_, '_, '_> {
             let Some(row) = self.row_of(success)? else {
                 return Ok(self.damaged(success)?.map_continue(|_| None));
             };
-            return Ok(match self.verdict(&row) {
-                None => ControlFlow::Break(self.judge(row)?),
-                Some(Ok(())) => ControlFlow::Break(self.again(Again::Suppressed, row)?),
-                Some(Err(_)) => ControlFlow::Continue(None),
-            });
+            match self.verdict(&row) {
+                None => return Ok(ControlFlow::Break(self.judge(row)?)),
+                Some(Ok(())) => {
+                    return Ok(ControlFlow::Break(self.again(Again::Suppressed, row)?));
+                }
+                Some(Err(_)) => {}
+            }
         }
         let mut open = past.opened().filter(|claim| claim.may_have_happened());
         let open = open.find(|claim| claims.contains(&claim.seq));

@@ -333,28 +333,45 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     Ok(journal)
 }
 
-/// Opens the database for reading. If a run was killed, its rollback journal is first applied. If the files beside it
-/// cannot be created, no process can write, and everything is in the database. It is then opened as immutable.
+/// Opens the database for reading. Without a write-ahead file, a run that is killed leaves a journal at any time, and only a
+/// connection that may write applies it. If the files beside the database cannot be created, no process can write, and
+/// everything is in the database. It is then opened as immutable.
 fn to_read(files: &Files) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let read = |place: &str, flags| {
         let conn = connect(place, flags)?;
         // The first statement opens the files beside the database.
+        let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
         conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
-        Ok(conn)
+        conn.execute_batch("PRAGMA query_only = ON")?;
+        Ok((conn, mode == "wal"))
     };
+    let had_journal = files.has_rollback_journal();
+    let found = match read(files.place(), flags) {
+        Ok((conn, true)) => return Ok(conn),
+        found => found.map(|(conn, _)| conn),
+    };
+    let writing = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let may_write = match &found {
+        Ok(_) => true,
+        Err(error) => is(error, ErrorCode::ReadOnly),
+    };
+    if may_write && let Ok((conn, _)) = read(files.place(), writing) {
+        return Ok(conn);
+    }
     let apart = |error: &_| is(error, ErrorCode::CannotOpen) || is(error, ErrorCode::ReadOnly);
-    match read(files.place(), flags) {
-        Err(error) if is(&error, ErrorCode::ReadOnly) && files.has_rollback_journal() => {
-            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            read(files.place(), flags)
-        }
-        Err(error) if apart(&error) && files.exists() && files.write_ahead_length() == 0 => {
+    match found {
+        Err(error)
+            if apart(&error)
+                && files.exists()
+                && !had_journal
+                && files.write_ahead_length() == 0 =>
+        {
             let path = utf8_percent_encode(files.place(), NOT_IN_URI);
             let uri = format!("file:{path}?immutable=1");
-            read(&uri, flags | OpenFlags::SQLITE_OPEN_URI)
+            read(&uri, flags | OpenFlags::SQLITE_OPEN_URI).map(|(conn, _)| conn)
         }
-        conn => conn,
+        found => found,
     }
 }
 

@@ -56,6 +56,33 @@ fn check(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
+/// Fails if something stands before the container that symphonia calls `name`. symphonia searches for its beginning, and
+/// the file may be another one that holds it. An MP3 or AAC file has no beginning that could be compared.
+pub(super) fn check_beginning(name: &str, file: File, path: &Path) -> Result<(), ToolError> {
+    let head = Source::new(file, BLOCK).map_err(Flaw::Read);
+    let head = head.and_then(|mut source| source.peek::<8>());
+    let head = head
+        .map_err(|flaw| refused(flaw, path))?
+        .unwrap_or_default();
+    let [_, _, _, _, kind @ ..] = head;
+    let is_first = match name {
+        "ogg" => head.starts_with(b"OggS"),
+        "matroska" | "mkv" => head.starts_with(&ebml::MAGIC),
+        "isomp4" => bmff::is_first(kind),
+        "wave" => head.starts_with(b"RIF"),
+        "flac" => head.starts_with(b"fLaC") || head.starts_with(b"ID3"),
+        "aiff" => head.starts_with(b"FORM"),
+        "caf" => head.starts_with(b"caff"),
+        _ => true,
+    };
+    if is_first {
+        return Ok(());
+    }
+    let shown = path.display();
+    let problem = format!("{shown}: something stands before the beginning of its audio container");
+    Err(ToolError::Corrupt(problem))
+}
+
 /// The marks of track `id`, in the container that symphonia calls `name`.
 pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
     let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;

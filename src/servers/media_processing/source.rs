@@ -86,6 +86,7 @@ impl Source {
         let (file, again) = (open_file(path)?, open_file(path)?);
         let reader = probe(file, path)?;
         let name = reader.format_info().short_name;
+        container::check_beginning(name, open_file(path)?, path)?;
         let (track, parameters) = audio_track(&*reader, path)?;
         check_track(parameters)?;
         let marks = container::marks(name, again, track.id);

@@ -197,6 +197,11 @@ fn dir_of(path: &Utf8Path) -> &Utf8Path {
 /// The ledger's error for an error of SQLite. It has SQLite's message without the statement.
 pub(super) fn told(place: &str, error: &Error) -> StoreError {
     let message = match error {
+        Error::SqliteFailure(failure, _) if failure.extended_code == ffi::SQLITE_READONLY_ROLLBACK => {
+            "a killed run has left a journal, which only a user who can write the ledger can apply; that user's next command \
+             does it"
+                .to_owned()
+        }
         Error::SqliteFailure(_, Some(message)) => message.clone(),
         Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),

@@ -291,3 +291,52 @@ fn a_claim_of_a_dead_run_does_not_hide_the_call_of_another_task() {
         }
     }
 }
+
+/// One task has performed the step with an older input. Another one may have performed it with the present input.
+#[test]
+fn an_answer_about_another_input_does_not_hide_a_call_of_unknown_outcome() {
+    let names = ["t", "u", "w"].map(|name| (Some(name), None));
+    let [t, u, w] = names;
+    let whole = |operation, name| suppressed(delivered(operation, name, 1));
+    let changed = Around {
+        still: HashMap::from([("in.mp4", Still::Other)]),
+        ..Around::default()
+    };
+    let place = Place::new();
+    killed(&place, &whole("op_1", t), t);
+    let (dead, run) = run_of(&mut place.open(), &whole("op_2", u));
+    let mut owner = place.open();
+    let second = second_of(&run, u);
+    let begun = running(begin(&mut owner, &second, &changed));
+    owner.dispatch(&second, &begun, None).unwrap();
+    drop((owner, dead));
+    let (_dead, run) = run_of(&mut place.open(), &whole("op_3", w));
+    let refused = begin(&mut place.open(), &second_of(&run, w), &changed);
+    assert!(
+        matches!(&refused, Err(LedgerError::Unknown { operation }) if operation == "op_2.2"),
+        "{refused:?}"
+    );
+}
+
+/// A person has stated that the step happened, so its row does not name its delivery.
+#[test]
+fn who_revokes_a_task_revokes_a_step_that_a_person_settled() {
+    let place = Place::new();
+    let k = (None, Some("k"));
+    let (dead, run) = run_of(&mut place.open(), &delivered("op_1", k, 1));
+    let mut owner = place.open();
+    let second = second_of(&run, k);
+    let begun = running(begin(&mut owner, &second, &Around::default()));
+    owner.dispatch(&second, &begun, None).unwrap();
+    drop((owner, dead));
+    let answer = |_: &_| "{}".to_owned();
+    place
+        .open()
+        .resolve("op_1.2", Happened::Yes(&answer), None)
+        .unwrap();
+    let calls = performed(&place, &delivered("op_2", k, 1), k, &ended());
+    assert_eq!(calls, [1]);
+    take_back(&place, "op_2");
+    let calls = performed(&place, &delivered("op_3", k, 1), k, &ended());
+    assert_eq!(calls, [1, 2]);
+}

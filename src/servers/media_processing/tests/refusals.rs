@@ -154,6 +154,20 @@ fn a_whole_ogg_file_of_another_codec_is_not_called_corrupt() {
     assert!(refusal(&cut).contains("corrupt"));
 }
 
+/// A tar, or a download with its headers: the reader searches for the container.
+#[test]
+fn a_container_behind_something_else_is_refused() {
+    let scratch = TempDir::new().expect("a directory");
+    for name in ["fox.wav", "fox.flac", "fox.ogg", "fox.mkv", "fox.webm"] {
+        for before in [vec![b' '; 600], vec![0; 512]] {
+            let bytes = fs::read(medium(name)).expect("the file");
+            let behind = written(&scratch, name, &[before, bytes].concat());
+            let refused = refusal(&behind);
+            assert!(!refused.is_empty(), "{name}: {refused}");
+        }
+    }
+}
+
 #[test]
 fn a_track_without_samples_is_refused() {
     let scratch = TempDir::new().expect("a directory");
