@@ -3,6 +3,8 @@
 //! The index separates words at spaces, but Chinese text has none. Therefore each Chinese character is indexed as
 //! a word of its own, between invisible spaces, and a search for several of them is a phrase.
 
+use std::collections::HashSet;
+
 use rusqlite::{
     Row,
     TransactionBehavior::{Deferred, Immediate},
@@ -16,11 +18,16 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 const DEFAULT_LIMIT: i64 = 10;
 const MOST: i64 = 100;
 
-/// A smaller BM25 value is better. The length of snippets is counted in tokens.
+/// A smaller BM25 value is better. The time of `snippet` of FTS5 grows with the square of the number of found words, so each
+/// of them is marked, and the snippet is cut from the marked text.
 const HITS: &str = "
-SELECT document.id, -bm25(leaf), snippet(leaf, 1, '', '', '…', 24), document.metadata
+SELECT document.id, -bm25(leaf), highlight(leaf, 1, ?3, ''), document.metadata
 FROM leaf JOIN document ON document.id = leaf.id
 WHERE leaf MATCH ?1 ORDER BY bm25(leaf), document.id LIMIT ?2";
+
+/// The words of a snippet before the first found word, and from it on.
+const BEFORE: usize = 8;
+const FROM: usize = 16;
 
 #[derive(Deserialize)]
 struct Entry {
@@ -125,19 +132,19 @@ fn search(place: &Place, search: &Search) -> Result<Value, ToolError> {
             |row| row.get(0),
         )?;
         let mut statement = transaction.prepare(HITS)?;
-        let hits = statement.query_map((&query, limit), hit)?;
+        let hits = statement.query_map((&query, limit, MARK), hit)?;
         Ok((hits.collect::<Result<Vec<_>, _>>()?, total))
     })?;
     Ok(json!({"hits": hits, "total": total}))
 }
 
 fn hit(row: &Row<'_>) -> rusqlite::Result<Value> {
-    let (id, score, snippet, metadata): (String, f64, String, String) =
+    let (id, score, marked, metadata): (String, f64, String, String) =
         (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
     Ok(json!({
         "index_id": id,
         "score": score,
-        "snippet": unseamed(&snippet),
+        "snippet": snippet(&marked),
         // The indexer has written this JSON.
         "metadata": serde_json::from_str::<Value>(&metadata).unwrap_or_default(),
     }))
@@ -145,6 +152,40 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Value> {
 
 /// A zero-width space, at which the index separates words.
 const SEAM: char = '\u{200B}';
+
+/// Stands before each found word. Between two ideographs there are only two seams.
+const MARK: &str = "\u{200B}\u{200B}\u{200B}";
+
+/// The surroundings of the first found word.
+fn snippet(marked: &str) -> String {
+    let (before, from) = marked.split_at(marked.find(MARK).unwrap_or_default());
+    let begin = gap_after(BEFORE, before.char_indices().rev());
+    let end = gap_after(FROM, from.char_indices());
+    let before = before.get(begin.unwrap_or_default()..);
+    let from = from.get(..end.unwrap_or(from.len()));
+    let shown = [before, from].map(Option::unwrap_or_default).concat();
+    let cut = |place: Option<usize>| if place.is_some() { "…" } else { "" };
+    format!("{}{}{}", cut(begin), unseamed(&shown).trim(), cut(end))
+}
+
+/// The place of the gap after so many words, if more words follow.
+fn gap_after(words: usize, letters: impl Iterator<Item = (usize, char)>) -> Option<usize> {
+    let (mut seen, mut in_word, mut gap) = (0, false, None);
+    for (at, letter) in letters {
+        let is_gap = letter == SEAM || letter.is_whitespace();
+        if !is_gap && !in_word {
+            if seen == words {
+                return gap;
+            }
+            seen += 1;
+        }
+        if is_gap && in_word {
+            gap = Some(at);
+        }
+        in_word = !is_gap;
+    }
+    None
+}
 
 /// The largest number of words of a query that are searched for.
 const MOST_WORDS: usize = 64;
@@ -170,9 +211,10 @@ fn unseamed(text: &str) -> String {
 /// An FTS5 query for texts that contain all words of `text`. Each word is quoted, so that none is an operator.
 /// `None` if no word contains a letter or digit.
 fn query(text: &str) -> Option<String> {
+    let mut met = HashSet::new();
     let words: Vec<String> = text
         .split(|character: char| character.is_whitespace() || character.is_control())
-        .filter(|word| word.contains(char::is_alphanumeric))
+        .filter(|word| word.contains(char::is_alphanumeric) && met.insert(*word))
         .take(MOST_WORDS)
         .map(|word| format!("\"{}\"", seamed(word).replace('"', "\"\"")))
         .collect();
@@ -189,6 +231,22 @@ fn is_ideograph(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_snippet_is_cut_between_words_around_the_first_found_word() {
+        let text = |words: std::ops::Range<u32>| {
+            let words: Vec<String> = words.map(|word| format!("w{word}")).collect();
+            words.join(" ")
+        };
+        let marked = format!("{} {MARK}fox {} {MARK}fox", text(0..20), text(20..60));
+        let expected = format!("…{} fox {}…", text(12..20), text(20..35));
+        assert_eq!(snippet(&marked), expected);
+        assert_eq!(snippet(&format!("a {MARK}fox\nb")), "a fox\nb");
+        assert_eq!(snippet("no mark"), "no mark");
+        let ideographs =
+            seamed("讨论机器学习").replace(&seamed("机"), &format!("{SEAM}{MARK}机{SEAM}"));
+        assert_eq!(snippet(&ideographs), "讨论机器学习");
+    }
 
     #[test]
     fn every_word_is_quoted_whatever_it_holds() {

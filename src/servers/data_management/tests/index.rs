@@ -179,3 +179,15 @@ fn an_index_nobody_filled_has_no_hits() {
     let desk = Desk::new();
     assert_eq!(search(&desk, "fox"), json!({"hits": [], "total": 0}));
 }
+
+/// The snippet function of SQLite would take minutes for this document.
+#[test]
+fn a_word_that_a_document_repeats_a_hundred_thousand_times_is_found() {
+    let desk = Desk::new();
+    index(&desk, &json!(["the cat ".repeat(100_000)]), &Value::Null);
+    let found = search(&desk, &"the ".repeat(200));
+    assert_eq!(
+        found["hits"][0]["snippet"],
+        json!(format!("the{}…", " cat the".repeat(7) + " cat"))
+    );
+}
