@@ -19,7 +19,7 @@ use crate::{
     },
     host::{self, Interrupts},
     servers,
-    task::{CallContext, visible},
+    task::{CallContext, visible, visible_lines},
 };
 
 use check::CheckArgs;
@@ -234,7 +234,8 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
     if args.form == RenderForm::Application {
         let catalog = Catalog::load(&args.places.project()?.catalog);
         let application = catalog.and_then(|catalog| Application::of(&catalog.tables()?));
-        return Ok(printed(application.map_err(stop(2))?.to_markdown(), 0));
+        let text = application.map_err(stop(2))?.to_markdown();
+        return Ok(printed(visible_lines(&text).into_owned(), 0));
     }
     if let Some(path) = &args.schema {
         let text = host::read_named(path, LARGEST)

@@ -61,6 +61,9 @@ pub(super) enum Roots {
 impl Target {
     /// Reads `postgres://user:password@host:port/name?key=value&…`.
     pub(super) fn parse(uri: &str) -> Result<Self, StoreError> {
+        if let Some(why) = unclear(uri) {
+            return Err(Trouble::Unreachable.with("PostgreSQL", why));
+        }
         let place = place(uri);
         let wrong = |why: String| Trouble::Unreachable.with(&place, why);
         if !["postgres://", "postgresql://"]
@@ -96,6 +99,22 @@ impl Target {
     pub(super) fn unreachable(&self, why: String) -> StoreError {
         Trouble::Unreachable.with(&self.place, why)
     }
+}
+
+/// Why a URI could be read in two ways. Then a part of a password could be taken for a host.
+fn unclear(uri: &str) -> Option<&'static str> {
+    let (_, query) = uri.split_once('?')?;
+    if query
+        .rsplit_once('@')
+        .is_some_and(|(before, _)| before.contains('='))
+    {
+        return Some(
+            "its URI has an `@` behind a `?` and a `=`. Write `@`, `?` and `=` in values as %40, %3F and %3D",
+        );
+    }
+    let mut keys = query.split('&').filter_map(|pair| pair.split('=').next());
+    keys.any(|key| !query.contains('@') && key.contains('%'))
+        .then_some("the name of a parameter of its URI contains a `%`. Write the name out")
 }
 
 /// Sets what the URI does not say.

@@ -49,6 +49,19 @@ fn the_place_shows_the_uri_without_its_password() {
 }
 
 #[test]
+fn a_uri_that_can_be_read_in_two_ways_is_refused_and_not_shown() {
+    for uri in [
+        "postgres://127.0.0.1:5432/l1?user=owner&password=Pa5s@w0rd",
+        "postgres://127.0.0.1?password=Pa5s@w0rd",
+        "postgres://h/db?ssl%6dode=require",
+    ] {
+        let said = Target::parse(uri).unwrap_err().to_string();
+        assert!(said.contains("its URI"), "{said}");
+        assert!(!said.contains("Pa5s") && !said.contains("w0rd"), "{said}");
+    }
+}
+
+#[test]
 fn sslmode_and_sslrootcert_mean_what_libpq_says() {
     let trust = |check, roots: Option<&str>| Trust {
         check,
