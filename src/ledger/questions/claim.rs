@@ -135,7 +135,7 @@ impl Questions<'_, '_, '_> {
     }
 
     /// The open claim that stands against performing the request, or the answer instead of it. The claim of a dead run that
-    /// has performed nothing is only taken over if nothing else stands against it.
+    /// has performed nothing is taken over only if nothing else stands against it.
     fn holder(&mut self, key: &ClaimKey) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         if let Some(open) = self.open_step()? {
             return Ok(ControlFlow::Continue(Some(open)));

@@ -37,8 +37,7 @@ impl Questions<'_, '_, '_> {
 
     /// What another task with the same content means for this once-only step. Returns the answer of the other task, or the
     /// open claim of a call that it may have made. It is an error if the other task has performed the step with other
-    /// parameters. Only calls after the last success of the content count. Tasks whose steps all repeat duplicates share
-    /// nothing.
+    /// parameters. Only calls after the last success of the content count. Tasks that are repeated share nothing.
     pub(super) fn made_by_others(
         &mut self,
     ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
