@@ -66,7 +66,9 @@ Exit codes of a run:
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
        unfinished changes are undone";
 
+// The flags of a verb are built only for the verb that is called.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Verb {
     /// Perform the task on stdin or in FILE (the default subcommand)
     Run(TaskArgs),

@@ -44,14 +44,11 @@ fn is_unseen(c: char) -> bool {
 
 /// Rewrites the characters for which `is` holds; borrowed if there are none.
 fn rewritten(text: &str, is: fn(char) -> bool, write: fn(char, &mut String)) -> Cow<'_, str> {
-    // Most texts are printable ASCII, and checking bytes is fast.
-    let plain = |byte: &u8| matches!(byte, b' '..=b'~');
-    if text.as_bytes().iter().all(plain) {
-        return Cow::Borrowed(text);
-    }
+    // Printable ASCII is never rewritten, and most texts are little else.
+    let rewritten = |(_, c): &(usize, char)| !matches!(c, ' '..='~') && is(*c);
     let mut shown = String::new();
     let mut from = 0;
-    for (at, c) in text.char_indices().filter(|(_, c)| is(*c)) {
+    for (at, c) in text.char_indices().filter(rewritten) {
         shown.push_str(text.get(from..at).unwrap_or_default());
         write(c, &mut shown);
         from = at + c.len_utf8();

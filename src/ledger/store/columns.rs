@@ -1,6 +1,8 @@
 //! How a record is read from the columns of a table and written to them. The statements are made from the lists of
 //! columns.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
@@ -176,11 +178,11 @@ impl<R> Column<R> {
         format!("{}_key", self.name.trim_end_matches("_id"))
     }
 
-    fn read(&self, engine: Engine, payloads: Payloads) -> String {
+    fn read(&self, engine: Engine, payloads: Payloads) -> Cow<'static, str> {
         let name = self.name;
-        match (engine, self.kind, payloads) {
-            (_, Kind::Payload, Payloads::Left) => "NULL".to_owned(),
-            (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => name.to_owned(),
+        let written = match (engine, self.kind, payloads) {
+            (_, Kind::Payload, Payloads::Left) => return "NULL".into(),
+            (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => return name.into(),
             (_, Kind::Uuid | Kind::Score, _) => format!("{name}::text"),
             (_, Kind::Step, _) => format!("{name}::bigint"),
             (_, Kind::Id | Kind::Key, _) => {
@@ -194,7 +196,8 @@ impl<R> Column<R> {
                 "CASE WHEN {name} IS DISTINCT FROM public.oneact_jsonb({name}_text) \
                  THEN {name}::text ELSE {name}_text END"
             ),
-        }
+        };
+        written.into()
     }
 
     /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, the

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::servers::{
@@ -55,9 +55,10 @@ fn read(argument: &'static str, reference: &str) -> Result<(PathBuf, Vec<u8>), T
 }
 
 /// The id of a document: a hash of its content and metadata, whatever the order of the keys.
-pub(super) fn id(content: &Value, metadata: &Value) -> String {
-    let canonical = Value::Array(vec![sorted(content), sorted(metadata)]).to_string();
-    let mut id = hexadecimal(&Sha256::digest(canonical));
+pub(super) fn id(content: Value, metadata: Value) -> String {
+    let mut document = Value::Array(vec![content, metadata]);
+    document.sort_all_objects();
+    let mut id = hexadecimal(&Sha256::digest(document.to_string()));
     id.truncate(32);
     format!("idx_{id}")
 }
@@ -69,20 +70,5 @@ pub(super) fn strings(value: &Value) -> Vec<&str> {
         Value::Array(values) => values.iter().flat_map(strings).collect(),
         Value::Object(members) => members.values().flat_map(strings).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(values) => values.iter().map(sorted).collect(),
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(name, _)| *name);
-            let members = members
-                .into_iter()
-                .map(|(name, value)| (name.clone(), sorted(value)));
-            Value::Object(members.collect::<Map<_, _>>())
-        }
-        other => other.clone(),
     }
 }

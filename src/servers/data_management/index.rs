@@ -100,16 +100,18 @@ pub(super) fn result_searcher(place: Place) -> Tool {
 
 fn index(place: &Place, entry: &Entry, run: &Run<'_>) -> Result<Value, ToolError> {
     let content = document::by_value_or_file("results_data", &entry.results_data)?;
-    let id = document::id(&content, &entry.metadata);
     let strings = document::strings(&content);
     let text = seamed(&strings.join("\n"));
     let entries = strings.len().cast_signed();
+    let written = content.to_string();
+    // The values take many times the memory of the text, so they end here.
+    let id = document::id(content, entry.metadata.clone());
     let now = place.clock.timestamp().to_string();
     run.check_cancelled()?;
     let added = Database::open(&place.database)?.within("index into", Immediate, |transaction| {
         let added = transaction.execute(
             "INSERT OR IGNORE INTO document (id, content, metadata, entries, indexed) VALUES (?, ?, ?, ?, ?)",
-            (&id, content.to_string(), entry.metadata.to_string(), entries, now),
+            (&id, written, entry.metadata.to_string(), entries, now),
         )?;
         if added > 0 {
             transaction.execute("INSERT INTO leaf (id, text) VALUES (?, ?)", (&id, text))?;
