@@ -319,6 +319,20 @@ impl Limits {
     }
 }
 
+/// The most bytes of the paths of all directories that contain the files of a plan. The journal and the report name
+/// each new directory.
+const MOST_DIRECTORIES: usize = 2 << 20;
+
+/// Whether the directories that contain the files of a plan may have paths of so many bytes together.
+pub(crate) fn fits_directories(bytes: usize) -> Result<(), Failure> {
+    at_most(bytes, MOST_DIRECTORIES, || {
+        format!(
+            "the directories that contain the plan's files have paths of {bytes} bytes together, and at most \
+             {MOST_DIRECTORIES} are allowed; split the plan"
+        )
+    })
+}
+
 /// Whether a change of this kind is permitted.
 fn approved(what: &str, rule: Protection, sanction: &Sanction) -> Result<(), Failure> {
     let way_out = match rule {

@@ -22,7 +22,7 @@ use crate::task::{
 
 use super::{
     graph,
-    limits::Limits,
+    limits::{self, Limits},
     model::{Action, ActionId, Operation, Plan},
     protected::Kept,
 };
@@ -245,9 +245,13 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
 fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
-            let files = conflicts::check(actions, &order, findings);
+            let extent = conflicts::check(actions, &order, findings);
             findings.about(Subject::default());
-            if let Err(failure) = limits.fits_files(files) {
+            let fits = [
+                limits.fits_files(extent.files),
+                limits::fits_directories(extent.directories),
+            ];
+            for failure in fits.into_iter().filter_map(Result::err) {
                 findings.failure(failure);
             }
         }

@@ -17,6 +17,9 @@ pub struct RelPath(String);
 const LONGEST: usize = 4095;
 const LONGEST_NAME: usize = 255;
 
+/// The most names of a path. The kernel looks each of them up whenever the path is used.
+const MOST_NAMES: usize = 128;
+
 impl RelPath {
     /// Checks a path as the plan spells it, and never alters it. The error says what is wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
@@ -25,6 +28,9 @@ impl RelPath {
         }
         if text.len() > LONGEST {
             return Err("it is longer than 4095 bytes");
+        }
+        if text.split('/').count() > MOST_NAMES {
+            return Err("it has more than 128 names");
         }
         if text.starts_with('/') {
             return Err("it is absolute; give it relative to the root");
@@ -213,6 +219,12 @@ mod tests {
         ] {
             assert!(RelPath::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_path_of_more_than_128_names_is_refused() {
+        assert!(RelPath::parse(&["d"; 128].join("/")).is_ok());
+        assert!(RelPath::parse(&["d"; 129].join("/")).is_err());
     }
 
     #[test]

@@ -9,7 +9,6 @@
 use std::{fs::File, io::Read};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    apply::ApplyError,
     entry::Entry,
     volumes::{Displaced, Volume, displaced, volumes},
 };
@@ -212,7 +212,7 @@ impl Journal {
     }
 
     /// Writes every entry, and reserves space for the events that follow, without a sync.
-    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), FileError> {
+    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), ApplyError> {
         let volumes = volumes(dir.root, entries);
         let line = line(&Event::Ready {
             entries: entries.to_vec(),
@@ -220,12 +220,12 @@ impl Journal {
         });
         let room = self.length + (line.len() + TAIL) as u64;
         if room > LONGEST {
-            return Err(FileError::of("write", dir.name(JOURNAL))(Errno::FBIG));
+            return Err(ApplyError::LongJournal);
         }
         dir.reserve(JOURNAL, &self.file, room)?;
         self.write(dir, &line)?;
         // Without the entries, recovery could not tell that nothing was changed.
-        volumes.map(drop)
+        Ok(volumes.map(drop)?)
     }
 
     /// Reads a journal, and opens it for further events.

@@ -167,7 +167,9 @@ impl<'a> Armed<'a> {
                         captures.push(capture);
                         continue;
                     }
-                    Err(error @ ApplyError::Changed(_)) => (error.into(), before),
+                    Err(error @ (ApplyError::Changed(_) | ApplyError::LongJournal)) => {
+                        (error.into(), before)
+                    }
                     // The change may have been made.
                     Err(error @ ApplyError::File(_)) => (error.into(), before + 1),
                 },
@@ -390,6 +392,7 @@ impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {
         match error {
             ApplyError::Changed(_) => Self::new(Fault::HashMismatch, error.to_string()),
+            ApplyError::LongJournal => Self::new(Fault::LimitExceeded, error.to_string()),
             ApplyError::File(error) => error.into(),
         }
     }

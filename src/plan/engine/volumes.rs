@@ -34,12 +34,17 @@ impl Volume {
 
 /// The mount points on the way to all names that these entries change.
 pub(super) fn volumes(root: &Root, entries: &[Entry]) -> Result<Vec<Volume>, FileError> {
-    let dirs = entries.iter().flat_map(Entry::dirs).flatten();
-    let dirs = dirs.flat_map(|dir| dir.ancestors().chain([dir.clone()]).collect::<Vec<_>>());
+    let mut places = BTreeSet::new();
+    for dir in entries.iter().flat_map(Entry::dirs) {
+        // What contains a known directory is known, too.
+        let mut new = dir.filter(|dir| !places.contains(dir));
+        while let Some(dir) = new {
+            new = dir.parent().filter(|dir| !places.contains(dir));
+            places.insert(dir);
+        }
+    }
     let in_place = entries.iter().filter(|entry| entry.is_in_place());
-    let places: BTreeSet<RelPath> = dirs
-        .chain(in_place.map(|entry| entry.path().clone()))
-        .collect();
+    places.extend(in_place.map(|entry| entry.path().clone()));
     let mut mounts = BTreeMap::from([(None, root.dir(None)?.mount()?)]);
     let mut volumes = Vec::new();
     // A directory comes before what it contains.

@@ -52,6 +52,18 @@ fn a_configuration_without_keys_means_the_origins_defaults_and_says_so() {
 }
 
 #[test]
+fn the_paths_of_the_directories_of_a_plan_are_bounded_together() {
+    assert!(fits_directories(2_097_152).is_ok());
+    let refused = fits_directories(2_097_153).unwrap_err();
+    assert_eq!(refused.fault, Fault::LimitExceeded);
+    assert!(
+        refused.message.contains("split the plan"),
+        "{}",
+        refused.message
+    );
+}
+
+#[test]
 fn a_configuration_tightens_and_never_widens() {
     let bounds = Bounds {
         operations: BTreeSet::from([ActionType::FileModify, ActionType::FileCreate]),

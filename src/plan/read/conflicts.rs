@@ -13,8 +13,16 @@ use super::{
     findings::{Findings, Subject},
 };
 
-/// Reports the contradictions. Returns how many files the plan touches; a file that is renamed counts once.
-pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) -> usize {
+/// What a plan touches.
+pub(super) struct Extent {
+    /// A file that is renamed counts once.
+    pub(super) files: usize,
+    /// The bytes of the paths of all directories that contain them.
+    pub(super) directories: usize,
+}
+
+/// Reports the contradictions, and returns what the plan touches.
+pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) -> Extent {
     let mut tree = Tree::default();
     for at in order {
         let Some(action) = actions.get(*at) else {
@@ -28,7 +36,10 @@ pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) ->
             );
         }
     }
-    tree.files
+    Extent {
+        files: tree.files,
+        directories: tree.below.keys().map(|dir| dir.len()).sum(),
+    }
 }
 
 /// The tree according to the actions so far.
