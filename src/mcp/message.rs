@@ -381,8 +381,9 @@ impl<'a> Torn<'a> {
         let end = if value.starts_with('"') {
             string(value)
         } else {
+            // A quotation mark ends it, too, so that each byte is examined once for each name before it, not for all.
             value
-                .find(|next: char| matches!(next, ',' | '}') || next.is_whitespace())
+                .find(|next: char| matches!(next, ',' | '}' | '"') || next.is_whitespace())
                 .unwrap_or(value.len())
         };
         let value = value.get(..end);

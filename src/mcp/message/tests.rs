@@ -112,3 +112,8 @@ fn a_word_inside_a_string_is_not_odd_and_an_end_anywhere_is_an_end() {
     assert_eq!(Torn::skim(text).method, Some(r#""NaN""#));
     assert_eq!(Torn::skim(text).id, Some("1"));
 }
+
+#[test]
+fn a_value_ends_at_the_next_name_so_that_a_line_without_commas_is_read_in_linear_time() {
+    assert_eq!(Torn::skim(r#"{"id":1"x":2"x":3"#).id, Some("1"));
+}
