@@ -10,18 +10,14 @@
 //! of its own, so that a sync of the ledger's directory does not have to write the change.
 
 mod held;
+mod removal;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    ffi::OsString,
-    fs::{self, DirBuilder, File, Permissions},
+    fs::{self, DirBuilder, File},
     io::{self, Read, Write},
-    os::unix::{
-        ffi::OsStringExt,
-        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    },
-    path::PathBuf,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     thread,
     time::Duration,
 };
@@ -30,7 +26,10 @@ use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use self::held::{Held, open_directory};
+use self::{
+    held::{Held, open_directory},
+    removal::remove_tree,
+};
 use super::error::{StoreError, component};
 
 /// An open scratch directory with mode 0700. Dropping it removes it.
@@ -305,73 +304,6 @@ fn private_dir() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(PRIVATE);
     builder
-}
-
-fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
-    if has_mount(dir) {
-        let busy = "a file system is mounted on or in it; unmount it and remove the directory";
-        let busy = io::Error::new(io::ErrorKind::ResourceBusy, busy);
-        return Err(StoreError::io("remove", dir)(busy));
-    }
-    let removed = match gone(fs::remove_dir_all(dir)) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            unlock(dir);
-            gone(fs::remove_dir_all(dir))
-        }
-        removed => removed,
-    };
-    removed.map_err(StoreError::io("remove", dir))
-}
-
-/// Whether a file system is mounted on or in a directory (proc(5), `/proc/self/mountinfo`). Its files do not belong to a
-/// run.
-fn has_mount(dir: &Utf8Path) -> bool {
-    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    dir.canonicalize()
-        .is_ok_and(|dir| mount_points(&mounts).any(|point| point.starts_with(&dir)))
-}
-
-/// The mount points of a mountinfo file: the fifth field of each line (proc(5)).
-fn mount_points(mountinfo: &[u8]) -> impl Iterator<Item = PathBuf> {
-    let lines = mountinfo.split(|byte| *byte == b'\n');
-    let fields = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    fields.map(|field| OsString::from_vec(unescaped(field)).into())
-}
-
-/// A field of a mountinfo file, in which the kernel writes spaces, tabs, newlines and backslashes as `\` and three
-/// octal digits.
-fn unescaped(mut field: &[u8]) -> Vec<u8> {
-    let mut path = Vec::new();
-    while let [first, rest @ ..] = field {
-        let digits = rest.split_first_chunk::<3>().filter(|_| *first == b'\\');
-        let escaped = digits.and_then(|(digits, rest)| {
-            let digits = str::from_utf8(digits).ok()?;
-            Some((u8::from_str_radix(digits, 8).ok()?, rest))
-        });
-        let (byte, rest) = escaped.unwrap_or((*first, rest));
-        path.push(byte);
-        field = rest;
-    }
-    path
-}
-
-/// Makes directories writable again if a tool has changed their modes. If that fails, the removal reports why.
-fn unlock(dir: &Utf8Path) {
-    // `DirEntry::file_type` does not follow links, so nothing outside is changed.
-    let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));
-    for entry in dir.read_dir_utf8().into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            unlock(entry.path());
-        }
-    }
-}
-
-/// A file that does not exist counts as removed.
-fn gone(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
 }
 
 /// Copies to the end in blocks. Errors of the source and of the destination have different types.
