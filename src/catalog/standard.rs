@@ -37,10 +37,12 @@ struct Said {
     parameter_schema_for_action: Value,
 }
 
-/// Fails if the ledger names something else by the id of the entry.
+/// Fails if the ledger would name something else by the id of the entry. It writes a `+` between the ids of several
+/// entries.
 pub(super) fn is_free(named: Named<'_>) -> Result<(), CatalogError> {
-    if TAKEN.contains(&named.name) {
-        let problem = "has an id by which the ledger names something else; choose another one";
+    if TAKEN.contains(&named.name) || named.name.contains('+') {
+        let problem =
+            "has an id by which the ledger names something else; choose another one without `+`";
         return Err(named.wrong(problem).coded(Code::CAT002));
     }
     Ok(())

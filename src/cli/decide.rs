@@ -64,7 +64,7 @@ pub(super) struct ResolveArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Choice {
-    /// The call happened: record it as successful; the request is not performed again
+    /// The call happened: record it as successful; the same delivery is not performed again
     #[arg(long)]
     happened: bool,
     /// The call did not happen: the next run of the same request performs it
@@ -191,7 +191,7 @@ pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<Exit
             let operation = &case.operation_id;
             let what = match resolved.step_index {
                 Some(step) => format!(
-                    "{action} ({operation}) happened and is recorded as step {step} of {}. The same request is not performed again.",
+                    "{action} ({operation}) happened and is recorded as step {step} of {}. The same delivery is not performed again.",
                     case.session_id
                 ),
                 None => format!(

@@ -101,8 +101,12 @@ fn words(errno: Errno) -> String {
     match errno {
         Errno::NOSPC => "no space is left on the disk; free some and try again".to_owned(),
         Errno::DQUOT => "the disk quota is used up; free some space and try again".to_owned(),
-        Errno::ACCESS | Errno::PERM => {
-            format!("{}; check owner and mode", io::Error::from(errno))
+        Errno::ACCESS => format!("{}; check owner and mode", io::Error::from(errno)),
+        Errno::PERM => {
+            format!(
+                "{}; check the owner and the attributes (lsattr)",
+                io::Error::from(errno)
+            )
         }
         Errno::LOOP => "a symbolic link is on the path, or was put there meanwhile".to_owned(),
         Errno::XDEV => "the path leads out of the root, or to another file system".to_owned(),

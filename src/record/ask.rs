@@ -14,8 +14,8 @@ use crate::{
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        self, Admission, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task, abridge,
-        abridged, hexadecimal, numbered, recorded_id,
+        self, Admission, CUT, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
+        abridge, abridged, hexadecimal, numbered, recorded_id,
     },
 };
 
@@ -329,6 +329,11 @@ fn request(
     }
     if let (Some(context), Some(around)) = (context, around.as_object_mut()) {
         around.insert("request_context".to_owned(), context);
+    }
+    let answered = asked.steps.iter().any(|step| step.answers.is_some());
+    if let (true, Some(around)) = (answered, around.as_object_mut()) {
+        // The ledger does not keep the answers to the tool's questions.
+        around.insert("answers".to_owned(), CUT.into());
     }
     let mut around = hidden.value(around);
     abridge(&mut around);

@@ -152,7 +152,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
     let context = request.get("context").unwrap_or(&Value::Null);
     if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
-        let what = "a secret, a signed link or a long value, which the ledger does not keep";
+        let what = "a secret, a signed link, answers to a tool's questions or a long value, which the ledger does not keep";
         return Err(format!("the request contained {what}"));
     }
     let operation = OperationId::new(host.timestamp(), host.random_bytes());

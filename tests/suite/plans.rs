@@ -1,6 +1,9 @@
 //! File plans from outside: what is printed, and the verbs for people.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
+};
 
 use serde_json::{Value, json};
 
@@ -196,4 +199,32 @@ fn a_large_minified_file_is_edited_in_little_memory() {
             answer.envelope["output"]["content"]["oneact"]
         );
     }
+}
+
+#[test]
+fn where_the_owner_of_a_file_is_lost_the_set_user_id_and_set_group_id_bits_are_lost_too() {
+    let root = Root::new();
+    let file = root.path.join("a.txt");
+    fs::write(&file, "one\n").unwrap();
+    let command = root.as_nobody();
+    // Only root can give a file to another user.
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    chown(&file, Some(0), Some(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
+    let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "text_replace", "pattern": "one", "replacement": "eins"}},
+    ]});
+    let answer = run(command, plan.to_string().as_bytes());
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let changed = fs::metadata(&file).unwrap();
+    assert_eq!((changed.uid(), changed.mode() & 0o7777), (65534, 0o755));
+    assert!(
+        answer
+            .envelope
+            .to_string()
+            .contains("set-user-ID and set-group-ID bits")
+    );
 }

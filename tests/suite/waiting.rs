@@ -57,6 +57,22 @@ fn a_state_of_odd_characters_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_call_with_answers_is_not_replayed_because_the_ledger_does_not_keep_them() {
+    let root = Root::new();
+    let task = task("CAP-ASK-001");
+    let asked = root.run(&task);
+    let who = json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
+    root.run(&answered(&task, &asked, who));
+    let mut replay = root.command();
+    replay.args(["replay", "1", "--session", "sess-1", "--execute"]);
+    let output = replay.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("answers to a tool's questions"), "{said}");
+}
+
+#[test]
 fn an_asset_is_asked_for_at_the_same_path_in_every_round() {
     let root = Root::new();
     let task = task("CAP-ASK-008");

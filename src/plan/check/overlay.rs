@@ -175,6 +175,7 @@ impl<'a> Overlay<'a> {
         }
         let dir = self.view.parent(path)?;
         dir.may_change()?;
+        dir.may_replace(path.name())?;
         let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
         let entry = Entry {
             before: Some(before),

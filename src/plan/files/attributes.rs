@@ -159,10 +159,16 @@ impl Attributes {
         // The owner comes first, because changing it clears the set-user-ID bits.
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
+        let mut wanted = self.mode;
         if owner.is_some() || group.is_some() {
             gate()?;
             if let Err(errno) = fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
                 missed("owner and group", errno);
+                // These bits would give the rights of another user or group to whoever runs the file.
+                wanted = wanted.map(|mode| mode & !(SET_USER_ID | SET_GROUP_ID));
+                if wanted != self.mode {
+                    missed("set-user-ID and set-group-ID bits", errno);
+                }
             }
         }
         for (attribute, value) in &self.extended {
@@ -178,7 +184,7 @@ impl Attributes {
         }
         // The mode comes after them, because an ACL sets one.
         let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
-        if let Some(mode) = self.mode.filter(other) {
+        if let Some(mode) = wanted.filter(other) {
             gate()?;
             fchmod(file, Mode::from_raw_mode(mode))
                 .map_err(FileError::of("set the mode of", dir.name(name)))?;
@@ -214,6 +220,7 @@ impl Dir<'_> {
 /// The ACL that what is made in a directory begins with.
 const DEFAULT_ACL: &str = "system.posix_acl_default";
 
+const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 
 /// What a new file inherits from its directory.

@@ -12,9 +12,10 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     fs::{
-        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, Timespec,
-        Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate,
-        futimens, linkat, mkdirat, readlinkat, renameat_with, statat, unlinkat,
+        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes,
+        StatxFlags, Timespec, Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync,
+        fstat, fsync, ftruncate, futimens, linkat, mkdirat, readlinkat, renameat_with, statat,
+        statx, unlinkat,
     },
     io::Errno,
 };
@@ -199,7 +200,29 @@ impl<'a> Dir<'a> {
     pub(crate) fn may_change(&self) -> Result<(), FileError> {
         let what = Access::WRITE_OK | Access::EXEC_OK;
         accessat(&self.fd, ".", what, AtFlags::EACCESS)
+            .and_then(|()| self.is_unlocked("."))
             .map_err(FileError::of("change files in", self.name(".")))
+    }
+
+    /// Whether a file in it may be renamed and deleted.
+    pub(crate) fn may_replace(&self, name: &str) -> Result<(), FileError> {
+        self.is_unlocked(name)
+            .map_err(FileError::of("change", self.name(name)))
+    }
+
+    /// Fails if the file is immutable or append-only (chattr(1)), so that a change could be impossible to undo.
+    fn is_unlocked(&self, name: &str) -> Result<(), Errno> {
+        let locked = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+        match statx(
+            &self.fd,
+            name,
+            AtFlags::SYMLINK_NOFOLLOW,
+            StatxFlags::empty(),
+        ) {
+            Ok(found) if found.stx_attributes.intersects(locked) => Err(Errno::PERM),
+            // The change itself tells what is wrong.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
@@ -324,8 +347,13 @@ impl<'a> Dir<'a> {
         new: &str,
         how: RenameFlags,
     ) -> Result<(), FileError> {
-        self.change(Call::Rename, "rename", name, || {
+        let renamed = self.change(Call::Rename, "rename", name, || {
             renameat_with(&self.fd, name, &to.fd, new, how)
+        });
+        // Either file may be the obstacle.
+        renamed.map_err(|error| FileError {
+            path: format!("{}` to `{}", error.path, to.name(new)),
+            ..error
         })
     }
 

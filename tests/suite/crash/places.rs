@@ -401,6 +401,21 @@ fn an_immutable_file_refuses_the_whole_plan() {
 }
 
 #[test]
+fn no_file_is_created_in_an_append_only_directory_because_that_could_not_be_undone() {
+    let Some(disk) = tested("an append-only directory", Mounted::disk(Kind::Ext4)) else {
+        return;
+    };
+    let lab = Lab::empty(&disk.path());
+    lab.write("log/a.txt", "one\n");
+    let path = lab.root.join("log");
+    done("chattr", &["+a", path.as_str()]).unwrap();
+    let end = lab.run(&approved(&json!([create("a001", "log/b.txt", "b")])), "");
+    assert_eq!(end.fault(), "permission_denied", "{}", end.stdout);
+    assert!(!path.join("b.txt").exists());
+    done("chattr", &["-a", path.as_str()]).unwrap();
+}
+
+#[test]
 fn a_file_with_a_second_name_is_not_modified() {
     let lab = Lab::empty(memory());
     lab.write("a.txt", "one\n");
