@@ -208,7 +208,11 @@ impl Handler {
         let line = loop {
             tokio::select! {
                 biased;
-                Some(seen) = progress.recv() => if let Some(token) = &token {
+                Ok(()) = progress.changed() => {
+                    let seen = progress.borrow_and_update().clone();
+                    let (Some(token), Some(seen)) = (&token, seen) else {
+                        continue;
+                    };
                     let mut param = ProgressNotificationParam::new(token.clone(), seen.done);
                     param.total = seen.total;
                     param.message = seen.message;

@@ -12,14 +12,14 @@ use rustix::process::Signal;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::unix::pipe::{Receiver, Sender},
-    sync::{Mutex as Turns, Semaphore, mpsc, oneshot},
+    sync::{Mutex as Turns, Semaphore, oneshot, watch},
     time::{Instant, sleep_until},
 };
 
 use crate::task::Failure;
 
 use super::supervisor::{
-    Answer, GRACE, Progress, Started, not_begun, reap, relay, signal, silent, spawn,
+    Answer, GRACE, Started, Tells, not_begun, reap, relay, signal, silent, spawn,
 };
 
 /// The supervisors, by the names of their servers.
@@ -32,10 +32,8 @@ struct Keeper {
     stdin: Sender,
     stdout: BufReader<Receiver>,
     /// Where the progress of the current call goes.
-    tells: Tells,
+    tells: Arc<Mutex<Option<Tells>>>,
 }
-
-type Tells = Arc<Mutex<Option<mpsc::UnboundedSender<Progress>>>>;
 
 impl Keepers {
     /// Performs a call of the server when it is its turn. When `stop` is ready, the call ends, and the server with it:
@@ -51,7 +49,7 @@ impl Keepers {
         let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let turns = Arc::clone(keepers.entry(server.to_owned()).or_default());
         let (answers, answer) = oneshot::channel();
-        let (tells, progress) = mpsc::unbounded_channel();
+        let (tells, progress) = watch::channel(None);
         tokio::spawn(async move {
             let answer = call(turns, arguments, task, (calls, tells), pin!(stop)).await;
             // The client may be gone.
@@ -75,7 +73,7 @@ async fn call(
     turns: Arc<Turns<Option<Keeper>>>,
     arguments: Vec<String>,
     task: Vec<u8>,
-    (calls, tells): (Arc<Semaphore>, mpsc::UnboundedSender<Progress>),
+    (calls, tells): (Arc<Semaphore>, Tells),
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Answer {
     let turn = async {
@@ -113,12 +111,12 @@ enum Then {
 impl Keeper {
     fn new(arguments: &[String]) -> Result<Self, Failure> {
         let (child, (stdin, stdout, stderr)) = spawn(arguments)?;
-        let tells = Tells::default();
+        let tells = Arc::new(Mutex::new(None::<Tells>));
         let current = Arc::clone(&tells);
         tokio::spawn(relay(stderr, move |progress| {
             let current = current.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(tells) = &*current {
-                let _ = tells.send(progress);
+                tells.send_replace(Some(progress));
             }
         }));
         Ok(Self {
@@ -133,7 +131,7 @@ impl Keeper {
     async fn ask(
         &mut self,
         mut task: Vec<u8>,
-        tells: mpsc::UnboundedSender<Progress>,
+        tells: Tells,
         mut stop: Pin<&mut impl Future<Output = ()>>,
     ) -> (Option<Vec<u8>>, Then) {
         *self.tells.lock().unwrap_or_else(PoisonError::into_inner) = Some(tells);

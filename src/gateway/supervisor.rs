@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::unix::pipe::{Receiver, Sender},
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{Semaphore, oneshot, watch},
     time::{Instant, sleep, sleep_until, timeout},
 };
 
@@ -32,7 +32,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The progress of the tool of a call (`oneact run --progress`).
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(super) struct Progress {
     pub(super) done: f64,
     pub(super) total: Option<f64>,
@@ -45,13 +45,16 @@ struct Told {
     progress: Progress,
 }
 
+/// Where the progress of a call goes. Only the newest is kept, because a client may read more slowly than a tool tells.
+pub(super) type Tells = watch::Sender<Option<Progress>>;
+
 /// The envelope, or why there is none.
 pub(super) type Answer = Result<Vec<u8>, Failure>;
 
 /// A supervisor that was started. Nothing is lost if the receivers are dropped.
 pub(super) struct Started {
     pub(super) answer: oneshot::Receiver<Answer>,
-    pub(super) progress: mpsc::UnboundedReceiver<Progress>,
+    pub(super) progress: watch::Receiver<Option<Progress>>,
 }
 
 /// Starts a supervisor when it is its turn: it holds a permit of `calls` until it was reaped. When `stop` is ready, it
@@ -64,7 +67,7 @@ pub(super) fn start(
 ) -> Started {
     let arguments = [arguments, &order.flags].concat();
     let (answers, answer) = oneshot::channel();
-    let (tells, progress) = mpsc::unbounded_channel();
+    let (tells, progress) = watch::channel(None);
     tokio::spawn(async move {
         let mut stop = pin!(stop);
         let permit = tokio::select! {
@@ -99,14 +102,13 @@ pub(super) type Pipes = (Sender, Receiver, Receiver);
 
 /// Starts a process of oneact with these arguments.
 pub(super) fn spawn(arguments: &[String]) -> Result<(Child, Pipes), Failure> {
-    piped(arguments).map_err(|error| {
+    spawn_self(arguments).and_then(piped).map_err(|error| {
         let message = format!("the process of this call could not be started: {error}");
         Failure::new(Fault::ServerUnreachable, message)
     })
 }
 
-fn piped(arguments: &[String]) -> io::Result<(Child, Pipes)> {
-    let mut child = spawn_self(arguments)?;
+fn piped(mut child: Child) -> io::Result<(Child, Pipes)> {
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
     let stdin: OwnedFd = child.stdin.take().ok_or_else(missing)?.into();
     let stdout: OwnedFd = child.stdout.take().ok_or_else(missing)?.into();
@@ -129,7 +131,7 @@ async fn tend(
     (mut stdin, stdout, stderr): Pipes,
     task: Vec<u8>,
     answers: oneshot::Sender<Answer>,
-    tells: mpsc::UnboundedSender<Progress>,
+    tells: Tells,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<oneshot::Sender<Answer>> {
     let feed = async move {
@@ -145,7 +147,7 @@ async fn tend(
         }
         Some(answers)
     };
-    let tell = |progress| drop(tells.send(progress));
+    let tell = |progress| drop(tells.send_replace(Some(progress)));
     let streams = async { tokio::join!(feed, hear, relay(stderr, tell)).1 };
     tokio::pin!(streams);
     let mut deadline = None;
@@ -222,4 +224,36 @@ pub(super) fn silent(status: Option<ExitStatus>) -> Failure {
          recorded is returned"
     );
     Failure::new(Fault::OutcomeUnknown, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        process::{Command, Stdio},
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_newest_progress_of_a_call_is_kept_until_it_is_read() {
+        let script =
+            r#"for i in $(seq 1000); do echo "{\"progress\":{\"done\":$i}}"; done >&2; echo {}"#;
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, pipes) = piped(command.spawn().unwrap()).unwrap();
+        let (answers, answer) = oneshot::channel();
+        let (tells, mut progress) = watch::channel(None);
+        let stop = pin!(pending());
+        let unanswered = tend(&mut child, pipes, Vec::new(), answers, tells, stop).await;
+        assert!(unanswered.is_none());
+        assert_eq!(answer.await.unwrap().unwrap(), b"{}\n");
+        let mut read = Vec::new();
+        while progress.changed().await.is_ok() {
+            read.extend(progress.borrow_and_update().as_ref().map(|seen| seen.done));
+        }
+        assert_eq!(read, [1000.0]);
+        reap(&mut child).await;
+    }
 }
