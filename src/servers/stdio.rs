@@ -13,7 +13,7 @@ use std::{
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
-    model::{ClientRequest, ErrorCode, JsonRpcMessage, RequestId},
+    model::{ClientRequest, ErrorCode, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId},
     service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -94,7 +94,12 @@ where
         Err(ServerInitializeError::ConnectionClosed(_)) => {}
         Err(error) => {
             let what = "could not complete the handshake with its client";
-            return Err(failed(what, &error));
+            let why = match error {
+                // Its text would be the whole message of the client, and secrets with it.
+                ServerInitializeError::ExpectedInitializeRequest(_) => "it sent no request".into(),
+                error => error.to_string(),
+            };
+            return Err(failed(what, &why));
         }
     }
     let broken = broken.get();
@@ -117,7 +122,15 @@ struct Wire<R, W> {
     refusal: Option<JoinHandle<io::Result<()>>>,
     /// Why nothing more can be read, unless the stream has ended.
     broken: Arc<OnceLock<io::Error>>,
+    session: Session,
     gone: Option<watch::Sender<()>>,
+}
+
+/// Whether rmcp has begun a session. Until then, anything but a request would end the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Session {
+    Awaited,
+    Begun,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Wire<R, W> {
@@ -129,6 +142,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Wire<R, W> {
             write: Arc::new(Mutex::new(write)),
             refusal: None,
             broken: Arc::default(),
+            session: Session::Awaited,
             gone: Some(gone),
         }
     }
@@ -196,7 +210,17 @@ where
                 continue;
             }
             match read_message(&line) {
-                Ok(message) => return Some(message),
+                Ok(message) => {
+                    if let JsonRpcMessage::Request(request) = &message {
+                        if begins_session(&request.request) {
+                            self.session = Session::Begun;
+                        }
+                    } else if self.session == Session::Awaited {
+                        tracing::debug!("a message before the session is skipped");
+                        continue;
+                    }
+                    return Some(message);
+                }
                 Err(Unreadable::NotJson(error)) => {
                     tracing::warn!(%error, "a line from the client is not JSON");
                 }
@@ -215,6 +239,20 @@ where
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.gone = None;
         self.write.lock().await.flush().await
+    }
+}
+
+/// Whether rmcp begins a session with this request: `initialize`, or a request of 2026-07-28 that is more than a probe.
+fn begins_session(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let missing = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            missing.is_empty() && meta.protocol_version().is_some_and(known)
+        }
     }
 }
 

@@ -77,3 +77,62 @@ async fn a_line_that_is_too_long_is_refused_and_ends_the_server_with_an_error() 
         writing.abort();
     }
 }
+
+/// A ping, a probe and refused requests begin no session.
+#[tokio::test]
+async fn a_notification_or_an_answer_before_the_session_is_skipped_also_between_requests() {
+    let meta = |version: &str| {
+        json!({"io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {}})
+    };
+    let mut client = Client::new();
+    for request in [
+        json!({"method": "ping"}),
+        json!({"method": "server/discover", "params": {"_meta": meta("2026-07-28")}}),
+        json!({"method": "tools/list"}),
+        json!({"method": "tools/list", "params": {"_meta": {}}}),
+        json!({"method": "tools/list", "params": {"_meta": meta("2099-01-01")}}),
+        json!({"method": "unheard-of"}),
+        json!({"method": "tools/list", "params": {"_meta": meta("2026-07-28")}}),
+    ] {
+        for skipped in [
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}}),
+        ] {
+            client.tell(skipped).await;
+        }
+        let mut request = request;
+        request["jsonrpc"] = "2.0".into();
+        request["id"] = 5.into();
+        assert_eq!(client.ask(request).await["id"], 5);
+    }
+    drop((client.write, client.read));
+    client.server.await.unwrap().expect("a clean end");
+}
+
+#[tokio::test]
+async fn the_first_call_of_the_stateless_era_can_be_cancelled_while_it_runs() {
+    let mut client = Client::new();
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "progressToken": 1});
+    client
+        .tell(json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call",
+            "params": {"name": "act", "arguments": {"how": "wait"}, "_meta": meta}}))
+        .await;
+    assert_eq!(client.hear().await["method"], "notifications/progress");
+    client
+        .tell(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}))
+        .await;
+    let list =
+        json!({"jsonrpc": "2.0", "id": 10, "method": "tools/list", "params": {"_meta": meta}});
+    client.tell(list).await;
+    loop {
+        let message = client.hear().await;
+        if message["id"] == 10 {
+            break;
+        }
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+    }
+}
