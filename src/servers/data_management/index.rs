@@ -11,6 +11,7 @@ use rusqlite::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::{Place, database::Database, document};
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
@@ -18,10 +19,10 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 const DEFAULT_LIMIT: i64 = 10;
 const MOST: i64 = 100;
 
-/// A smaller BM25 value is better. The time of `snippet` of FTS5 grows with the square of the number of found words, so each
-/// of them is marked, and the snippet is cut from the marked text.
+/// A smaller BM25 value is better. The time of `highlight` and `snippet` of FTS5 grows with the square of the number of
+/// found words in a text, so the snippet is cut from the text itself.
 const HITS: &str = "
-SELECT document.id, -bm25(leaf), highlight(leaf, 1, ?3, ''), document.metadata
+SELECT document.id, -bm25(leaf), leaf.text, document.metadata
 FROM leaf JOIN document ON document.id = leaf.id
 WHERE leaf MATCH ?1 ORDER BY bm25(leaf), document.id LIMIT ?2";
 
@@ -123,10 +124,13 @@ fn index(place: &Place, entry: &Entry, run: &Run<'_>) -> Result<Value, ToolError
 
 fn search(place: &Place, search: &Search) -> Result<Value, ToolError> {
     let limit = search.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
-    let query = query(&search.query);
-    let (Some(query), Some(mut database)) = (query, Database::find(&place.database)?) else {
+    let phrases = phrases(&search.query);
+    let database = Database::find(&place.database)?;
+    let Some(mut database) = database.filter(|_| !phrases.is_empty()) else {
         return Ok(json!({"hits": [], "total": 0}));
     };
+    let query = query(&phrases);
+    let folded: Vec<_> = phrases.iter().map(|phrase| folded(phrase)).collect();
     let (hits, total) = database.within("search", Deferred, |transaction| {
         let total: i64 = transaction.query_row(
             "SELECT count(*) FROM leaf WHERE leaf MATCH ?",
@@ -134,63 +138,69 @@ fn search(place: &Place, search: &Search) -> Result<Value, ToolError> {
             |row| row.get(0),
         )?;
         let mut statement = transaction.prepare(HITS)?;
-        let hits = statement.query_map((&query, limit, MARK), hit)?;
+        let hits = statement.query_map((&query, limit), |row| hit(row, &folded))?;
         Ok((hits.collect::<Result<Vec<_>, _>>()?, total))
     })?;
     Ok(json!({"hits": hits, "total": total}))
 }
 
-fn hit(row: &Row<'_>) -> rusqlite::Result<Value> {
-    let (id, score, marked, metadata): (String, f64, String, String) =
+fn hit(row: &Row<'_>, phrases: &[String]) -> rusqlite::Result<Value> {
+    let (id, score, text, metadata): (String, f64, String, String) =
         (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
     Ok(json!({
         "index_id": id,
         "score": score,
-        "snippet": snippet(&marked),
+        "snippet": snippet(&text, phrases),
         // The indexer has written this JSON.
         "metadata": serde_json::from_str::<Value>(&metadata).unwrap_or_default(),
     }))
 }
 
-/// A zero-width space, at which the index separates words.
-const SEAM: char = '\u{200B}';
-
-/// Stands before each found word. Between two ideographs there are only two seams.
-const MARK: &str = "\u{200B}\u{200B}\u{200B}";
-
-/// The surroundings of the first found word.
-fn snippet(marked: &str) -> String {
-    let (before, from) = marked.split_at(marked.find(MARK).unwrap_or_default());
-    let begin = gap_after(BEFORE, before.char_indices().rev());
-    let end = gap_after(FROM, from.char_indices());
-    let before = before.get(begin.unwrap_or_default()..);
-    let from = from.get(..end.unwrap_or(from.len()));
-    let shown = [before, from].map(Option::unwrap_or_default).concat();
+/// The surroundings of the first place where one of the folded phrases is found, or the beginning of the text.
+fn snippet(text: &str, phrases: &[String]) -> String {
+    let whole = folded(text);
+    let places = phrases.iter().filter_map(|phrase| whole.find(phrase));
+    let before = places.min().and_then(|place| whole.get(..place));
+    // A space stands before each word.
+    let found = before.unwrap_or_default().matches(' ').count();
+    let first = found.saturating_sub(BEFORE);
+    let mut begins = words(text).map(|(begin, _)| begin).skip(first);
+    let begin = begins.next().filter(|_| first > 0);
+    let end = begins.nth(found - first + FROM - 1);
+    let shown = text.get(begin.unwrap_or_default()..end.unwrap_or(text.len()));
     let cut = |place: Option<usize>| if place.is_some() { "…" } else { "" };
-    format!("{}{}{}", cut(begin), unseamed(&shown).trim(), cut(end))
+    let shown = unseamed(shown.unwrap_or_default());
+    format!("{}{}{}", cut(begin), shown.trim(), cut(end))
 }
 
-/// The place of the gap after so many words, if more words follow.
-fn gap_after(words: usize, letters: impl Iterator<Item = (usize, char)>) -> Option<usize> {
-    let (mut seen, mut in_word, mut gap) = (0, false, None);
-    for (at, letter) in letters {
-        let is_gap = letter == SEAM || letter.is_whitespace();
-        if !is_gap && !in_word {
-            if seen == words {
-                return gap;
-            }
-            seen += 1;
-        }
-        if is_gap && in_word {
-            gap = Some(at);
-        }
-        in_word = !is_gap;
+/// The words of a text, without case and accents, each between two spaces. FTS5 compares words in nearly the same way.
+fn folded(text: &str) -> String {
+    let mut folded = " ".to_owned();
+    for (_, word) in words(text) {
+        let letters = word.nfd().filter(|letter| !is_combining_mark(*letter));
+        folded.extend(letters.flat_map(char::to_lowercase));
+        folded.push(' ');
     }
-    None
+    folded
+}
+
+/// The words of a text, each with the place where it begins.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_gap = |letter: char| !letter.is_alphanumeric() && !is_combining_mark(letter);
+    let mut next = 0;
+    let places = text.split_inclusive(is_gap).map(move |word| {
+        let begin = next;
+        next += word.len();
+        (begin, word.trim_end_matches(is_gap))
+    });
+    places.filter(|(_, word)| !word.is_empty())
 }
 
 /// The largest number of words of a query that are searched for.
 const MOST_WORDS: usize = 64;
+
+/// A zero-width space, at which the index separates words.
+const SEAM: char = '\u{200B}';
 
 /// Puts each ideograph between seams.
 fn seamed(text: &str) -> String {
@@ -210,17 +220,22 @@ fn unseamed(text: &str) -> String {
     text.replace(SEAM, "")
 }
 
-/// An FTS5 query for texts that contain all words of `text`. Each word is quoted, so that none is an operator.
-/// `None` if no word contains a letter or digit.
-fn query(text: &str) -> Option<String> {
+/// The words of a query that contain a letter or digit. Each is a phrase: the index may see several words in it.
+fn phrases(text: &str) -> Vec<String> {
     let mut met = HashSet::new();
-    let words: Vec<String> = text
-        .split(|character: char| character.is_whitespace() || character.is_control())
+    text.split(|character: char| character.is_whitespace() || character.is_control())
         .filter(|word| word.contains(char::is_alphanumeric) && met.insert(*word))
         .take(MOST_WORDS)
-        .map(|word| format!("\"{}\"", seamed(word).replace('"', "\"\"")))
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
+        .map(seamed)
+        .collect()
+}
+
+/// An FTS5 query for texts that contain all phrases. Each is quoted, so that none is an operator.
+fn query(phrases: &[String]) -> String {
+    let quoted = phrases
+        .iter()
+        .map(|phrase| format!("\"{}\"", phrase.replace('"', "\"\"")));
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 /// Han, Hiragana and Katakana, which are written without spaces.
@@ -234,31 +249,67 @@ fn is_ideograph(character: char) -> bool {
 mod tests {
     use super::*;
 
+    /// The snippet of a text in which the words of a query are found.
+    fn cut(text: &str, query: &str) -> String {
+        let phrases: Vec<_> = phrases(query).iter().map(|phrase| folded(phrase)).collect();
+        snippet(&seamed(text), &phrases)
+    }
+
     #[test]
     fn a_snippet_is_cut_between_words_around_the_first_found_word() {
         let text = |words: std::ops::Range<u32>| {
             let words: Vec<String> = words.map(|word| format!("w{word}")).collect();
             words.join(" ")
         };
-        let marked = format!("{} {MARK}fox {} {MARK}fox", text(0..20), text(20..60));
-        let expected = format!("…{} fox {}…", text(12..20), text(20..35));
-        assert_eq!(snippet(&marked), expected);
-        assert_eq!(snippet(&format!("a {MARK}fox\nb")), "a fox\nb");
-        assert_eq!(snippet("no mark"), "no mark");
-        let ideographs =
-            seamed("讨论机器学习").replace(&seamed("机"), &format!("{SEAM}{MARK}机{SEAM}"));
-        assert_eq!(snippet(&ideographs), "讨论机器学习");
+        let long = format!("{} fox, {} fox", text(0..20), text(20..60));
+        let expected = format!("…{} fox, {}…", text(12..20), text(20..35));
+        assert_eq!(cut(&long, "w59 fox"), expected);
+        assert_eq!(cut(&text(0..24), "w8"), text(0..24));
+        assert_eq!(cut(&text(0..25), "w8"), format!("{}…", text(0..24)));
+        assert_eq!(cut(&text(0..25), "w9"), format!("…{}", text(1..25)));
+        assert_eq!(
+            cut(&text(0..25), "no word of it"),
+            format!("{}…", text(0..16))
+        );
+        assert_eq!(cut("(a) fox\nb", "fox"), "(a) fox\nb");
+        assert_eq!(cut("", "fox"), "");
+    }
+
+    #[test]
+    fn a_snippet_needs_no_spaces_between_words() {
+        let commas = |text: &str| text.replace(' ', ",");
+        let text = "no,".repeat(20) + &commas("a b c d e f g h fox") + &",no".repeat(20);
+        let expected = commas("…a b c d e f g h fox ") + &"no,".repeat(15) + "…";
+        assert_eq!(cut(&text, "fox"), expected);
+        assert_eq!(cut("讨论机器学习", "机器"), "讨论机器学习");
+    }
+
+    #[test]
+    fn a_snippet_shows_whole_phrases_whatever_their_case_and_accents() {
+        let far = "x ".repeat(30);
+        for (text, query, shown) in [
+            ("机会很多", "机器学习", "机器学习"),
+            ("fox", "Fox-Dog", "fox dog"),
+            ("foxes", "fox", "FOX"),
+            ("buro1", "buro", "Büro"),
+            ("x", "ä\u{308}rger", "ARGER"),
+            ("வண", "வணக்கம்", "வணக்கம்"),
+        ] {
+            let cut = cut(&format!("{text} {far} {shown}"), query);
+            assert!(
+                cut.starts_with('…') && cut.ends_with(shown),
+                "{query}: {cut}"
+            );
+        }
     }
 
     #[test]
     fn every_word_is_quoted_whatever_it_holds() {
-        assert_eq!(
-            query("fox NOT dog"),
-            Some(r#""fox" "NOT" "dog""#.to_owned())
-        );
-        assert_eq!(query(r#"a" OR "b"#), Some(r#""a""" "OR" """b""#.to_owned()));
-        assert_eq!(query("nul\0l"), Some(r#""nul" "l""#.to_owned()));
-        assert_eq!(query(" * - \" () "), None);
+        let query = |text: &str| query(&phrases(text));
+        assert_eq!(query("fox NOT dog fox"), r#""fox" "NOT" "dog""#);
+        assert_eq!(query(r#"a" OR "b"#), r#""a""" "OR" """b""#);
+        assert_eq!(query("nul\0l"), r#""nul" "l""#);
+        assert_eq!(query(" * - \" () "), "");
     }
 
     #[test]

@@ -180,7 +180,16 @@ fn an_index_nobody_filled_has_no_hits() {
     assert_eq!(search(&desk, "fox"), json!({"hits": [], "total": 0}));
 }
 
-/// The snippet function of SQLite would take minutes for this document.
+/// `highlight` of FTS5 ends its text at a NUL, and begins it anew at each found word.
+#[test]
+fn a_snippet_is_cut_from_the_text_itself_so_that_a_nul_does_not_end_it() {
+    let desk = Desk::new();
+    index(&desk, &json!(["a\0b the FÓX ran"]), &Value::Null);
+    let found = search(&desk, "fox");
+    assert_eq!(found["hits"][0]["snippet"], "a\0b the FÓX ran");
+}
+
+/// The functions of SQLite that mark found words would take minutes for this document.
 #[test]
 fn a_word_that_a_document_repeats_a_hundred_thousand_times_is_found() {
     let desk = Desk::new();
