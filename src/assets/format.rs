@@ -18,7 +18,10 @@ mod text;
 mod wav;
 mod zip;
 
-use std::io::{self, Read, Seek};
+use std::{
+    fs::File,
+    io::{self, Read},
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -66,19 +69,25 @@ pub(crate) enum FormatError {
     File(#[from] StoreError),
 }
 
-/// Checks the file at `path`, reading as little of it as the format allows. Returns its size in bytes.
-pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
-    check_while(path, format, &|| true)
-}
-
-/// The same, but reading fails as soon as `go_on` says no.
+/// Checks the file at `path`, reading as little of it as the format allows. Returns its size in bytes. Reading fails
+/// as soon as `go_on` says no.
 pub(crate) fn check_while(
     path: &Utf8Path,
     format: Format,
     go_on: GoOn<'_>,
 ) -> Result<u64, FormatError> {
+    check_opened(open_followed(path)?, path, format, go_on)
+}
+
+/// The same for an opened file. Errors name `path`.
+pub(crate) fn check_opened(
+    file: File,
+    path: &Utf8Path,
+    format: Format,
+    go_on: GoOn<'_>,
+) -> Result<u64, FormatError> {
     let io = |operation| StoreError::io(operation, path);
-    let source = Source::new(open_followed(path)?, BLOCK).map_err(io("look at"))?;
+    let source = Source::new(file, BLOCK).map_err(io("look at"))?;
     let mut source = source.ending_with(go_on);
     let judged = match format {
         Format::Wav => wav::check(&mut source),
@@ -118,9 +127,8 @@ pub(crate) fn check_while(
 
 /// Describes the content of a file by its first bytes, if possible with the media type.
 fn found(source: &mut Source) -> io::Result<String> {
-    let reader = source.rest();
-    reader.rewind()?;
     let mut head = Vec::new();
+    let reader = source.rewound()?;
     reader.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(name_of(&head))
 }

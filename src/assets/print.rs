@@ -155,7 +155,7 @@ pub(crate) fn stat_at(path: &Utf8Path) -> Option<Stat> {
     stat_from(stat.ok()?)
 }
 
-pub(super) fn stat_of(file: &File) -> Option<Stat> {
+pub(crate) fn stat_of(file: &File) -> Option<Stat> {
     stat_from(fstat(file).ok()?)
 }
 

@@ -3,22 +3,26 @@
 //!
 //! If a step makes no asset, the first three checks apply to its result document (C-07).
 
-use std::{borrow::Cow, fs};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
 use crate::{
     assets::{
         StoreError,
-        format::{self, FormatError},
-        print::stat_at,
+        format::{FormatError, check_opened},
+        open_regular,
+        print::stat_of,
     },
     catalog::{Entry, ResultKind, Step, StepOutput, Values},
     mcp::OutputCheck,
     task::{Checks, Failure, Fault, Outcome, Stat},
 };
 
-use super::document::{Document, INLINE_MAX};
+use super::{
+    Context,
+    document::{Document, INLINE_MAX},
+};
 
 /// The names of the checks of a step, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {
@@ -36,15 +40,14 @@ fn wants_data(step: &Step) -> bool {
 pub(super) fn check(
     step: &Step,
     data: Option<&Document>,
+    context: &Context<'_>,
     checks: &mut Checks,
 ) -> Result<Option<Stat>, Failure> {
-    let output = step.output.as_ref();
-    let seen = output.and_then(|output| stat_at(&output.staged));
     checks.result_complete = wants_data(step).then_some(false);
-    match &step.output {
-        Some(output) => asset(step, output, checks)?,
-        None => document(step, data, checks)?,
-    }
+    let seen = match &step.output {
+        Some(output) => asset(step, output, context, checks).map(Some)?,
+        None => document(step, data, checks).map(|()| None)?,
+    };
     if wants_data(step) {
         complete(step, data)?;
         checks.result_complete = Some(true);
@@ -52,20 +55,26 @@ pub(super) fn check(
     Ok(seen)
 }
 
-/// R-000-81 … R-000-83.
-fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Failure> {
+/// R-000-81 … R-000-83. The file is opened once, so the returned state is that of the file that was checked, whatever
+/// the server does with its name.
+fn asset(
+    step: &Step,
+    output: &StepOutput,
+    context: &Context<'_>,
+    checks: &mut Checks,
+) -> Result<Stat, Failure> {
     let tool = &step.entry.tool;
     let wrong = |fault, what: &str| {
         let message = format!("the output {} of {tool} {what}", output.ref_id);
         Failure::new(fault, message)
     };
-    let found = fs::symlink_metadata(&output.staged).ok();
-    let Some(found) = found.filter(fs::Metadata::is_file) else {
-        let what = "is not there, or is no regular file";
+    let opened = open_regular(&output.staged).ok();
+    let Some((file, seen)) = opened.and_then(|file| stat_of(&file).map(|seen| (file, seen))) else {
+        let what = "is not there, or is no regular file that can be read";
         return Err(wrong(Fault::OutputMissing, what));
     };
     checks.output_exists = true;
-    let bytes = found.len();
+    let bytes = seen.bytes;
     if bytes == 0 {
         return Err(wrong(Fault::OutputEmpty, "is empty"));
     }
@@ -75,10 +84,14 @@ fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Fa
         return Err(wrong(Fault::OutputEmpty, &what));
     }
     checks.output_non_empty = true;
-    format::check(&output.staged, output.format)
-        .map_err(|error| wrong(Fault::OutputFormat, &describe(&error)))?;
+    let go_on = || context.go_on().is_ok();
+    check_opened(file, &output.staged, output.format, &go_on).map_err(|error| {
+        // Reading may have failed because of a signal or the end of the run's time.
+        let stopped = context.stopped();
+        stopped.unwrap_or_else(|| wrong(Fault::OutputFormat, &describe(&error)))
+    })?;
     checks.format_valid = true;
-    Ok(())
+    Ok(seen)
 }
 
 /// What is wrong with the file, without its path in the scratch directory, which will be removed.

@@ -351,7 +351,7 @@ fn take(
         };
         taker.take(answer, document)?;
     }
-    let seen = quality::check(step, document, &mut outcome.checks)?;
+    let seen = quality::check(step, document, context, &mut outcome.checks)?;
     outcome.reasoning.push(decided(match &step.output {
         Some(output) => format!(
             "Verified output file exists, is non-empty and is valid {}.",

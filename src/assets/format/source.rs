@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
     /// Reads the next `N` bytes. If the file ends before, the error names `what` was read.
     pub(crate) fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
         let mut bytes = [0; N];
-        self.check_go_on()?;
+        self.check_go_on().map_err(Flaw::Read)?;
         if self.left() < N as u64 {
             return Err(self.ends_within(what));
         }
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
             return Err(self.ends_within(what));
         }
         while count > 0 {
-            self.check_go_on()?;
+            self.check_go_on().map_err(Flaw::Read)?;
             let block = self.reader.fill_buf().map_err(Flaw::Read)?;
             let wanted = usize::try_from(count)
                 .unwrap_or(usize::MAX)
@@ -135,16 +135,17 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// The rest, for a reader that needs no positions.
-    pub(crate) fn rest(&mut self) -> &mut BufReader<File> {
-        &mut self.reader
+    /// The whole file, for a reader that needs no positions and reads little.
+    pub(super) fn rewound(&mut self) -> io::Result<&mut BufReader<File>> {
+        self.reader.rewind()?;
+        Ok(&mut self.reader)
     }
 
-    fn check_go_on(&self) -> Result<(), Flaw> {
+    fn check_go_on(&self) -> io::Result<()> {
         if (self.go_on)() {
             return Ok(());
         }
-        Err(Flaw::Read(io::Error::other("the run has ended")))
+        Err(io::Error::other("the run has ended"))
     }
 
     pub(crate) fn ends_within(&self, what: &str) -> Flaw {
@@ -157,6 +158,15 @@ impl<'a> Source<'a> {
             io::ErrorKind::UnexpectedEof => self.ends_within(what),
             _ => Flaw::Read(error),
         }
+    }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.check_go_on()?;
+        let read = self.reader.read(into)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

@@ -38,6 +38,10 @@ impl Bench {
     }
 }
 
+fn check(path: &Utf8Path, format: Format) -> Result<u64, FormatError> {
+    check_while(path, format, &|| true)
+}
+
 fn formats() -> impl Iterator<Item = Format> {
     Format::names().into_iter().filter_map(Format::named)
 }
@@ -295,19 +299,25 @@ fn one_wrong_bit_under_a_checksum_is_found() {
 fn a_check_ends_with_its_run() {
     let bench = Bench::new();
     let path = bench.dir.join("content.bin");
-    for name in ["ogg", "mkv"] {
-        let Sample {
-            format, content, ..
-        } = media::sample(name);
+    let text = "1 \n".repeat(50_000).into_bytes();
+    let media = ["ogg", "mkv"].map(media::sample);
+    let media = media.map(|sample| (sample.format, &sample.content));
+    let texts = [Format::Text, Format::JsonLines].map(|format| (format, &text));
+    let blank = vec![b' '; 100_000];
+    for (format, content) in media
+        .into_iter()
+        .chain(texts)
+        .chain([(Format::Json, &blank)])
+    {
         fs::write(&path, content).unwrap();
         let left = std::cell::Cell::new(9);
         let go_on = || {
             left.set(left.get() - 1);
             left.get() > 0
         };
-        let error = check_while(&path, *format, &go_on).unwrap_err();
+        let error = check_while(&path, format, &go_on).unwrap_err();
         assert!(error.to_string().contains("the run has ended"), "{error}");
-        assert_eq!(left.get(), 0, "{name}");
+        assert_eq!(left.get(), 0, "{format}");
     }
 }
 

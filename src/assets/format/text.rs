@@ -14,7 +14,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
         return broken("it is empty");
     }
-    let mut text = Utf8::new(source.rest());
+    let mut text = Utf8::new(source);
     match io::copy(&mut text, &mut io::sink()) {
         Ok(_) => Ok(()),
         Err(error) => Err(flaw(error)),
@@ -72,7 +72,7 @@ impl<R> Utf8<R> {
     }
 }
 
-impl<R: BufRead> Read for Utf8<R> {
+impl<R: Read> Read for Utf8<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(into)?;
         if length == 0 && !self.pending.is_empty() {
@@ -102,13 +102,13 @@ pub(super) fn check_json(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
         return broken("it is empty");
     }
-    let reader = &mut BufReader::new(Utf8::new(source.rest()));
+    let reader = &mut BufReader::new(Utf8::new(source));
     parse(Document::new(reader, None))
 }
 
 /// Checks for one document in each line. Empty lines do not count, and there must be at least one document.
 pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
-    let mut reader = BufReader::new(Utf8::new(source.rest()));
+    let mut reader = BufReader::new(Utf8::new(source));
     let mut documents = 0_u64;
     for number in 1_u64.. {
         match skip_spaces(&mut reader).map_err(flaw)? {

@@ -4,7 +4,10 @@ use camino::Utf8Path;
 
 pub(super) use crate::assets::format::HEAD;
 use crate::{
-    assets::format::{UNCHECKED, check, is_text, recognised},
+    assets::{
+        format::{UNCHECKED, check_while, is_text, recognised},
+        print::GoOn,
+    },
     task::Format,
 };
 
@@ -54,13 +57,13 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// `head` are the first bytes of the file. Only a text is read completely.
-    pub(super) fn of(head: &[u8], path: &Utf8Path) -> Self {
+    /// `head` are the first bytes of the file. Only a text is read completely, while `go_on` says yes.
+    pub(super) fn of(head: &[u8], path: &Utf8Path, go_on: GoOn<'_>) -> Self {
         match recognised(head) {
             Some((ending, _)) => {
                 Format::of_ending(ending).map_or(Self::Named(ending), Self::Checkable)
             }
-            None if is_text(head) => Self::Checkable(text_format(head, path)),
+            None if is_text(head) => Self::Checkable(text_format(head, path, go_on)),
             None => Self::Unknown,
         }
     }
@@ -75,17 +78,18 @@ impl Content {
     }
 }
 
-fn text_format(head: &[u8], path: &Utf8Path) -> Format {
+fn text_format(head: &[u8], path: &Utf8Path, go_on: GoOn<'_>) -> Format {
     let mut meaning = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     let opening = meaning.next();
     let like_json = matches!(opening, Some(b'{' | b'['))
         && meaning.next().is_none_or(|byte| VALUES.contains(byte));
-    match like_json {
-        true if check(path, Format::Json).is_err() && check(path, Format::JsonLines).is_ok() => {
-            Format::JsonLines
-        }
-        true => Format::Json,
-        false => Format::Text,
+    let is = |format| check_while(path, format, go_on).is_ok();
+    if !like_json {
+        Format::Text
+    } else if !is(Format::Json) && is(Format::JsonLines) {
+        Format::JsonLines
+    } else {
+        Format::Json
     }
 }
 
@@ -139,7 +143,7 @@ mod tests {
             .expect("Unicode")
             .join("file");
         fs::write(&path, bytes).expect("written");
-        Content::of(bytes, &path).name()
+        Content::of(bytes, &path, &|| true).name()
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn examine(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
         ToolError::argument(ARGUMENT, format!("{} is not Unicode", path.display()))
     })?;
     let (measured, head) = read(path.as_std_path(), run)?;
-    let content = Content::of(&head, &path);
+    let content = Content::of(&head, &path, &|| run.check_cancelled().is_ok());
     let problems = problems(&path, &measured, content, arguments, run)?;
     Ok(json!({
         "valid": problems.is_empty(),
