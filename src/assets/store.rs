@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// Checks a finished file and brings it to the disk of the store. Lack of space or permission is found here,
-    /// before any asset is changed. The file must be a regular file, not a link, with the content of `seen`, if
+    /// before any asset is changed. The file must be a regular file, not a link, and unchanged since it was `seen`, if
     /// that is given.
     pub(crate) fn prepare(
         &self,
@@ -114,9 +114,7 @@ impl Store {
         let session = self.dir.join(session_id);
         let file = open_regular(staged)?;
         let found = file.metadata().map_err(StoreError::io("look at", staged))?;
-        if let Some(seen) = seen
-            && !stat_of(&file).is_some_and(|now| now.has_content_of(seen))
-        {
+        if seen.is_some() && stat_of(&file).as_ref() != seen {
             return Err(StoreError::Changed(staged.to_owned()));
         }
         let directory = self.session_dir(session_id, &session)?;
@@ -211,13 +209,8 @@ impl Prepared {
         let name = path.file_name().unwrap_or_default();
         // The file is checked before the rename. Afterwards its place may already contain the asset of another
         // run.
-        let same = match (stat_at(&self.from), stat_of(&self.checked), &self.seen) {
-            (Some(staged), Some(checked), Some(seen)) => {
-                staged.has_content_of(seen) && checked.has_content_of(seen)
-            }
-            _ => false,
-        };
-        if !same {
+        let now = [stat_at(&self.from), stat_of(&self.checked)];
+        if self.seen.is_none() || now != [self.seen; 2] {
             return Err(StoreError::Changed(path.clone()));
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)

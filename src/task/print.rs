@@ -42,15 +42,6 @@ pub struct Stat {
     pub ctime: i64,
 }
 
-impl Stat {
-    /// Whether both are the same file with the same content, judged without `ctime`: a new name of the file
-    /// changes only `ctime`.
-    pub fn has_content_of(&self, other: &Self) -> bool {
-        let content = |stat: &Self| (stat.dev, stat.ino, stat.bytes, stat.mtime);
-        content(self) == content(other)
-    }
-}
-
 /// The state of something that was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Still {

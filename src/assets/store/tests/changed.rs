@@ -45,24 +45,35 @@ fn what_grows_after_the_check_is_no_asset() {
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
 }
 
-/// A later step may have written to the asset of an earlier one: only what was checked is stored.
 #[test]
-fn what_is_written_between_the_check_and_the_end_of_the_task_is_no_asset() {
+fn what_is_written_between_the_check_and_the_store_is_no_asset_even_with_its_old_time() {
     let place = place();
     let staged = place.staged("good");
     let seen = stat_at(&staged).unwrap();
-    // A new name of the same file is no change.
-    fs::hard_link(&staged, place.root.join("another name")).unwrap();
-    let kept = place.store.prepare("s", "f", &staged, Some(&seen)).unwrap();
-    kept.commit().unwrap();
-
-    let staged = place.staged("good");
-    let seen = stat_at(&staged).unwrap();
+    let time = fs::metadata(&staged).unwrap().modified().unwrap();
     thread::sleep(Duration::from_millis(30));
     fs::write(&staged, "evil").unwrap();
-    let error = place
-        .store
-        .prepare("s", "g", &staged, Some(&seen))
-        .unwrap_err();
-    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    File::open(&staged).unwrap().set_modified(time).unwrap();
+    let refused = place.store.prepare("s", "g", &staged, Some(&seen));
+    assert!(
+        matches!(refused, Err(StoreError::Changed(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_file_that_is_exchanged_for_the_checked_one_is_no_asset() {
+    let place = place();
+    let staged = place.staged("good");
+    let seen = stat_at(&staged).unwrap();
+    let other = place.root.join("other");
+    fs::write(&other, "evil").unwrap();
+    let time = fs::metadata(&staged).unwrap().modified().unwrap();
+    File::open(&other).unwrap().set_modified(time).unwrap();
+    fs::rename(&other, &staged).unwrap();
+    let refused = place.store.prepare("s", "f", &staged, Some(&seen));
+    assert!(
+        matches!(refused, Err(StoreError::Changed(_))),
+        "{refused:?}"
+    );
 }
