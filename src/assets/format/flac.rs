@@ -1,11 +1,11 @@
 //! FLAC: metadata blocks, then frames (RFC 9639).
 
-use crc::{CRC_16_UMTS, Crc};
+use crc::{CRC_8_SMBUS, CRC_16_UMTS, Crc};
 
 use super::source::{Flaw, Source, broken};
 
-/// The checksum of a frame (RFC 9639 §9.3). Over a frame including its checksum, the result is 0.
-static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_UMTS);
+/// The checksum of the header of a frame (RFC 9639 §9.1.8). Over a header including its checksum, the result is 0.
+static HEADER: Crc<u8> = Crc::<u8>::new(&CRC_8_SMBUS);
 const STREAM_INFO: u8 = 0;
 const FORBIDDEN: u8 = 127;
 
@@ -83,26 +83,33 @@ fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
     let length = source.left().min(info.longest_frame + ID3V1);
     source.seek(source.len() - length, "the last frame")?;
     let tail = source.bytes(length, "the last frame")?;
-    let tail = without_tag(&tail);
     // The search starts at the end: the checksum over several complete frames is 0, too.
-    let begins = |rest: &&[u8]| matches!(rest, [0xFF, 0xF8 | 0xF9, ..]);
-    let frame = (0..tail.len())
-        .rev()
-        .filter_map(|at| tail.get(at..))
-        .filter(begins)
-        .find(|rest| CHECKSUM.checksum(rest) == 0);
-    let Some(frame) = frame else {
+    let Some((blocks, number)) = without_flaw(without_tag(&tail)).find_map(header) else {
         return broken("it does not end with a whole audio frame");
     };
-    match (info.samples.checked_sub(1), number(frame)) {
-        // Frames with blocks of one size are numbered. The last block may be shorter.
-        (Some(last), Some(number)) if number < last / info.block_samples => broken(format!(
+    match (info.samples.checked_sub(1), blocks) {
+        // The last block may be shorter.
+        (Some(last), Blocks::OfOneSize) if number < last / info.block_samples => broken(format!(
             "it should have {} audio frames, but the last one is number {}",
             last / info.block_samples + 1,
             number + 1
         )),
         _ => Ok(()),
     }
+}
+
+/// The ends of `bytes` with the right checksum of a frame (RFC 9639 §9.3), the shortest first. The checksum over a frame
+/// including its checksum is 0. It is the sum of the shares of all bits, so one pass gives it for every end.
+fn without_flaw(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut sum, mut share) = (0, CRC_16_UMTS.poly);
+    let starts = bytes.iter().enumerate().rev().filter(move |(_, byte)| {
+        for bit in 0..8 {
+            sum ^= share * u16::from(*byte >> bit & 1);
+            share = (share << 1) ^ (CRC_16_UMTS.poly * (share >> 15));
+        }
+        sum == 0
+    });
+    starts.filter_map(|(at, _)| bytes.get(at..))
 }
 
 const ID3V1: u64 = 128;
@@ -115,20 +122,107 @@ fn without_tag(tail: &[u8]) -> &[u8] {
     }
 }
 
-/// The number of a frame of a stream with one block size. It is counted from 0 and coded like UTF-8.
-fn number(frame: &[u8]) -> Option<u64> {
-    let [0xFF, 0xF8, _, _, first, rest @ ..] = frame else {
-        return None;
+#[derive(Clone, Copy)]
+enum Blocks {
+    /// The frames are numbered.
+    OfOneSize,
+    /// The first samples of the frames are numbered.
+    OfAnySize,
+}
+
+/// The number in the header of a frame, if the header is valid (RFC 9639 §9.1). It is counted from 0 and coded like
+/// UTF-8.
+fn header(frame: &[u8]) -> Option<(Blocks, u64)> {
+    let (blocks, sizes, layout, first, rest) = match frame {
+        [0xFF, 0xF8, sizes, layout, first, rest @ ..] => {
+            (Blocks::OfOneSize, sizes, layout, first, rest)
+        }
+        [0xFF, 0xF9, sizes, layout, first, rest @ ..] => {
+            (Blocks::OfAnySize, sizes, layout, first, rest)
+        }
+        _ => return None,
     };
+    let of_block = match sizes >> 4 {
+        0 => return None,
+        6 => 1,
+        7 => 2,
+        _ => 0,
+    };
+    let of_rate = match sizes & 0xF {
+        12 => 1,
+        13 | 14 => 2,
+        15 => return None,
+        _ => 0,
+    };
+    let (channels, depth, reserved) = (layout >> 4, layout >> 1 & 7, layout & 1);
+    if channels > 10 || depth == 3 || reserved != 0 {
+        return None;
+    }
     let more = match first.leading_ones() {
         0 => 0,
-        1 => return None,
-        ones => ones - 1,
+        1 | 8 => return None,
+        ones => usize::try_from(ones - 1).ok()?,
     };
+    let checked = frame.get(..5 + more + of_block + of_rate + 1)?;
+    if HEADER.checksum(checked) != 0 {
+        return None;
+    }
     let start = u64::from(first & (0x7F_u8 >> more));
-    let rest = rest.get(..usize::try_from(more).ok()?)?;
-    Some(
-        rest.iter()
-            .fold(start, |number, byte| (number << 6) | u64::from(byte & 0x3F)),
-    )
+    let coded = rest.get(..more)?.iter();
+    let number = coded.fold(start, |number, byte| (number << 6) | u64::from(byte & 0x3F));
+    Some((blocks, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pass_finds_the_same_ends_as_a_checksum_of_each_end() {
+        let checksum = Crc::<u16>::new(&CRC_16_UMTS);
+        let mut bytes: Vec<u8> = (0..50_000_u32)
+            .map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8)
+            .collect();
+        for _ in 0..3 {
+            bytes.extend(checksum.checksum(&bytes).to_be_bytes());
+            bytes.extend([7; 90]);
+            bytes.extend(checksum.checksum(&bytes).to_be_bytes());
+        }
+        let ends = bytes.len() - 2000..bytes.len();
+        let each = ends.rev().map(|at| &bytes[at..]);
+        let each: Vec<&[u8]> = each.filter(|end| checksum.checksum(end) == 0).collect();
+        let found: Vec<&[u8]> = without_flaw(&bytes)
+            .take_while(|end| end.len() <= 2000)
+            .collect();
+        assert_eq!(found, each);
+        assert_eq!(
+            without_flaw(&bytes).last().map(<[u8]>::len),
+            Some(bytes.len())
+        );
+    }
+
+    #[test]
+    fn a_header_with_a_reserved_code_or_a_wrong_checksum_is_none() {
+        let with_checksum = |bytes: &[u8]| {
+            let checksum = HEADER.checksum(bytes);
+            [bytes, &[checksum]].concat()
+        };
+        let number = |bytes: &[u8]| header(&with_checksum(bytes)).map(|(_, number)| number);
+        // The example of RFC 9639 §D.1.
+        assert!(header(b"\xFF\xF8\x69\x18\0\0\xBF").is_some());
+        assert!(header(b"\xFF\xF8\x69\x18\0\0\xBE").is_none());
+        assert_eq!(number(b"\xFF\xF9\xC9\x18\xC4\x80"), Some(0x100));
+        for wrong in [
+            b"\xFF\xF8\x09\x18\0",
+            b"\xFF\xF8\x1F\x18\0",
+            b"\xFF\xF8\x19\xB8\0",
+            b"\xFF\xF8\x19\x16\0",
+            b"\xFF\xF8\x19\x19\0",
+            b"\xFF\xF8\x19\x18\x80",
+            b"\xFF\xFA\x19\x18\0",
+        ] {
+            assert_eq!(number(wrong), None, "{wrong:x?}");
+        }
+        assert_eq!(number(b"\xFF\xF8\x19\x18\0"), Some(0));
+    }
 }

@@ -351,6 +351,17 @@ fn a_flac_that_lacks_whole_frames_is_found_out() {
 }
 
 #[test]
+fn a_flac_of_nothing_but_frame_starts_is_broken() {
+    let bench = Bench::new();
+    let mut flac = b"fLaC\x80\0\0\x22\xFF\xFF\xFF\xFF\0\0\0\0\0\0\x0A\xC4\x4F\xF0\0\0\0\0".to_vec();
+    flac.extend([0; 16]);
+    // As long as the longest last frame.
+    flac.extend([0xFF, 0xF8].repeat(1 << 21));
+    let problem = bench.problem(&flac, Format::Flac);
+    assert!(problem.contains("whole audio frame"), "{problem}");
+}
+
+#[test]
 fn an_mp3_that_lacks_whole_frames_is_found_out() {
     let bench = Bench::new();
     let mp3 = &media::sample("mp3").content;
