@@ -38,7 +38,7 @@ pub(crate) use crate::plan::{
 };
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
-pub(crate) use launch::{handed_on, launch, plain_environment};
+pub(crate) use launch::{handed_on, launch};
 pub(crate) use steps::Steps;
 
 pub(crate) enum Work {

@@ -10,28 +10,6 @@ use crate::{
     task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
 
-/// The variables that every server gets. Others are passed on only if the entry names them.
-const BASE: [&str; 12] = [
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TZ",
-    "USER",
-];
-
-/// The environment of a program that gets no variables of the operator's choice.
-pub(crate) fn plain_environment() -> Vec<(String, String)> {
-    let named = |name: &&str| Some(((*name).to_owned(), host::variable(name)?));
-    BASE.iter().filter_map(named).collect()
-}
-
 /// The values that a server gets from the environment by `env_pass`, as far as they are set.
 pub(crate) fn handed_on(server: &Server) -> Secrets {
     let values = server
@@ -59,7 +37,7 @@ pub(crate) fn launch(
             .replace("{root}", root.as_str())
     };
     let argv = server.command.iter().map(filled).collect();
-    let mut env = plain_environment();
+    let mut env = host::plain_environment();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
     let protected: Vec<&str> = protected.iter().map(|path| path.as_str()).collect();
     env.push((PROTECTED.to_owned(), json!(protected).to_string()));

@@ -13,7 +13,7 @@ use rustix::process::{
     Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
 };
 
-use super::Interrupts;
+use super::{Interrupts, variable};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
@@ -23,6 +23,28 @@ pub struct Program {
     pub cwd: Utf8PathBuf,
     /// The whole environment of the program: nothing of ours is inherited.
     pub env: Vec<(String, String)>,
+}
+
+/// The variables that every started program gets. A server gets others only if its entry names them.
+const BASE: [&str; 12] = [
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TZ",
+    "USER",
+];
+
+/// The environment of a program that gets no variables of the operator's choice.
+pub fn plain_environment() -> Vec<(String, String)> {
+    let named = |name: &&str| Some(((*name).to_owned(), variable(name)?));
+    BASE.iter().filter_map(named).collect()
 }
 
 /// A started program. It leads its own process group and has pipes for its standard streams. The caller must wait

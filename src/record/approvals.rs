@@ -334,7 +334,7 @@ impl Approvals {
         let program = Program::new(
             self.settings.notify.clone(),
             context.root.to_owned(),
-            executor::plain_environment(),
+            host::plain_environment(),
         );
         let told = format!("{told}\n").into_bytes();
         let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());

@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::host::{die_with_us, own_program};
+use crate::host::{die_with_us, own_program, plain_environment};
 
 use super::Unfinished;
 
@@ -141,17 +141,9 @@ impl Scratch {
         input: &[u8],
     ) -> Result<(End, String), Unfinished> {
         let own = own_program();
-        let mut command = Command::new(&own);
-        command
+        let mut child = self
+            .command(&own, faults)
             .args(arguments)
-            .current_dir(&self.root)
-            .env("ONEACT_ROOT", &self.root)
-            .env("ONEACT_FAULTS", faults)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        die_with_us(&mut command);
-        let mut child = command
             .spawn()
             .map_err(failed("start", Utf8Path::new(&own)))?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -170,6 +162,22 @@ impl Scratch {
             End::Failure(said.clone())
         };
         Ok((end, said))
+    }
+
+    /// A program in the tree. It gets none of the user's settings of oneact, which can name a real ledger.
+    fn command(&self, program: &str, faults: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .envs(plain_environment())
+            .env("ONEACT_ROOT", &self.root)
+            .env("ONEACT_FAULTS", faults)
+            .current_dir(&self.root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        die_with_us(&mut command);
+        command
     }
 }
 
@@ -229,5 +237,31 @@ pub(super) fn failed(
         operation,
         path,
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_under_test_gets_no_setting_of_the_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(Utf8Path::from_path(dir.path()).unwrap()).unwrap();
+        scratch.fresh().unwrap();
+        let output = scratch.command("/usr/bin/env", "").output().unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
+        let names: Vec<&str> = output
+            .lines()
+            .filter_map(|line| line.split('=').next())
+            .collect();
+        let set: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| name.starts_with("ONEACT_"))
+            .collect();
+        assert_eq!(set, ["ONEACT_FAULTS", "ONEACT_ROOT"]);
+        // Cargo sets it for a test.
+        assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "{names:?}");
     }
 }
