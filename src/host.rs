@@ -41,7 +41,9 @@ pub use plain::{
     read_named, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
-pub use spawn::{Program, Spawned, die_with_us, plain_environment, spawn, spawn_self, tell};
+pub use spawn::{
+    Program, Spawned, die_with_us, end_of, plain_environment, spawn, spawn_self, tell,
+};
 pub use users::{is_in_group, is_named, name_of};
 
 /// The source of time, ids and signals.

@@ -10,7 +10,8 @@ use std::{
 
 use camino::Utf8PathBuf;
 use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, waitid,
 };
 
 use super::{Interrupts, variable};
@@ -128,22 +129,32 @@ pub fn tell(
         thread::spawn(move || stdin.write_all(&input));
     }
     let group = Pid::from_child(&child);
+    let failed = |error: io::Error| format!("{name}: {error}");
     let begun = Instant::now();
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => break Ok(()),
-            Ok(Some(status)) => break Err(format!("{name} ended with {status}")),
-            Ok(None) => match interrupts.caught() {
-                Some(signal) => break Err(format!("{name} was stopped by {}", signal.name())),
-                None if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
-                None => break Err(format!("{name} did not end within {longest:?}")),
-            },
-            Err(error) => break Err(format!("{name}: {error}")),
+    let late = loop {
+        let end = end_of(group).map_err(|errno| failed(errno.into()))?;
+        match (end, interrupts.caught()) {
+            (Some(_), _) => break None,
+            (None, Some(signal)) => break Some(format!("was stopped by {}", signal.name())),
+            (None, None) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
+            (None, None) => break Some(format!("did not end within {longest:?}")),
         }
     };
     let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
-    ended
+    let status = child.wait().map_err(failed)?;
+    match late {
+        Some(why) => Err(format!("{name} {why}")),
+        None if status.success() => Ok(()),
+        None => Err(format!("{name} ended with {status}")),
+    }
+}
+
+/// How a child has ended; `None` while it runs. It is not reaped, so that no other process gets its id, which may also
+/// be that of its group. An error if it is no longer a child of oneact: if the caller of oneact had SIGCHLD ignored,
+/// the kernel reaps children by itself.
+pub fn end_of(child: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(child), look)
 }
 
 /// Makes the kernel kill the child of `command` when the *thread* that starts it ends.

@@ -8,8 +8,8 @@
 use std::{io, os::fd::OwnedFd, thread, time::Duration};
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, kill_process,
-    kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group,
+    pidfd_open, waitid,
 };
 use tokio::io::{Interest, unix::AsyncFd};
 
@@ -19,7 +19,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
-use crate::host::{Host, Moment, spawn};
+use crate::host::{Host, Moment, end_of, spawn};
 
 /// How often the end of the server is looked for if the system has no pidfds.
 const POLL: Duration = Duration::from_millis(5);
@@ -107,24 +107,15 @@ impl Child {
         }
     }
 
-    /// The status without reaping; `None` while the process runs. An error if it is no longer a child of oneact: if the
-    /// caller of oneact had SIGCHLD ignored, the kernel reaps children by itself.
-    fn peek(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
-        waitid(
-            WaitId::Pid(self.pid),
-            WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT,
-        )
-    }
-
     fn is_alive(&self) -> bool {
-        self.reaped.is_none() && matches!(self.peek(), Ok(None))
+        self.reaped.is_none() && matches!(end_of(self.pid), Ok(None))
     }
 
     pub(super) fn status(&self) -> Option<ExitDescription> {
         if let Some(reaped) = &self.reaped {
             return reaped.status;
         }
-        let status = self.peek().ok()??;
+        let status = end_of(self.pid).ok()??;
         status
             .exit_status()
             .map(ExitDescription::Code)
@@ -134,7 +125,7 @@ impl Child {
     /// Sends a signal to the server and its group, unless the server was reaped.
     pub(super) fn signal(&self, signal: Signal) {
         // Once it is reaped, its id may belong to another process.
-        if self.reaped.is_none() && self.peek().is_ok() {
+        if self.reaped.is_none() && end_of(self.pid).is_ok() {
             // It fails only if no process is left.
             let _ = kill_process_group(self.pid, signal);
             // A server that has changed its group needs its own signal. Others get only one, because many servers

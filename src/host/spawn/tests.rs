@@ -102,3 +102,40 @@ fn it_begins_with_no_signal_blocked_or_caught_and_leads_its_group() {
     assert_eq!(mask("SigIgn:") & (1 << (Signal::PIPE.as_raw() - 1)), 0);
     assert_eq!(field("NSpgid:"), field("Pid:"));
 }
+
+#[test]
+fn a_program_whose_end_was_seen_keeps_its_id_until_it_is_reaped() {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", "exit 3"])
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    let seen = std::iter::repeat_with(|| end_of(pid).unwrap()).flatten();
+    // Looking again finds the same.
+    let codes: Vec<_> = seen.take(2).map(|end| end.exit_status()).collect();
+    assert_eq!(codes, [Some(3), Some(3)]);
+    assert!(rustix::process::test_kill_process(pid).is_ok());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    assert!(end_of(pid).is_err());
+}
+
+#[test]
+fn what_a_told_program_leaves_in_its_group_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let argv = ["/bin/sh", "-c", "sleep 600 & echo $! > left; exit 4"].map(str::to_owned);
+    let cwd = dir.path().to_str().unwrap().into();
+    let program = Program::new(argv.to_vec(), cwd, plain_environment());
+    let told = tell(
+        &program,
+        Vec::new(),
+        Duration::from_mins(10),
+        &Interrupts::catch(),
+    );
+    assert_eq!(told.unwrap_err(), "/bin/sh ended with exit status: 4");
+    let left = fs::read_to_string(dir.path().join("left")).unwrap();
+    let state = || fs::read_to_string(format!("/proc/{}/stat", left.trim())).unwrap_or_default();
+    // It becomes a zombie if nobody reaps it.
+    while !state().is_empty() && !state().contains(") Z ") {
+        thread::sleep(Duration::from_millis(5));
+    }
+}

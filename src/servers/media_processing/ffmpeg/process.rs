@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Limits, size};
 use crate::{
@@ -213,10 +213,8 @@ struct Running {
 }
 
 impl Running {
-    /// Checks without reaping, so that the id of the process and its group is not used again.
     fn has_ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !matches!(waitid(WaitId::Pid(self.pid()), look), Ok(None))
+        !matches!(host::end_of(self.pid()), Ok(None))
     }
 
     /// Kills the process group and reaps the program. Its output is temporary, so it need not end gracefully.
