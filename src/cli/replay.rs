@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io,
     io::Write as _,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::MetadataExt as _,
     process::ExitCode,
 };
 
@@ -122,15 +122,14 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     }
     let path = led_to(path)?;
     let dir = path.parent().unwrap_or(Utf8Path::new("."));
-    let mode = fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .permissions(mode)
-        .tempfile_in(dir)?;
+    // A new file is readable for its owner only, because the page can contain secrets.
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(bytes)?;
     // A file that is replaced keeps its mode.
     if let Some(there) = there {
         file.as_file().set_permissions(there.permissions())?;
     }
+    file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(())
 }
@@ -256,4 +255,23 @@ fn compared(row: &Row, found: &Comparison) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_new_page_is_readable_for_its_owner_only_and_a_replaced_one_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(dir.path()).unwrap().join("page.html");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o7777;
+        write(&path, b"one").unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!((mode(), fs::read(&path).unwrap()), (0o640, b"two".to_vec()));
+    }
 }
