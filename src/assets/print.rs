@@ -81,6 +81,11 @@ pub(crate) fn still(
     }
 }
 
+/// Whether an opened file has the content that was recorded.
+pub(crate) fn has_content(file: &File, recorded: &Content, go_on: GoOn<'_>) -> bool {
+    content(file, go_on).is_ok_and(|now| now.blake3 == recorded.blake3)
+}
+
 enum NoFile {
     Absent,
     /// The name belongs to something that is not a regular file.

@@ -1,14 +1,21 @@
 //! Prepares an output of a step for display: its bytes if they can be read, and whether they have changed.
 
-use std::{fs::File, io::Read as _};
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _},
+};
 
 use camino::Utf8Path;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{
-    assets::{format::recognised, open_regular, print},
+    assets::{
+        format::recognised,
+        open_regular,
+        print::{self, GoOn},
+    },
     ledger::Made,
-    task::{Content, Links, Sight, Still, Uri},
+    task::{Links, Sight, Still, Uri},
 };
 
 /// An output of a step.
@@ -58,8 +65,8 @@ const NOT_IN_URL: &AsciiSet = &CONTROLS
     .add(b'`')
     .add(b'\\');
 
-/// Prepares an output. A relative path starts at `root`.
-pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit {
+/// Prepares an output. A relative path starts at `root`. It is read while `go_on` says yes.
+pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room, go_on: GoOn<'_>) -> Exhibit {
     let nothing = |link| Exhibit {
         still: Still::Unknown,
         shown: Shown::Nothing,
@@ -73,7 +80,7 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
         let web = web.iter().any(|scheme| uri.as_str().starts_with(scheme));
         return nothing(web.then(|| uri.redacted().into_owned()));
     };
-    let still = print::still(&made.print, &uri, root, Links::Refused, &|| true);
+    let still = print::still(&made.print, &uri, root, Links::Refused, go_on);
     let Ok(file) = open_regular(&path) else {
         return Exhibit {
             still,
@@ -83,7 +90,9 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
     let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
     let shown = match &made.print.sight {
         Sight::Content(content) if content.bytes > room.each => Shown::TooLarge,
-        Sight::Content(content) if has_content(&uri, root, content) => shown(file, room),
+        // Another writer of a shared ledger can name any file of this user, with its size and its times. The hash of
+        // the content shows that the writer knew the content.
+        Sight::Content(content) if print::has_content(&file, content, go_on) => shown(file, room),
         Sight::Content(_) | Sight::Absent | Sight::Unknown => Shown::Nothing,
     };
     Exhibit {
@@ -93,17 +102,12 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
     }
 }
 
-/// Whether a file has the recorded content. Another writer of a shared ledger can name any file of this user, with its
-/// size and its times. The hash of the content shows that the writer knew the content.
-fn has_content(uri: &Uri, root: &Utf8Path, content: &Content) -> bool {
-    let now = print::print(uri, root, Links::Refused, &|| true).sight;
-    matches!(now, Sight::Content(now) if now.blake3 == content.blake3)
-}
-
 fn shown(mut file: File, room: &mut Room) -> Shown {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = Vec::new();
-    let begun = (&mut file).take(WORDS as u64).read_to_end(&mut bytes);
+    // The file was read before, to compare its content.
+    let rewound = file.rewind();
+    let begun = rewound.and_then(|()| (&mut file).take(WORDS as u64).read_to_end(&mut bytes));
     if begun.is_err() {
         return Shown::Nothing;
     }
@@ -145,7 +149,7 @@ mod tests {
     use camino::Utf8PathBuf;
 
     use super::*;
-    use crate::task::{Print, Sight};
+    use crate::task::{Content, Print, Sight};
 
     const ROOM: Room = Room {
         each: 100_000,
@@ -165,7 +169,7 @@ mod tests {
             print,
             ..made(name)
         };
-        exhibit(&made, &root, &mut room)
+        exhibit(&made, &root, &mut room, &|| true)
     }
 
     #[test]
@@ -185,9 +189,31 @@ mod tests {
         for sight in [Sight::Unknown, Sight::Absent, Sight::Content(other)] {
             let mut made = made("key");
             made.print.sight = sight;
-            let exhibit = exhibit(&made, root, &mut { ROOM });
+            let exhibit = exhibit(&made, root, &mut { ROOM }, &|| true);
             assert!(matches!(exhibit.shown, Shown::Nothing), "{exhibit:?}");
         }
+    }
+
+    #[test]
+    fn a_file_is_read_no_further_than_the_run_may_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        let file = File::create(root.join("large")).unwrap();
+        let mut made = made("large");
+        made.print.sight = Sight::Content(Content {
+            bytes: 1,
+            blake3: "00".repeat(32),
+            stat: None,
+        });
+        file.set_len(32 << 30).unwrap();
+        let asked = std::cell::Cell::new(0);
+        let go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 10
+        };
+        let exhibit = exhibit(&made, root, &mut { ROOM }, &go_on);
+        assert!(matches!(exhibit.shown, Shown::Nothing), "{exhibit:?}");
+        assert_eq!(asked.get(), 10);
     }
 
     fn made(uri: &str) -> Made {
@@ -243,7 +269,8 @@ mod tests {
 
     #[test]
     fn nothing_but_files_and_the_web_is_linked_to() {
-        let link = |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut { ROOM }).link;
+        let nowhere = Utf8Path::new("/nowhere");
+        let link = |uri: &str| exhibit(&made(uri), nowhere, &mut { ROOM }, &|| true).link;
         assert_eq!(link("javascript:alert(1)"), None);
         assert_eq!(link("s3://bucket/a"), None);
         assert_eq!(

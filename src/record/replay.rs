@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    assets::print,
+    assets::print::{GoOn, print},
     catalog::{Catalog, Nature, ROLLBACK, nature},
     envelope::read_response,
     host::{Host, Interrupt},
@@ -95,8 +95,13 @@ pub(crate) fn repeat(
         same: Vec::new(),
         differs: Vec::new(),
     };
-    found.compare(row, &outcome, &names, &project.root);
-    Repeated::Compared(found)
+    let go_on = || host.interrupts().caught().is_none();
+    found.compare(row, &outcome, &names, (&project.root, &go_on));
+    match host.interrupts().caught() {
+        // A file may not have been read to its end.
+        Some(interrupt) => Repeated::Cancelled(interrupt),
+        None => Repeated::Compared(found),
+    }
 }
 
 struct Replay {
@@ -263,7 +268,14 @@ fn sight(sight: &Sight) -> String {
 }
 
 impl Comparison {
-    fn compare(&mut self, row: &Row, outcome: &Outcome, names: &Names<'_>, root: &Utf8Path) {
+    /// Compares everything. Assets lie below the root, and are read while the run may go on.
+    fn compare(
+        &mut self,
+        row: &Row,
+        outcome: &Outcome,
+        names: &Names<'_>,
+        (root, go_on): (&Utf8Path, GoOn<'_>),
+    ) {
         let ended = |fault: Option<&str>| match fault {
             Some(fault) => format!("failed: {fault}"),
             None => "succeeded".to_owned(),
@@ -277,7 +289,7 @@ impl Comparison {
             let now = produced.find(|produced| produced.ref_id.as_str() == made.ref_id);
             let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
             let now = now.map_or(Sight::Absent, |uri| {
-                print::print(&uri, root, Links::Refused, &|| true).sight
+                print(&uri, root, Links::Refused, go_on).sight
             });
             self.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
         }

@@ -264,7 +264,9 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
 
 /// An output: media to play or show, or a link to it.
 fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
-    let Exhibit { still, shown, link } = exhibit(made, &desk.project.root, room);
+    let Exhibit { still, shown, link } = exhibit(made, &desk.project.root, room, &|| {
+        desk.host.interrupts().caught().is_none()
+    });
     let name = escaped(&made.ref_id);
     let inside = match shown {
         Shown::Media { media_type, bytes } => {
