@@ -185,6 +185,10 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
             return Ok(ExitCode::from(128 + interrupt.number()));
         }
     }
+    let is_execute = matches!(&verb, Verb::Replay(args) if args.execute);
+    if is_execute || matches!(verb, Verb::Doctor(_)) {
+        run::end_after_signal(interrupts.clone());
+    }
     match verb {
         Verb::Run(args) => Ok(run::run(&args, interrupts)),
         Verb::Rollback(args) => rollback::run(&args, interrupts),

@@ -19,7 +19,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
-    host::{Host, Interrupts, Moment},
+    host::{Host, Interrupt, Interrupts, Moment},
     perform::{Arrived, Settings, broken, overdue, perform},
     task::{Course, Failure, Fault, Reach},
 };
@@ -166,6 +166,36 @@ const LONGER: Duration = Duration::from_secs(5);
 /// The interval at which a plan that is changing files is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
+fn start_watching(watch: impl FnOnce() + Send + 'static) {
+    let thread = thread::Builder::new().name("watch".to_owned());
+    if let Err(error) = thread.spawn(watch) {
+        tracing::warn!("cannot start the thread that ends an overdue run: {error}");
+    }
+}
+
+/// Starts a thread that ends the process shortly after a signal, if the verb itself does not end. The verb prints no
+/// envelope, so the reason is only on stderr.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::exit,
+    reason = "where the main thread does not come to its end, nobody returns an exit code"
+)]
+pub(super) fn end_after_signal(interrupts: Interrupts) {
+    start_watching(move || {
+        let Ok(wake) = interrupts.wake() else { return };
+        if ready(&mut [PollFd::new(wake, PollFlags::IN)], || None).is_err() {
+            return;
+        }
+        thread::sleep(GRACE);
+        let signal = interrupts.caught().unwrap_or(Interrupt::TERMINATE);
+        let name = signal.name();
+        tracing::error!(
+            "the command did not end within {GRACE:?} after {name}, so its process was ended"
+        );
+        process::exit((128 + signal.number()).into());
+    });
+}
+
 /// A run, with everything that the watching thread needs.
 pub(super) struct Watched {
     pub(super) host: Host,
@@ -196,10 +226,7 @@ impl Watched {
     /// Starts the watching thread. If no thread can be started, nothing ends the run early.
     pub(super) fn watch(self: &Arc<Self>) {
         let watched = Arc::clone(self);
-        let watch = thread::Builder::new().name("watch".to_owned());
-        if let Err(error) = watch.spawn(move || watched.end()) {
-            tracing::warn!("cannot start the thread that ends an overdue run: {error}");
-        }
+        start_watching(move || watched.end());
     }
 
     /// Whether the caller must write the answer: true only for the first call.

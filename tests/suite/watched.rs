@@ -1,6 +1,10 @@
 //! Runs that heed neither their time nor a signal: they end a little later all the same, with one answer.
 
-use std::{fs, process::Child};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::Child,
+};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -93,6 +97,22 @@ fn a_signal_that_is_not_heeded_ends_the_run_as_cancelled() {
     signal_child(&child, Signal::TERM);
     let answer = ended(child);
     assert_eq!((answer.exit, answer.state()), (143, &json!("cancelled")));
+}
+
+#[test]
+fn a_replay_that_does_not_heed_a_signal_is_ended_and_the_reason_is_on_stderr() {
+    let root = Root::with_catalog(&CATALOG.replace("read_only = false", "idempotent = true"));
+    assert_eq!(root.run(&happen()).exit, 0);
+    let mut command = root.command();
+    command.args(["-v", "replay", "0", "--execute"]);
+    command.env("ONEACT_FAULTS", "hang@ledger:reserved");
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut said = || lines.next().unwrap().unwrap();
+    while !said().contains("is performed; the reason is") {}
+    signal_child(&child, Signal::TERM);
+    while !said().contains("did not end within 5s after SIGTERM") {}
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
 #[test]
