@@ -196,7 +196,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     places.filter(|(_, word)| !word.is_empty())
 }
 
-/// The largest number of words of a query that are searched for.
+/// The largest number of words of a query that are searched for, as the index counts them.
 const MOST_WORDS: usize = 64;
 
 /// A zero-width space, at which the index separates words.
@@ -220,13 +220,23 @@ fn unseamed(text: &str) -> String {
     text.replace(SEAM, "")
 }
 
-/// The words of a query that contain a letter or digit. Each is a phrase: the index may see several words in it.
+/// The words of a query that contain a letter or digit. Each is a phrase: the index may see several words in it, and the
+/// time of a search grows with their number.
 fn phrases(text: &str) -> Vec<String> {
     let mut met = HashSet::new();
+    let mut room = MOST_WORDS;
     text.split(|character: char| character.is_whitespace() || character.is_control())
         .filter(|word| word.contains(char::is_alphanumeric) && met.insert(*word))
-        .take(MOST_WORDS)
-        .map(seamed)
+        .map_while(|word| {
+            if room == 0 {
+                return None;
+            }
+            let mut phrase = seamed(word);
+            let end = words(&phrase).nth(room).map(|(place, _)| place);
+            phrase.truncate(end.unwrap_or(phrase.len()));
+            room -= words(&phrase).count();
+            Some(phrase)
+        })
         .collect()
 }
 
@@ -301,6 +311,22 @@ mod tests {
                 "{query}: {cut}"
             );
         }
+    }
+
+    #[test]
+    fn of_a_query_64_words_are_searched_for_as_the_index_counts_them() {
+        let of = |text: &str| {
+            phrases(text)
+                .iter()
+                .map(|phrase| words(phrase).count())
+                .sum::<usize>()
+        };
+        assert_eq!(of(&"a-".repeat(1000)), 64);
+        assert_eq!(of(&"学".repeat(1000)), 64);
+        let several: Vec<String> = (0..100).map(|word| format!("w{word}-x")).collect();
+        assert_eq!(of(&several.join(" ")), 64);
+        assert_eq!(of(&format!("{} -b", "a-".repeat(64))), 64);
+        assert_eq!(phrases("- . a"), ["a"]);
     }
 
     #[test]
