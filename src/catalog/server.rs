@@ -153,6 +153,17 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             "`files` must name directories; write \".\" for the root itself",
         ));
     }
+    let values = raw.env.values().filter_map(Value::as_str);
+    let mut texts = raw.command.iter().map(String::as_str).chain(values);
+    if texts.any(|text| text.contains('\0')) {
+        return Err(wrong("`command` and `env` cannot contain a NUL character"));
+    }
+    let is_no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+    if let Some(name) = raw.env.keys().chain(&raw.env_pass).find(is_no_name) {
+        return Err(wrong(&format!(
+            "no variable can have the name `{name}`; rename it in `env` or `env_pass`"
+        )));
+    }
     let own = [SCRATCH, PROTECTED, ALLOW_PRIVATE];
     let mut set = raw.env.keys().chain(&raw.env_pass);
     if let Some(name) = set.find(|name| own.contains(&name.as_str())) {

@@ -131,6 +131,21 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
             "must be a string",
         ),
         (
+            instead("[\"s\"]", "[\"s\"]\nenv = { 'A=B' = '1' }"),
+            2,
+            "no variable can have the name `A=B`",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nenv_pass = ['']"),
+            2,
+            "no variable can have the name ``",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\", \"a\\u0000b\"]"),
+            2,
+            "cannot contain a NUL",
+        ),
+        (
             instead("[\"s\"]", "[\"s\"]\nenv = { ONEACT_PROTECTED = '[]' }"),
             2,
             "sets `ONEACT_PROTECTED`; take it out of `env`",
