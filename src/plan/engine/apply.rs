@@ -22,8 +22,6 @@ pub(crate) enum ApplyError {
     /// Another program changed the file after the check. Its version is at the path.
     #[error("`{0}` was changed by somebody else after it was checked")]
     Changed(String),
-    #[error("the journal of the plan would be longer than 4 MiB; split the plan")]
-    LongJournal,
     #[error(transparent)]
     File(#[from] FileError),
 }

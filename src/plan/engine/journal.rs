@@ -17,7 +17,6 @@ use crate::{
 };
 
 use super::{
-    apply::ApplyError,
     entry::Entry,
     volumes::{Displaced, Volume, displaced, volumes},
 };
@@ -187,6 +186,15 @@ pub(crate) struct Journal {
     length: u64,
 }
 
+/// Why the entries of a plan are not in its journal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotReady {
+    #[error("the journal of the plan would be longer than 4 MiB; split the plan")]
+    TooLong,
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
 impl Journal {
     /// Starts a journal, without a sync.
     pub(crate) fn begin(
@@ -212,7 +220,7 @@ impl Journal {
     }
 
     /// Writes every entry, and reserves space for the events that follow, without a sync.
-    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), ApplyError> {
+    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), NotReady> {
         let volumes = volumes(dir.root, entries);
         let line = line(&Event::Ready {
             entries: entries.to_vec(),
@@ -220,7 +228,7 @@ impl Journal {
         });
         let room = self.length + (line.len() + TAIL) as u64;
         if room > LONGEST {
-            return Err(ApplyError::LongJournal);
+            return Err(NotReady::TooLong);
         }
         dir.reserve(JOURNAL, &self.file, room)?;
         self.write(dir, &line)?;

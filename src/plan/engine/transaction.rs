@@ -20,7 +20,7 @@ use super::{
     content::{is_original, separate},
     entry::Entry,
     folder::{Folder, REPORTS},
-    journal::{Event, JOURNAL, Journal},
+    journal::{Event, JOURNAL, Journal, NotReady},
     stage::{Stage, end_unchanged},
     undo::{Conflict, apart, left, undo},
 };
@@ -81,7 +81,8 @@ impl<'a> Stage<'a> {
         threads: usize,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
         let made = std::mem::take(&mut self.made);
-        let ready = self.noted(threads).and_then(|()| self.checkpoint());
+        let ready = self.noted(threads);
+        let ready = ready.and_then(|()| Ok(self.checkpoint()?));
         let ready = ready.and_then(|backups| {
             self.folder.put(documents)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
@@ -99,13 +100,13 @@ impl<'a> Stage<'a> {
                 journal: self.journal,
                 threads,
             }),
-            Err(error) => Err(Box::new(nothing_changed(self, error.into()))),
+            Err(error) => Err(Box::new(nothing_changed(self, error))),
         }
     }
 
     /// Writes the entries, and waits until they are on the disk. If there are backups or a manifest, but the
     /// journal has no entries, the journal was cut or removed.
-    fn noted(&mut self, threads: usize) -> Result<(), ApplyError> {
+    fn noted(&mut self, threads: usize) -> Result<(), Failure> {
         self.journal.ready(&self.folder.dir, &self.entries)?;
         let journal = self.folder.below(JOURNAL)?;
         Ok(sync(&self.folder, &[], &[journal], threads)?)
@@ -167,9 +168,7 @@ impl<'a> Armed<'a> {
                         captures.push(capture);
                         continue;
                     }
-                    Err(error @ (ApplyError::Changed(_) | ApplyError::LongJournal)) => {
-                        (error.into(), before)
-                    }
+                    Err(error @ ApplyError::Changed(_)) => (error.into(), before),
                     // The change may have been made.
                     Err(error @ ApplyError::File(_)) => (error.into(), before + 1),
                 },
@@ -388,11 +387,19 @@ fn nothing_changed(mut stage: Stage<'_>, why: Failure) -> Undoing<'_> {
     }
 }
 
+impl From<NotReady> for Failure {
+    fn from(error: NotReady) -> Self {
+        match error {
+            NotReady::TooLong => Self::new(Fault::LimitExceeded, error.to_string()),
+            NotReady::File(error) => error.into(),
+        }
+    }
+}
+
 impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {
         match error {
             ApplyError::Changed(_) => Self::new(Fault::HashMismatch, error.to_string()),
-            ApplyError::LongJournal => Self::new(Fault::LimitExceeded, error.to_string()),
             ApplyError::File(error) => error.into(),
         }
     }

@@ -335,7 +335,7 @@ fn a_journal_that_could_not_be_read_again_is_not_written() {
     };
     let before = account(&dir).unwrap();
     let failed = journal.ready(&dir, &vec![entry.clone(); 20_000]);
-    assert!(matches!(failed, Err(ApplyError::LongJournal)));
+    assert!(matches!(failed, Err(NotReady::TooLong)));
     assert_eq!(account(&dir).unwrap(), before);
     journal.ready(&dir, &vec![entry; 10_000]).unwrap();
     assert!(account(&dir).unwrap().state.is_under_way());
