@@ -28,7 +28,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use self::{
     held::{Held, open_directory},
-    removal::remove_tree,
+    removal::{MOST_SWEPT, remove_some, remove_tree},
 };
 use super::error::{StoreError, component};
 
@@ -247,7 +247,7 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
         }
     };
     for (dir, held) in dead(parent, &names) {
-        match remove_tree(&dir) {
+        match remove_some(&dir, MOST_SWEPT) {
             Ok(()) => held.clear(),
             Err(error) => {
                 tracing::warn!(%dir, %error, "a left-over scratch directory stays; the next run tries to remove it");

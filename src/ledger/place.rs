@@ -117,7 +117,7 @@ impl Place {
 }
 
 impl<'a> Ledger<'a> {
-    /// The value that closes the ledger when it is dropped at the end of the process.
+    /// The value that closes the ledger when it is dropped, which takes time.
     pub(crate) fn closing(self) -> Box<dyn Any> {
         self.store.closing()
     }

@@ -162,7 +162,7 @@ pub(crate) trait Store {
     /// Whether the database is behind a network, which can be silent for longer than a run may take.
     fn is_remote(&self) -> bool;
 
-    /// The value that closes the database when it is dropped at the end of the process, if that is needed.
+    /// The value that closes the database when it is dropped, which takes time.
     fn closing(self: Box<Self>) -> Box<dyn Any>;
 }
 

@@ -67,11 +67,17 @@ pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome
     preview().unwrap_or_else(refused)
 }
 
+/// What the journal of a finished plan says.
+struct Told {
+    entries: Vec<Entry>,
+    origin: Origin,
+}
+
 /// A finished plan, and what is left to undo of it.
 struct Found<'r> {
     folder: Folder<'r>,
     manifest: Manifest,
-    entries: Vec<Entry>,
+    told: Told,
     limits: Limits,
     already: Vec<Uuid>,
     points: Vec<Point>,
@@ -95,12 +101,12 @@ impl<'r> Found<'r> {
             Sanction::None => account(&folder.dir)?.sanction,
             given => given.clone(),
         };
-        let entries = vouched(&folder, &manifest, &limits, order.by)?;
+        let told = vouched(&folder, &manifest, &limits, order.by)?;
         let (already, points) = left_to_do(&manifest, order, root)?;
         Ok(Self {
             folder,
             manifest,
-            entries,
+            told,
             limits,
             already,
             points,
@@ -110,7 +116,7 @@ impl<'r> Found<'r> {
     /// Every checkpoint is examined before the first change.
     fn inverses(&self, root: &Root) -> Result<Vec<Inverse<'_>>, Failure> {
         let points = self.points.iter();
-        let inverse = |point| Inverse::of(point, &self.entries, root, &self.limits);
+        let inverse = |point| Inverse::of(point, &self.told, root, &self.limits);
         points.map(inverse).collect()
     }
 
@@ -139,7 +145,7 @@ fn undo(
         .iter()
         .filter(|point| already.contains(&point.checkpoint_id))
     {
-        notes.extend(other_attributes(point, &found.entries, root)?);
+        notes.extend(other_attributes(point, &found.told.entries, root)?);
     }
     if points.is_empty() {
         manifest.restored(already, &desk.host.now());
@@ -348,20 +354,20 @@ fn unfit(why: &str) -> Failure {
     unusable(format!("the rollback manifest cannot be used: {why}"))
 }
 
-/// Checks that the journal and the manifest of the plan name the same changes. Returns the journal's entries.
+/// Checks that the journal and the manifest of the plan name the same changes.
 fn vouched(
     folder: &Folder<'_>,
     manifest: &Manifest,
     limits: &Limits,
     by: Asker,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<Told, Failure> {
     let account = match by {
         Asker::Task | Asker::Person => account(&folder.dir)?,
         Asker::Confirmed => account_by_anybody(&folder.dir)?,
     };
     if account.origin == Origin::Unproven && by != Asker::Confirmed {
         return Err(unusable(format!(
-            "the journal of {} was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
+            "the journal of {} was not written in this place by you or by root: the directory was copied, cloned or unpacked, the plan is another user's, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
             &folder.path
         )));
     }
@@ -407,7 +413,10 @@ fn vouched(
         )));
     }
     match manifest.checkpoints.iter().find(|point| !known(point)) {
-        None => Ok(entries),
+        None => Ok(Told {
+            entries,
+            origin: account.origin,
+        }),
         Some(point) => Err(unusable(format!(
             "the journal of the plan does not contain the checkpoint {} of `{}`: the manifest was altered",
             point.checkpoint_id, point.file_path

@@ -74,6 +74,23 @@ fn one_process_serves_all_calls_of_the_session_and_ends_with_it() {
 }
 
 #[test]
+fn the_calls_of_a_kept_server_leave_no_open_files() {
+    let root = kept();
+    let mut client = Client::legacy(&root, &[]);
+    let mut open = Vec::new();
+    for number in 0..6 {
+        let arguments = json!({"what": format!("call {number}")});
+        client.call("happen", &arguments, &json!({}));
+        let supervisors = running(&root, "supervise");
+        assert_eq!(supervisors.len(), 1);
+        let files = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        open.extend(supervisors.into_iter().map(files));
+    }
+    assert_eq!(open[5], open[1], "{open:?}");
+    client.leave();
+}
+
+#[test]
 fn a_kept_server_that_ends_is_started_again_for_the_next_call() {
     let root = kept();
     let mut client = Client::legacy(&root, &[]);

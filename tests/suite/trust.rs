@@ -184,11 +184,10 @@ fn without_a_journal_no_slot_is_removed_where_no_plan_may_write() {
     assert!(root.path.join(&slot).exists());
 }
 
-#[test]
-fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
-    let (root, copy) = (Root::new(), Root::new());
-    assert_eq!(root.run(&plan(&create("made.txt"))).exit, 0);
-    for name in ["made.txt", REPORTS] {
+/// A copy of a file and of the only report directory, and the path of that directory.
+fn copied(root: &Root, file: &str) -> (Root, String) {
+    let copy = Root::new();
+    for name in [file, REPORTS] {
         let to = copy.path.join(name);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         let copied = Command::new("cp")
@@ -208,7 +207,14 @@ fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
         .into_iter()
         .find(|name| !name.starts_with('.'))
         .unwrap();
-    let named = format!("{REPORTS}/{name}");
+    (copy, format!("{REPORTS}/{name}"))
+}
+
+#[test]
+fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
+    let root = Root::new();
+    assert_eq!(root.run(&plan(&create("made.txt"))).exit, 0);
+    let (copy, named) = copied(&root, "made.txt");
     let (code, told) = oneact(&copy, &["rollback", &named]);
     assert!(
         code == 2 && told.contains("not written in this place"),
@@ -219,6 +225,34 @@ fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
     assert_eq!(code, 0, "{told}");
     assert!(!copy.path.join("made.txt").exists());
     assert_eq!(oneact(&root, &["rollback", &named]).0, 0);
+}
+
+#[test]
+fn the_mode_that_a_copied_journal_names_is_given_to_no_file() {
+    let root = Root::new();
+    let file = root.path.join("a.txt");
+    fs::write(&file, "one\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let replace = json!({"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+        "operation": {"type": "text_replace", "pattern": "one", "replacement": "eins"}});
+    assert_eq!(root.run(&plan(&replace)).exit, 0);
+    let (copy, named) = copied(&root, "a.txt");
+    let journal = copy.path.join(&named).join("journal");
+    let lines = fs::read_to_string(&journal).unwrap();
+    let lines = lines.lines().map(|line| {
+        let (_, json) = line.split_once(' ').unwrap();
+        let json = json.replace("\"mode\":493", "\"mode\":3565");
+        let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(json.as_bytes());
+        format!("{sum:08x} {json}\n")
+    });
+    let forged = lines.collect::<String>();
+    assert!(forged.contains("3565"));
+    fs::write(&journal, forged).unwrap();
+    let (code, told) = oneact(&copy, &["rollback", &named, "--yes"]);
+    assert_eq!(code, 0, "{told}");
+    let restored = copy.path.join("a.txt");
+    assert_eq!(fs::read_to_string(&restored).unwrap(), "one\n");
+    assert_eq!(fs::metadata(&restored).unwrap().mode() & 0o7777, 0o755);
 }
 
 #[test]

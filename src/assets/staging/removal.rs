@@ -20,8 +20,16 @@ use rustix::{
 
 use super::{MARK, StoreError};
 
+/// The most files and directories that a run removes of what a dead run left, because it does so before it answers.
+pub(super) const MOST_SWEPT: u64 = 1000;
+
 /// Removes the directory and all that is in it. A directory that does not exist counts as removed.
 pub(super) fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
+    remove_some(dir, u64::MAX)
+}
+
+/// The same, but at most so many files and directories. If there are more, this fails, and the directory keeps its mark.
+pub(super) fn remove_some(dir: &Utf8Path, most: u64) -> Result<(), StoreError> {
     if has_mount(dir) {
         let busy = "a file system is mounted on or in it; unmount it and remove the directory";
         let busy = io::Error::new(io::ErrorKind::ResourceBusy, busy);
@@ -29,13 +37,18 @@ pub(super) fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     }
     let remove = || {
         let top = enter(CWD, dir.as_str())?;
+        let mut room = Room(most);
         // Without its mark, a directory is not removed by the next run, so the mark is removed last.
-        empty(&top, Some(MARK))?;
-        empty(&top, None)?;
+        empty(&top, Some(MARK), &mut room)?;
+        empty(&top, None, &mut room)?;
         unlinkat(CWD, dir.as_str(), AtFlags::REMOVEDIR)
     };
     match remove() {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::CANCELED) => {
+            let problem = format!("{most} of its files were removed, and more are left");
+            Err(StoreError::io("remove", dir)(io::Error::other(problem)))
+        }
         Err(errno) => Err(StoreError::io("remove", dir)(errno)),
     }
 }
@@ -43,16 +56,16 @@ pub(super) fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
 /// Removes all that is in the directory, except for the spared file. The directories in a directory below it are moved
 /// up before that directory is removed, so neither the stack nor the number of open files grows with the depth of the
 /// tree.
-fn empty(top: &OwnedFd, spared: Option<&str>) -> Result<(), Errno> {
+fn empty(top: &OwnedFd, spared: Option<&str>, room: &mut Room) -> Result<(), Errno> {
     let mut moved = 0_u64;
     loop {
-        let directories = remove_files(top, spared)?;
+        let directories = remove_files(top, spared, room)?;
         if directories.is_empty() {
             return Ok(());
         }
         for name in directories {
             let dir = enter(top, &name)?;
-            for inner in remove_files(&dir, None)? {
+            for inner in remove_files(&dir, None, room)? {
                 // Only who may write to a directory may move it.
                 enter(&dir, &inner)?;
                 while let Err(errno) = move_up(&dir, &inner, top, moved) {
@@ -63,8 +76,19 @@ fn empty(top: &OwnedFd, spared: Option<&str>) -> Result<(), Errno> {
                 }
                 moved += 1;
             }
+            room.take()?;
             unlinkat(top, &name, AtFlags::REMOVEDIR)?;
         }
+    }
+}
+
+/// How many files and directories may still be removed.
+struct Room(u64);
+
+impl Room {
+    fn take(&mut self) -> Result<(), Errno> {
+        self.0 = self.0.checked_sub(1).ok_or(Errno::CANCELED)?;
+        Ok(())
     }
 }
 
@@ -74,7 +98,11 @@ fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, number: u64) -> Result<
 }
 
 /// Removes the files of a directory, and returns the names of the directories in it.
-fn remove_files(dir: &OwnedFd, spared: Option<&str>) -> Result<Vec<CString>, Errno> {
+fn remove_files(
+    dir: &OwnedFd,
+    spared: Option<&str>,
+    room: &mut Room,
+) -> Result<Vec<CString>, Errno> {
     let names = Dir::read_from(dir)?.map(|entry| Ok(entry?.file_name().to_owned()));
     let mut directories = Vec::new();
     for name in names.collect::<Result<Vec<_>, Errno>>()? {
@@ -84,7 +112,8 @@ fn remove_files(dir: &OwnedFd, spared: Option<&str>) -> Result<Vec<CString>, Err
             continue;
         }
         match unlinkat(dir, &name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
+            Ok(()) => room.take()?,
+            Err(Errno::NOENT) => {}
             Err(Errno::ISDIR) => directories.push(name),
             Err(errno) => return Err(errno),
         }
@@ -186,13 +215,26 @@ mod tests {
     fn the_mark_is_removed_last_whatever_is_in_its_place() {
         let (_keep, top) = deep(3);
         let dir = enter(CWD, top.as_str()).unwrap();
-        empty(&dir, Some(MARK)).unwrap();
+        empty(&dir, Some(MARK), &mut Room(u64::MAX)).unwrap();
         assert!(top.join(MARK).exists());
         fs::remove_file(top.join(MARK)).unwrap();
         fs::create_dir_all(top.join(MARK).join("below")).unwrap();
         remove_tree(&top).unwrap();
         assert!(!top.exists());
         remove_tree(&top).unwrap();
+    }
+
+    #[test]
+    fn a_removal_goes_on_where_an_earlier_one_ended() {
+        let (keep, top) = deep(10);
+        let removals = (1..9).find(|_| {
+            let removed = remove_some(&top, 5);
+            assert_eq!(removed.is_err(), top.join(MARK).exists());
+            removed.is_ok()
+        });
+        // Ten directories with a file in each, a link, and the mark.
+        assert_eq!(removals, Some(5));
+        assert!(keep.path().join("kept").exists());
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, collections::BTreeSet, fs::File, io, mem, time::Duration};
+use std::{any::Any, collections::BTreeSet, fs::File, io, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -211,10 +211,8 @@ impl Store for SqliteStore {
         theirs.map_err(|error| self.files.refused(&error))
     }
 
-    /// Nothing waits to be written. Closing would only free memory.
     fn closing(self: Box<Self>) -> Box<dyn Any> {
-        mem::forget(self);
-        Box::new(())
+        self
     }
 }
 

@@ -233,7 +233,7 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
             obstacles.join("; ")
         ),
         End::Unproven => format!(
-            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written in this place: the directory was copied, cloned or unpacked, or the file system keeps no birth times. Nothing was changed. `oneact recover {REPORTS}/{name}` shows what it would change, and asks before it does so. If you do not know where the directory comes from, remove it"
+            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written in this place by you or by root: the directory was copied, cloned or unpacked, the plan is another user's, or the file system keeps no birth times. Nothing was changed. If the plan is another user's, let this user run `oneact recover`. Otherwise, `oneact recover {REPORTS}/{name}` shows what it would change, and asks before it does so. If you do not know where the directory comes from, remove it"
         ),
         End::AgainstRules(why) => format!(
             "The journal of {REPORTS}/{name} names a path that no plan may touch: {why}. Nothing was changed. Restore the files by hand from backups/, or remove that directory"

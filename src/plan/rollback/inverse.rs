@@ -6,7 +6,7 @@ use crate::{
     plan::{
         Desk,
         check::{After, Change, Original, Sink},
-        engine::Entry,
+        engine::{Entry, Origin},
         files::{FileError, Inherited, Kind, Root},
         limits::Limits,
         model::{ActionId, ChangeKind},
@@ -16,7 +16,7 @@ use crate::{
     task::{ActionType, Failure, RelPath},
 };
 
-use super::{backed_up, changed, original, unusable};
+use super::{Told, backed_up, changed, original, unusable};
 
 pub(super) struct Inverse<'a> {
     point: &'a Point,
@@ -41,7 +41,7 @@ impl<'a> Inverse<'a> {
     /// Checks that the change can be undone without the loss of later changes.
     pub(super) fn of(
         point: &'a Point,
-        entries: &[Entry],
+        told: &Told,
         root: &Root,
         limits: &Limits,
     ) -> Result<Self, Failure> {
@@ -67,6 +67,7 @@ impl<'a> Inverse<'a> {
         if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
             return Err(changed(&point.file_path, "a file exists there again"));
         }
+        let entries = &told.entries;
         let pre = backed_up(point, entries);
         let then = match (point.operation_to_reverse, &point.backup_location) {
             (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
@@ -78,8 +79,12 @@ impl<'a> Inverse<'a> {
                         "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
-                // Somebody may have given the backup to another owner, or added permissions.
-                let facts = pre.map_or(&then.seen.facts, |pre| &pre.facts);
+                let facts = match told.origin {
+                    // Somebody may have given the backup to another owner, or added permissions.
+                    Origin::Here => pre.map_or(&then.seen.facts, |pre| &pre.facts),
+                    // Somebody may have written another owner and other permissions into the journal.
+                    Origin::Unproven => &then.seen.facts,
+                };
                 let attributes = then.attributes.owned_like(facts);
                 Some(Original { attributes, ..then })
             }
