@@ -154,9 +154,12 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         ));
     }
     let values = raw.env.values().filter_map(Value::as_str);
-    let mut texts = raw.command.iter().map(String::as_str).chain(values);
+    let texts = raw.command.iter().map(String::as_str).chain(values);
+    let mut texts = texts.chain(raw.cwd.as_deref());
     if texts.any(|text| text.contains('\0')) {
-        return Err(wrong("`command` and `env` cannot contain a NUL character"));
+        return Err(wrong(
+            "`command`, `cwd` and `env` cannot contain a NUL character",
+        ));
     }
     let is_no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     if let Some(name) = raw.env.keys().chain(&raw.env_pass).find(is_no_name) {

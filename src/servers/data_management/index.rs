@@ -29,6 +29,8 @@ WHERE leaf MATCH ?1 ORDER BY bm25(leaf), document.id LIMIT ?2";
 /// The words of a snippet before the first found word, and from it on.
 const BEFORE: usize = 8;
 const FROM: usize = 16;
+/// The most characters of a snippet before the first found word, and from it on.
+const SIDE: usize = 500;
 
 #[derive(Deserialize)]
 struct Entry {
@@ -75,8 +77,8 @@ pub(super) fn result_searcher(place: Place) -> Tool {
     Tool {
         name: "result_searcher",
         title: "Search indexed results",
-        description: "Find indexed documents that contain all given words, best first. Case and accents are \
-            ignored. Only whole words are found. There are no operators.",
+        description: "Find indexed documents that contain all given words, best first. Case is ignored, and so \
+            are the accents of Latin letters. Only whole words are found. There are no operators.",
         input: object(
             &["query"],
             json!({
@@ -164,13 +166,34 @@ fn snippet(text: &str, phrases: &[String]) -> String {
     // A space stands before each word.
     let found = before.unwrap_or_default().matches(' ').count();
     let first = found.saturating_sub(BEFORE);
-    let mut begins = words(text).map(|(begin, _)| begin).skip(first);
-    let begin = begins.next().filter(|_| first > 0);
-    let end = begins.nth(found - first + FROM - 1);
-    let shown = text.get(begin.unwrap_or_default()..end.unwrap_or(text.len()));
+    let begins: Vec<usize> = words(text)
+        .map(|(begin, _)| begin)
+        .skip(first)
+        .take(found - first + FROM + 1)
+        .collect();
+    let at = |word: usize| begins.get(word).copied();
+    let (before, from) = text.split_at(at(found - first).unwrap_or_default());
+    let begin = at(0).filter(|_| first > 0).max(before_last(SIDE, before));
+    let length = at(found - first + FROM).map(|end| end - before.len());
+    let end = length.into_iter().chain(after_first(SIDE, from)).min();
+    let shown = [
+        before.get(begin.unwrap_or_default()..).unwrap_or_default(),
+        from.get(..end.unwrap_or(from.len())).unwrap_or_default(),
+    ];
     let cut = |place: Option<usize>| if place.is_some() { "…" } else { "" };
-    let shown = unseamed(shown.unwrap_or_default());
+    let shown = unseamed(&shown.concat());
     format!("{}{}{}", cut(begin), shown.trim(), cut(end))
+}
+
+/// The place after so many characters, if more follow.
+fn after_first(characters: usize, text: &str) -> Option<usize> {
+    text.char_indices().nth(characters).map(|(place, _)| place)
+}
+
+/// The place before the last so many characters, if more precede them.
+fn before_last(characters: usize, text: &str) -> Option<usize> {
+    let place = text.char_indices().nth_back(characters - 1)?.0;
+    (place > 0).then_some(place)
 }
 
 /// The words of a text, without case and accents, each between two spaces. FTS5 compares words in nearly the same way.
@@ -178,7 +201,9 @@ fn folded(text: &str) -> String {
     let mut folded = " ".to_owned();
     for (_, word) in words(text) {
         let letters = word.nfd().filter(|letter| !is_combining_mark(*letter));
-        folded.extend(letters.flat_map(char::to_lowercase));
+        // Two small letters can have the same capital, as σ and ς do.
+        let capitals = letters.flat_map(char::to_uppercase);
+        folded.extend(capitals.flat_map(char::to_lowercase));
         folded.push(' ');
     }
     folded
@@ -202,10 +227,10 @@ const MOST_WORDS: usize = 64;
 /// A zero-width space, at which the index separates words.
 const SEAM: char = '\u{200B}';
 
-/// Puts each ideograph between seams.
+/// Composes the characters (NFC), because the index compares code points, and puts each ideograph between seams.
 fn seamed(text: &str) -> String {
     let mut seamed = String::with_capacity(text.len());
-    for character in text.chars().filter(|character| *character != SEAM) {
+    for character in text.nfc().filter(|character| *character != SEAM) {
         if is_ideograph(character) {
             seamed.extend([SEAM, character, SEAM]);
         } else {
@@ -295,6 +320,18 @@ mod tests {
     }
 
     #[test]
+    fn a_snippet_has_a_bounded_number_of_characters_on_each_side_of_the_found_word() {
+        let (long, gap) = ("é".repeat(1000), " ".repeat(1000));
+        let near = "é".repeat(499);
+        assert_eq!(
+            cut(&format!("{long} fox {long}"), "fox"),
+            format!("…{near} fox {}…", "é".repeat(496))
+        );
+        assert_eq!(cut(&format!("a{gap}fox{gap}b"), "fox"), "…fox…");
+        assert_eq!(cut(&long, "é"), format!("{}…", "é".repeat(500)));
+    }
+
+    #[test]
     fn a_snippet_shows_whole_phrases_whatever_their_case_and_accents() {
         let far = "x ".repeat(30);
         for (text, query, shown) in [
@@ -303,6 +340,7 @@ mod tests {
             ("foxes", "fox", "FOX"),
             ("buro1", "buro", "Büro"),
             ("x", "ä\u{308}rger", "ARGER"),
+            ("x", "οδος", "ΟΔΟΣ"),
             ("வண", "வணக்கம்", "வணக்கம்"),
         ] {
             let cut = cut(&format!("{text} {far} {shown}"), query);
