@@ -99,12 +99,13 @@ pub(crate) struct Budget<'a> {
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
-const FREE: Budget<'_> = Budget {
-    most: u64::MAX,
-    stopped: &|| None,
-};
+impl<'a> Budget<'a> {
+    /// For a check, which has no result.
+    fn of_check(stopped: &'a dyn Fn() -> Option<Failure>) -> Self {
+        let most = u64::MAX;
+        Self { most, stopped }
+    }
 
-impl Budget<'_> {
     fn go_on(&self) -> Result<(), EditError> {
         (self.stopped)().map_or(Ok(()), |failure| Err(EditError::Stopped(failure)))
     }
@@ -358,7 +359,8 @@ pub(crate) fn check_syntax(
     bytes: &[u8],
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<(), EditError> {
-    syntax(name, bytes, Grammar::of(name), &Budget { stopped, ..FREE })
+    let budget = Budget::of_check(stopped);
+    syntax(name, bytes, Grammar::of(name), &budget)
 }
 
 fn syntax(
@@ -369,7 +371,7 @@ fn syntax(
 ) -> Result<(), EditError> {
     match Language::of(name) {
         None => Ok(()),
-        Some(Language::Json) => json::check(Text::read(bytes)?, grammar),
+        Some(Language::Json) => json::check(Text::read(bytes)?, grammar, budget),
         Some(Language::Yaml) => yaml::check(Text::read(bytes)?, budget),
     }
 }
@@ -390,11 +392,17 @@ fn fits(language: Language, bytes: usize) -> Result<(), EditError> {
 }
 
 /// Whether a file is a document of this language, whatever it is called.
-pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
+pub(crate) fn check(
+    language: Language,
+    name: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<(), EditError> {
+    let budget = Budget::of_check(stopped);
     match language {
-        _ if Language::of(name) == Some(language) => check_syntax(name, bytes, &|| None),
-        Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
-        Language::Yaml => yaml::check(Text::read(bytes)?, &FREE),
+        _ if Language::of(name) == Some(language) => check_syntax(name, bytes, stopped),
+        Language::Json => json::check(Text::read(bytes)?, Grammar::Loose, &budget),
+        Language::Yaml => yaml::check(Text::read(bytes)?, &budget),
     }
 }
 

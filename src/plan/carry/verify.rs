@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        edit::{self, Language},
+        edit::{self, EditError, Language},
         engine::{Entry, hash},
         files::{Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
@@ -122,26 +122,31 @@ fn holds(
     let bytes = root.read(&located.path, most)?;
     match &rule.condition {
         Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
-        other => Ok(condition(other, path, &bytes)),
+        other => condition(other, path, &bytes, stopped),
     }
 }
 
-fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
+fn condition(
+    condition: &Condition,
+    path: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Result<(), String>, Failure> {
     // A text is UTF-8, so it lies within one valid part. The search of `str` is linear.
     let contains = |text: &str| {
         let mut chunks = bytes.utf8_chunks();
         chunks.any(|chunk| chunk.valid().contains(text))
     };
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
-    match condition {
+    Ok(match condition {
         Condition::Exists | Condition::Absent | Condition::Schema(_) => Ok(()),
         Condition::Contains(text) => check(
             contains(text),
             "the file does not contain the required text",
         ),
         Condition::Lacks(text) => check(!contains(text), "the file contains the forbidden text"),
-        Condition::ValidJson => parses(Language::Json, path, bytes),
-        Condition::ValidYaml => parses(Language::Yaml, path, bytes),
+        Condition::ValidJson => told(edit::check(Language::Json, path, bytes, stopped))?,
+        Condition::ValidYaml => told(edit::check(Language::Yaml, path, bytes, stopped))?,
         Condition::Sha256(wanted) => {
             let found = hash(bytes);
             check(
@@ -149,11 +154,15 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
                 &format!("the SHA-256 of the file is {found}"),
             )
         }
-    }
+    })
 }
 
-fn parses(language: Language, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
-    edit::check(language, path, bytes).map_err(|error| error.to_string())
+/// What a reader says of a document, unless the plan has to stop.
+fn told<T>(read: Result<T, EditError>) -> Result<Result<T, String>, Failure> {
+    match read {
+        Err(EditError::Stopped(failure)) => Err(failure),
+        read => Ok(read.map_err(|error| error.to_string())),
+    }
 }
 
 /// Checks a document against a schema. A small schema whose parts refer to one another can take years, so a thread
@@ -164,9 +173,9 @@ fn fits(
     bytes: &[u8],
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Result<(), String>, Failure> {
-    let value = match edit::value_of(path, bytes) {
+    let value = match told(edit::value_of(path, bytes, stopped))? {
         Ok(value) => value,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(why) => return Ok(Err(why)),
     };
     let schema = schema.clone();
     let (answer, answered) = mpsc::channel();

@@ -16,6 +16,7 @@ use super::{
     Budget, EditError, Edited, JsonPath,
     path::Step,
     text::{Splice, Text, apply},
+    unless_given_up,
 };
 
 pub(super) use reading::Grammar;
@@ -158,8 +159,12 @@ fn update(
 }
 
 /// Whether it is one JSON value of this grammar, without duplicate keys.
-pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
-    let (_, found, _) = read(text.body)?;
+pub(super) fn check(
+    text: Text<'_>,
+    grammar: Grammar,
+    budget: &Budget<'_>,
+) -> Result<(), EditError> {
+    let (_, found, _) = read(text.body, budget)?;
     if grammar.allows(found) {
         Ok(())
     } else {
@@ -168,15 +173,19 @@ pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
 }
 
 /// The value, checked in the same way.
-pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
+pub(super) fn value(text: Text<'_>, budget: &Budget<'_>) -> Result<Value, EditError> {
+    budget.go_on()?;
     let value = reading::value(text.body)?;
+    budget.go_on()?;
     Outline::read(text.body)?;
     Ok(value)
 }
 
 /// Reads a whole document, by both readers.
-fn read(body: &str) -> Result<(Meaning, Grammar, Outline), EditError> {
+fn read(body: &str, budget: &Budget<'_>) -> Result<(Meaning, Grammar, Outline), EditError> {
+    budget.go_on()?;
     let (meaning, grammar) = reading::read(body)?;
+    budget.go_on()?;
     Ok((meaning, grammar, Outline::read(body)?))
 }
 
@@ -235,10 +244,9 @@ impl<'a> Draft<'a> {
         };
         budget.go_on()?;
         let (expected, _) = reading::read_with(before, Some(change))?;
-        budget.go_on()?;
         // Only one outline is in memory at a time.
         self.outline = Outline::default();
-        let problem = match read(&self.body) {
+        let problem = match unless_given_up(read(&self.body, budget))? {
             Err(error) => format!("is broken ({error})"),
             Ok((is, ..)) if is != expected => "is not what was meant".to_owned(),
             Ok((_, grammar, _)) if !self.grammar.allows(grammar) => {

@@ -2,18 +2,26 @@
 
 use serde_json::Value;
 
-use crate::task::RelPath;
+use crate::task::{Failure, RelPath};
 
-use super::{Budget, Edit, EditError, Edited, Language, MAX_READ, edit, json, text::Text, yaml};
+use super::{
+    Budget, Edit, EditError, Edited, Language, MAX_READ, edit, json, text::Text, unless_given_up,
+    yaml,
+};
 
 /// The document in a file, read strictly (R-001-162). A file that is no YAML by its name is read as
 /// JSON.
-pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError> {
-    value(Language::of(name).unwrap_or(Language::Json), bytes)
+pub(crate) fn value_of(
+    name: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Value, EditError> {
+    let language = Language::of(name).unwrap_or(Language::Json);
+    value(language, bytes, &Budget::of_check(stopped))
 }
 
 /// The document in these bytes, read strictly, for a check against a schema.
-fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
+fn value(language: Language, bytes: &[u8], budget: &Budget<'_>) -> Result<Value, EditError> {
     if bytes.len() > MAX_READ {
         return Err(EditError::Unfit(format!(
             "the document has {} bytes; documents of at most {MAX_READ} bytes are checked against a schema",
@@ -22,8 +30,8 @@ fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
     }
     let text = Text::read(bytes)?;
     match language {
-        Language::Json => json::value(text),
-        Language::Yaml => yaml::value(text),
+        Language::Json => json::value(text, budget),
+        Language::Yaml => yaml::value(text, budget),
     }
 }
 
@@ -42,9 +50,9 @@ pub(crate) fn schema_update(
             "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
         )
     })?;
-    let was = value(language, last_whole).map(|schema| problem(&schema));
+    let was = value(language, last_whole, budget).map(|schema| problem(&schema));
     let edited = edit(change, name, before, last_whole, budget)?;
-    let is = match value(language, &edited.bytes) {
+    let is = match unless_given_up(value(language, &edited.bytes, budget))? {
         Ok(schema) => problem(&schema),
         Err(error) => {
             let broken = Some(error.after());

@@ -13,8 +13,13 @@ mod yaml_random;
 
 use serde_json::Value;
 
-use super::{Budget, Count, Edit, EditError, Edited, FREE, JsonEdit, JsonPath, Pattern};
+use super::{Budget, Count, Edit, EditError, Edited, JsonEdit, JsonPath, Pattern};
 use crate::task::{Failure, Fault, RelPath};
+
+const FREE: Budget<'_> = Budget {
+    most: u64::MAX,
+    stopped: &|| None,
+};
 
 fn name(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()

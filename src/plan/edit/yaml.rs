@@ -13,7 +13,7 @@ mod write;
 use serde_json::Value;
 
 use super::{
-    Budget, EditError, Edited, FREE, JsonPath, Language,
+    Budget, EditError, Edited, JsonPath, Language,
     path::Step,
     text::{Splice, Text, apply},
     unless_given_up,
@@ -230,8 +230,8 @@ pub(super) fn check(text: Text<'_>, budget: &Budget<'_>) -> Result<(), EditError
 }
 
 /// The value of a file of one document, aliases followed.
-pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
-    check(text, &FREE)?;
+pub(super) fn value(text: Text<'_>, budget: &Budget<'_>) -> Result<Value, EditError> {
+    check(text, budget)?;
     serde_saphyr::from_str(text.body).map_err(|error| {
         let problem = error.to_string();
         let first = problem.lines().next().unwrap_or_default();

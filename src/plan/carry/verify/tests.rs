@@ -52,10 +52,25 @@ fn the_rules_end_when_the_plan_has_to_stop() {
 }
 
 #[test]
+fn a_rule_that_reads_a_document_ends_when_the_plan_has_to_stop() {
+    let stopped = || Some(Failure::new(Fault::Cancelled, "cancelled by SIGTERM"));
+    for name in ["a.json", "a.yaml", "a.txt"] {
+        let path = RelPath::parse(name).unwrap();
+        for rule in [Condition::ValidJson, Condition::ValidYaml] {
+            let ended = condition(&rule, &path, b"[]", &stopped);
+            assert_eq!(ended.unwrap_err().fault, Fault::Cancelled, "{name}");
+        }
+        let ended = fits(&json!({}), &path, b"[]", &stopped);
+        assert_eq!(ended.unwrap_err().fault, Fault::Cancelled, "{name}");
+    }
+}
+
+#[test]
 fn a_text_is_found_beside_bytes_that_are_no_text() {
     let path = RelPath::parse("a.txt").unwrap();
     let holds = |text: &str, bytes: &[u8]| {
-        condition(&Condition::Contains(text.to_owned()), &path, bytes).is_ok()
+        let rule = Condition::Contains(text.to_owned());
+        condition(&rule, &path, bytes, &|| None).unwrap().is_ok()
     };
     assert!(holds("b\u{e9}", b"\xff a b\xc3\xa9 \xc3"));
     assert!(!holds("\u{e9}b", b"\xff a b\xc3\xa9 \xc3"));
