@@ -103,30 +103,6 @@ pub(super) fn line_start(body: &str, at: usize) -> usize {
     before.rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Where the line that holds this byte ends, without its line end.
-pub(super) fn line_end(body: &str, at: usize) -> usize {
-    let rest = body.get(at..).unwrap_or_default();
-    match rest.find('\n') {
-        Some(newline) if rest.get(..newline).is_some_and(|line| line.ends_with('\r')) => {
-            at + newline - 1
-        }
-        Some(newline) => at + newline,
-        None => body.len(),
-    }
-}
-
-/// How many characters are before this byte in its line.
-pub(super) fn column(body: &str, at: usize) -> usize {
-    let line = body.get(line_start(body, at)..at).unwrap_or_default();
-    line.chars().count()
-}
-
-/// Whether only blanks are before this byte in its line.
-pub(super) fn starts_line(body: &str, at: usize) -> bool {
-    let line = body.get(line_start(body, at)..at).unwrap_or_default();
-    line.trim().is_empty()
-}
-
 pub(super) fn with_ends(text: &str, end: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', end)
 }
@@ -143,9 +119,10 @@ pub(crate) struct Position {
 impl Position {
     pub(super) fn of(body: &str, at: usize) -> Self {
         let before = body.get(..at).unwrap_or(body);
+        let line = before.get(line_start(body, at)..).unwrap_or_default();
         Self {
             line: before.matches('\n').count() + 1,
-            column: column(before, before.len()) + 1,
+            column: line.chars().count() + 1,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! documents with the one change; otherwise the next form or position of the value is tried.
 
 mod draft;
+mod lines;
 mod model;
 mod place;
 mod splice;

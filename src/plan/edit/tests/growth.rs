@@ -382,6 +382,23 @@ fn a_signal_ends_the_reading_of_a_yaml_text() {
     }
 }
 
+/// Going back to the last line feed for each key would take a thousand times as long.
+#[test]
+fn the_lines_of_a_yaml_text_are_looked_at_once() {
+    let long = "z".repeat(4 << 20);
+    let keys: String = (0..100_000).map(|at| format!("k{at}: 1\r")).collect();
+    let text = format!("# {long}\r{keys}");
+    check_syntax(&name("a.yaml"), text.as_bytes(), &|| None).unwrap();
+}
+
+#[test]
+fn a_tab_in_the_indentation_ends_the_reading_of_a_yaml_text() {
+    let text = format!("a:\n  \tb: 1\n{}", "  c: 1\n".repeat(100_000));
+    let (read, asked) =
+        together::counted(|budget| check_syntax(&name("a.yaml"), text.as_bytes(), budget.stopped));
+    assert_eq!(asked, 1, "{read:?}");
+}
+
 #[test]
 fn comments_that_do_not_end_are_looked_at_once() {
     let text = "/* ".repeat(200_000);

@@ -414,3 +414,17 @@ fn one_of_several_documents_is_edited() {
         "a: 1\n---\nb:\n  c: 1\n  d: 2\n"
     );
 }
+
+#[test]
+fn a_carriage_return_alone_ends_a_line() {
+    let tab = error("a.yaml", &yaml_update("$.a", "1"), "a:\r  \tb: 1\r").to_string();
+    assert!(tab.contains("a tab in the indentation"), "{tab}");
+    for (before, place, after) in [
+        ("a: |\r  b\r", "$.c", "a: |\r  b\nc: 1\r"),
+        ("a:\r  b: 2\rc: 3\r", "$.a.d", "a:\r  b: 2\n  d: 1\rc: 3\r"),
+        ("? a # b: c\r: 2\r", "$.a", "? a # b: c\r: 1\r"),
+        ("a: # b\rc: 2\r", "$.a", "a: 1 # b\rc: 2\r"),
+    ] {
+        assert_eq!(done("a.yaml", &yaml_update(place, "1"), before), after);
+    }
+}

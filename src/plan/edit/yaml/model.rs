@@ -5,10 +5,10 @@ use std::{collections::HashSet, ops::Range};
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
+use super::lines::{line_before, line_end, line_start};
 use crate::plan::edit::{
     Budget, EditError, Language, fits,
     path::{Step, item},
-    text::{line_end, line_start},
 };
 
 /// A node. A comparison ignores its place, spelling and style.
@@ -266,6 +266,9 @@ impl<'a> Reader<'a> {
                     match self.need()? {
                         (Event::MappingEnd, end) => break end.end,
                         (event, span) => {
+                            if style == StructureStyle::Block {
+                                self.no_tab(span.start)?;
+                            }
                             let key = self.node_of(event, span, depth + 1)?;
                             let mut value = self.node(depth + 1)?;
                             if value.is_empty() && value.anchor == 0 {
@@ -279,13 +282,12 @@ impl<'a> Reader<'a> {
                 };
                 members.shrink_to_fit();
                 self.no_duplicates(&members)?;
-                let style = Style::of_structure(style);
-                if style == Style::Block {
-                    members
-                        .iter()
-                        .try_for_each(|(key, _)| self.no_tab(key.span.start))?;
-                }
-                (Content::Members(members), anchor, tag, style)
+                (
+                    Content::Members(members),
+                    anchor,
+                    tag,
+                    Style::of_structure(style),
+                )
             }
             _ => return Err(self.too_early()),
         };
@@ -301,16 +303,17 @@ impl<'a> Reader<'a> {
     /// Whether the text of a block scalar goes up to the very end of the file. Such a line has no line
     /// end, though the parser adds one (YAML 1.2.2, rule 165).
     fn ends_in_text(&self, span: &Range<usize>) -> bool {
-        let line = self.body.rsplit('\n').next().unwrap_or_default();
-        span.end == self.body.len() && !line.trim_matches(' ').is_empty()
+        let end = self.body.len();
+        !line_before(self.body, end).trim_matches(' ').is_empty() && span.end == end
     }
 
     /// Tabs are no indentation, though the parser lets them after spaces.
     fn no_tab(&self, at: usize) -> Result<(), EditError> {
-        let before = self.body.get(..at).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        if line.contains('\t') && line.trim().is_empty() {
-            let tab = before.len() - line.len() + line.find('\t').unwrap_or_default();
+        let line = line_before(self.body, at);
+        if let Some(tab) = line.find('\t')
+            && line.trim().is_empty()
+        {
+            let tab = at - line.len() + tab;
             return Err(self.invalid("a tab in the indentation; use spaces", tab));
         }
         Ok(())

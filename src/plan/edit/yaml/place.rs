@@ -1,10 +1,12 @@
 //! Finds the place of a path in the text, and checks that an edit can be made there.
 
-use super::model::{Content, Node, Style, after as after_sign, after_properties, skip};
+use super::{
+    lines::column,
+    model::{Content, Node, Style, after as after_sign, after_properties, skip},
+};
 use crate::plan::edit::{
     EditError, JsonPath,
     path::{Step, item},
-    text::column,
 };
 
 #[derive(Debug)]

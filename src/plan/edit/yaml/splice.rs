@@ -9,13 +9,12 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
+    lines::{column, line_end, line_start, starts_line},
     model::{Content, Node, Style},
     place::{After, Seat},
     write::{self, Form, INDENT},
 };
-use crate::plan::edit::text::{
-    Splice, column, end_near, line_end, line_start, starts_line, with_ends,
-};
+use crate::plan::edit::text::{Splice, end_near, with_ends};
 
 /// Where a new key is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
