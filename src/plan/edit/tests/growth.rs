@@ -382,13 +382,18 @@ fn a_signal_ends_the_reading_of_a_yaml_text() {
     }
 }
 
-/// Going back to the last line feed for each key would take a thousand times as long.
+/// Going back to the last line feed, or to the last line, for each item would take a thousand times as long.
 #[test]
 fn the_lines_of_a_yaml_text_are_looked_at_once() {
     let long = "z".repeat(4 << 20);
     let keys: String = (0..100_000).map(|at| format!("k{at}: 1\r")).collect();
-    let text = format!("# {long}\r{keys}");
-    check_syntax(&name("a.yaml"), text.as_bytes(), &|| None).unwrap();
+    let scalars = "- |\n  a\n".repeat(100_000);
+    for text in [
+        format!("# {long}\r{keys}"),
+        format!("l:\n{scalars}# {long}"),
+    ] {
+        check_syntax(&name("a.yaml"), text.as_bytes(), &|| None).unwrap();
+    }
 }
 
 #[test]

@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
     /// end, though the parser adds one (YAML 1.2.2, rule 165).
     fn ends_in_text(&self, span: &Range<usize>) -> bool {
         let end = self.body.len();
-        !line_before(self.body, end).trim_matches(' ').is_empty() && span.end == end
+        span.end == end && !line_before(self.body, end).trim_matches(' ').is_empty()
     }
 
     /// Tabs are no indentation, though the parser lets them after spaces.
