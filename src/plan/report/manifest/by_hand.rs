@@ -76,8 +76,7 @@ impl Step {
         let path = &point.file_path;
         let here = point.new_path.as_ref().unwrap_or(path);
         let (old, now) = (quoted(path), quoted(here));
-        let backup = point.backup_location.as_ref();
-        let copied = copied(backup, path, point.original_mode.as_deref());
+        let copied = copied(point);
         let (what, command) = match point.operation_to_reverse {
             ChangeKind::Create => (
                 format!("Remove {old}, which the plan created."),
@@ -119,16 +118,18 @@ fn holds(path: &RelPath, hash: Option<&str>) -> String {
     }
 }
 
-/// `cp -f` replaces a file that may not be written to; `-p` keeps times, owner and mode, `chmod` says the
-/// mode once more, since the backup's may have been changed.
-fn copied(backup: Option<&RelPath>, path: &RelPath, mode: Option<&str>) -> String {
-    let Some(backup) = backup else {
+/// `cp -f` replaces a file that may not be written to; `-p` keeps times, owner and mode. `chmod` sets the mode once
+/// more, since the backup's may have been changed. It is left out for a mode with set-user-ID or set-group-ID bits,
+/// because `cp` alone knows whether owner and group were kept: if not, it gives the file no such bits.
+fn copied(point: &Point) -> String {
+    let Some(backup) = &point.backup_location else {
         return "true".to_owned();
     };
-    let (backup, name) = (quoted(backup), quoted(path));
+    let (backup, path) = (quoted(backup), &point.file_path);
+    let name = quoted(path);
     let copy = format!("{}cp -pf -- {backup} {name}", directory(path));
-    match mode {
-        Some(mode) => format!("{copy} && chmod {mode} -- {name}"),
+    match point.mode().filter(|mode| mode & 0o6000 == 0) {
+        Some(mode) => format!("{copy} && chmod {mode:04o} -- {name}"),
         None => copy,
     }
 }

@@ -119,6 +119,26 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
     assert!(!root.path().join(renamed.path).exists());
 }
 
+/// The backup lacks the bits if the plan could not keep the owner.
+#[test]
+fn a_restored_file_has_the_set_user_id_bits_of_its_backup_alone() {
+    let mut story = story();
+    let told_of = Told {
+        mode: 0o6755,
+        ..TOLD[1]
+    };
+    story.undo.as_mut().unwrap().changes = vec![change(&told_of)];
+    let manifest = told(&story).manifest.unwrap();
+    for mode in [0o755, 0o6755] {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), told_of.path, "new\n", 0o755);
+        put(root.path(), &backup(&path(told_of.path)), "old\n", mode);
+        sh(root.path(), &Step::of(&manifest.checkpoints[0]).command);
+        let meta = fs::metadata(root.path().join(told_of.path)).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o7777, mode);
+    }
+}
+
 #[test]
 fn the_script_calls_oneact_with_its_own_directory_c_28() {
     let root = applied();
