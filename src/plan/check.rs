@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::io::Errno;
+
 use crate::{
     host::{self, Host, Moment},
     task::{Failure, Fault, RelPath},
@@ -245,8 +247,9 @@ fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) ->
 }
 
 fn outside(error: FileError) -> Failure {
+    let leads_out = matches!(error.errno, Errno::LOOP | Errno::XDEV);
     let mut failure = Failure::from(error);
-    if failure.fault == Fault::PathOutside {
+    if leads_out {
         failure.message = format!("Path traversal attempt detected: {}", failure.message);
     }
     failure

@@ -35,7 +35,7 @@ pub(crate) use view::{Located, View};
 
 /// An error of the file system, with the operation and the path.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {operation} `{path}`: {}", words(*errno))]
+#[error("cannot {operation} `{path}`: {}", words(*errno, path))]
 pub(crate) struct FileError {
     /// A verb: `open`, `rename`.
     pub(crate) operation: &'static str,
@@ -63,12 +63,13 @@ impl FileError {
             Errno::EXIST | Errno::NOTEMPTY => Fault::FileExists,
             Errno::LOOP | Errno::XDEV => Fault::PathOutside,
             Errno::NOTDIR | Errno::ISDIR => Fault::NotAFile,
+            Errno::NAMETOOLONG if RelPath::parse(&self.path).is_err() => Fault::PathOutside,
             _ => Fault::FileSystem,
         }
     }
 }
 
-/// Parses a path that was put together, which may be too long.
+/// Parses a path that was put together, which may be too long. The error says the same as of a path in a plan.
 pub(crate) fn joined(operation: &'static str, path: &str) -> Result<RelPath, FileError> {
     RelPath::parse(path).map_err(|_| FileError::of(operation, path)(Errno::NAMETOOLONG))
 }
@@ -97,7 +98,7 @@ pub(crate) fn innermost<T>(
     Ok(innermost)
 }
 
-fn words(errno: Errno) -> String {
+fn words(errno: Errno, path: &str) -> String {
     match errno {
         Errno::NOSPC => "no space is left on the disk; free some and try again".to_owned(),
         Errno::DQUOT => "the disk quota is used up; free some space and try again".to_owned(),
@@ -110,6 +111,10 @@ fn words(errno: Errno) -> String {
         }
         Errno::LOOP => "a symbolic link is on the path, or was put there meanwhile".to_owned(),
         Errno::XDEV => "the path leads out of the root, or to another file system".to_owned(),
+        Errno::NAMETOOLONG => match RelPath::parse(path) {
+            Ok(_) => io::Error::from(errno).to_string(),
+            Err(why) => why.to_owned(),
+        },
         // Also of a pipe or a device.
         Errno::ISDIR => "it is not a regular file".to_owned(),
         _ => io::Error::from(errno).to_string(),

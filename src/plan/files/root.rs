@@ -128,27 +128,28 @@ impl Root {
     /// Where a link leads, as a path below the root.
     pub(super) fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
         let outside = || FileError::of("follow the links of", asked)(Errno::XDEV);
-        let dir = self.parent(link)?;
-        let target = dir.read_link(link.name())?;
-        if let Some(absolute) = target.strip_prefix('/') {
-            let root = self.path.as_str().trim_matches('/');
-            let below = absolute
-                .strip_prefix(root)
-                .and_then(|rest| rest.strip_prefix('/'))
-                .ok_or_else(outside)?;
-            return RelPath::parse(below).map_err(|_| outside());
-        }
-        let before = link.parent();
-        let before = before.iter().flat_map(|dir| dir.as_str().split('/'));
-        let mut parts: Vec<&str> = before.collect();
-        for part in target.split('/') {
+        let target = self.parent(link)?.read_link(link.name())?;
+        let (from, way) = match target.strip_prefix('/') {
+            Some(absolute) => {
+                let below = absolute.strip_prefix(self.path.as_str().trim_matches('/'));
+                let below = below.and_then(|rest| rest.strip_prefix('/'));
+                (None, below.ok_or_else(outside)?)
+            }
+            None => (link.parent(), &*target),
+        };
+        let from = from.iter().flat_map(|dir| dir.as_str().split('/'));
+        let mut parts: Vec<&str> = from.collect();
+        for part in way.split('/') {
             match part {
                 "" | "." => {}
                 ".." => drop(parts.pop().ok_or_else(outside)?),
                 name => parts.push(name),
             }
         }
-        RelPath::parse(&parts.join("/")).map_err(|_| outside())
+        if parts.is_empty() {
+            return Err(outside());
+        }
+        joined("resolve", &parts.join("/"))
     }
 
     pub(super) fn open_beneath(

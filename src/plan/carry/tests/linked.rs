@@ -55,3 +55,27 @@ fn a_protected_file_is_protected_through_a_link_too_r_001_25() {
     assert_eq!(finished.failure.unwrap().fault, Fault::ProtectedFile);
     assert_eq!(lab.read(".env"), "KEY=one\n");
 }
+
+#[test]
+fn a_link_to_a_path_of_more_than_128_names_is_refused_as_the_path_itself_is() {
+    let lab = Lab::new(&[]);
+    let deep = vec!["a"; 128].join("/");
+    fs::create_dir_all(lab.root.join(&deep)).unwrap();
+    let file = format!("{deep}/f");
+    let links = [
+        ("l", deep.clone()),
+        ("relative", file.clone()),
+        ("absolute", lab.root.join(&file).into_string()),
+    ];
+    for (name, target) in links {
+        std::os::unix::fs::symlink(target, lab.root.join(name)).unwrap();
+    }
+    for name in ["l/f", "relative", "absolute"] {
+        let finished = lab.run(plan(json!([replace("a001", name, "one", "two")])));
+        let failed = finished.failure.unwrap();
+        assert_eq!(failed.fault, Fault::PathOutside, "{failed:?}");
+        let message = failed.message;
+        assert!(message.ends_with("it has more than 128 names"), "{message}");
+        assert!(!message.contains("traversal"), "{message}");
+    }
+}
