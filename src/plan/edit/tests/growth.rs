@@ -386,7 +386,8 @@ fn a_signal_ends_the_reading_of_a_yaml_text() {
 #[test]
 fn the_lines_of_a_yaml_text_are_looked_at_once() {
     let long = "z".repeat(4 << 20);
-    let keys: String = (0..100_000).map(|at| format!("k{at}: 1\r")).collect();
+    let keys = (0..100_000).map(|at| format!("k{at}: 1\r"));
+    let keys: String = keys.collect();
     let scalars = "- |\n  a\n".repeat(100_000);
     for text in [
         format!("# {long}\r{keys}"),
