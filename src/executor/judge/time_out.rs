@@ -1,6 +1,6 @@
 //! Whether the words of a failure name a time-out, as words or as a number.
 
-use std::sync::LazyLock;
+use std::{fmt::Display, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::{Deserializer, Value, value::RawValue};
@@ -76,14 +76,24 @@ fn is_below(value: &Value, key: &str) -> bool {
             is_named(name) || is_below(item, below)
         }),
         Value::String(text) => {
-            is_named(&format!("{key}: {text}"))
+            is_named(&with_key(key, text))
                 || begins_with(text, key)
                 || serde_json::from_str(text)
                     .is_ok_and(|inner| is_below(&Value::String(inner), key))
         }
-        Value::Number(number) => is_named(&format!("{key}: {number}")),
+        Value::Number(number) => is_named(&with_key(key, number)),
         Value::Null | Value::Bool(_) => false,
     }
+}
+
+/// The bytes at the end of a key that are searched together with each value. [`TIME_OUT`] reaches over fewer bytes of a
+/// key, unless the key contains escapes.
+const KEY_END: usize = 100;
+
+/// A value behind the end of its key. A long key may have many values, and is searched as a whole only once.
+fn with_key(key: &str, value: impl Display) -> String {
+    let start = key.ceil_char_boundary(key.len().saturating_sub(KEY_END));
+    format!("{}: {value}", key.get(start..).unwrap_or(key))
 }
 
 /// Whether an object or an array at the beginning of a text names a time-out, or one of those that follow it. One that
@@ -209,6 +219,19 @@ mod tests {
         ] {
             assert!(is_told(text), "{text}");
         }
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_key_is_searched_with_each_of_its_values() {
+        for long in ["x".repeat(4000), "ü☂".repeat(4000)] {
+            assert!(with_key(&long, 504).len() <= KEY_END + ": 504".len());
+            let told = json!({format!("{long}_errorDescription"): [503, [504]]});
+            assert!(is_told(&told.to_string()));
+            let told = json!({format!("{long} time out"): [0, [1]]});
+            assert!(is_told(&told.to_string()));
+            assert!(!is_told(&json!({long: [503, [504]]}).to_string()));
+        }
+        assert_eq!(with_key("error", "504"), "error: 504");
     }
 
     #[test]
