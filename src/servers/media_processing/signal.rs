@@ -68,6 +68,8 @@ pub(super) struct Window {
     skip: usize,
     /// The last blocks. The padding is cut off when no more blocks follow.
     held: VecDeque<Block>,
+    /// The samples of each channel in `held`.
+    held_frames: usize,
 }
 
 impl Window {
@@ -78,6 +80,7 @@ impl Window {
             time_base,
             skip,
             held: VecDeque::new(),
+            held_frames: 0,
         }
     }
 
@@ -89,11 +92,14 @@ impl Window {
         if let Some(start) = self.cut_by_edits(&block, at, rate) {
             block.trim(start, 0);
         }
+        self.held_frames += block.frames();
         self.held.push_back(block);
-        let behind: usize = self.held.iter().skip(1).map(Block::frames).sum();
+        let first = self.held.front().map_or(0, Block::frames);
+        let behind = self.held_frames - first;
         if behind < self.padding(rate) {
             return None;
         }
+        self.held_frames = behind;
         self.held.pop_front()
     }
 
@@ -101,7 +107,10 @@ impl Window {
     pub(super) fn finish(&mut self, rate: u32) -> Option<Block> {
         let mut padding = self.padding(rate);
         self.marks.end_padding = 0;
-        for block in self.held.iter_mut().rev() {
+        let mut blocks = self.held.iter_mut().rev();
+        while padding > 0
+            && let Some(block) = blocks.next()
+        {
             let cut = padding.min(block.frames());
             padding -= cut;
             block.trim(0, cut);
@@ -323,6 +332,17 @@ mod tests {
             heard(window(None, 5_000_000, 0)),
             (0..7).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn the_samples_that_are_held_back_are_counted_as_blocks_come_and_go() {
+        let mut window = window(None, 5_000_000, 2);
+        for (at, frames) in [(0, 1), (1, 4), (5, 3), (8, 0), (8, 7), (15, 2)] {
+            window.pass(block(at..at + frames), Timestamp::new(at.into()), 1000);
+            let held: usize = window.held.iter().map(Block::frames).sum();
+            assert_eq!(window.held_frames, held);
+        }
+        assert_eq!(window.held.len(), 3);
     }
 
     #[test]
