@@ -4,7 +4,7 @@
 //! The gains that mix a layout to mono or stereo are those of ffmpeg's default: centre and surround channels with −3 dB,
 //! the rear centre with −6 dB, no LFE, and all gains scaled so that the result cannot clip.
 
-use std::{collections::VecDeque, f64::consts::FRAC_1_SQRT_2};
+use std::{collections::VecDeque, f64::consts::FRAC_1_SQRT_2, ops::Range};
 
 use serde::Deserialize;
 use symphonia::core::{
@@ -74,7 +74,8 @@ pub(super) struct Window {
 
 impl Window {
     /// `skip` samples of each channel are dropped at the start, in addition to the marks.
-    pub(super) fn new(marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
+    pub(super) fn new(mut marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
+        join(&mut marks.edits);
         Self {
             marks,
             time_base,
@@ -124,7 +125,7 @@ impl Window {
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
-    /// The number of samples at the front of the block that lie before the edit in which it is. As in ffmpeg, a
+    /// The number of samples at the front of the block that lie before the first edit that it touches. As in ffmpeg, a
     /// block that begins inside an edit is played to its end, and a block outside all edits is not played.
     fn cut_by_edits(&self, block: &Block, at: Timestamp, rate: u32) -> Option<usize> {
         let time_base = self.time_base?;
@@ -139,12 +140,23 @@ impl Window {
         let begin = frames_at(at.get());
         let end = begin + block.frames() as i128;
         let edits = &self.marks.edits;
-        let reached = edits
-            .iter()
-            .find(|edit| frames_at(edit.start) < end && begin < frames_at(edit.end));
+        let reached = edits.get(edits.partition_point(|edit| frames_at(edit.end) <= begin));
+        let reached = reached.filter(|edit| frames_at(edit.start) < end);
         let cut = reached.map_or(end, |edit| frames_at(edit.start)) - begin;
         Some(usize::try_from(cut.max(0)).unwrap_or(usize::MAX))
     }
+}
+
+/// Sorts the edits and joins those that overlap or touch, so that a binary search finds that of a block.
+fn join(edits: &mut Vec<Range<i64>>) {
+    edits.sort_unstable_by_key(|edit| edit.start);
+    edits.dedup_by(|next, last| {
+        let is_joined = next.start <= last.end;
+        if is_joined {
+            last.end = last.end.max(next.end);
+        }
+        is_joined
+    });
 }
 
 /// The channels of the output.
@@ -254,7 +266,7 @@ fn speaker(position: Position) -> Option<Speaker> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
+    use std::slice::from_ref;
 
     use super::*;
 
@@ -283,11 +295,10 @@ mod tests {
         Block(vec![samples.map(f32::from).collect()])
     }
 
-    fn window(edit: Option<Range<i64>>, end_padding: u64, skip: usize) -> Window {
-        let edits = Vec::from_iter(edit);
+    fn window(edits: &[Range<i64>], end_padding: u64, skip: usize) -> Window {
         Window::new(
             Marks {
-                edits,
+                edits: edits.to_vec(),
                 end_padding,
                 ..Marks::default()
             },
@@ -314,29 +325,36 @@ mod tests {
 
     #[test]
     fn without_marks_everything_is_heard() {
-        assert_eq!(heard(window(None, 0, 0)), (0..12).collect::<Vec<_>>());
+        assert_eq!(heard(window(&[], 0, 0)), (0..12).collect::<Vec<_>>());
     }
 
     #[test]
     fn an_edit_cuts_to_the_sample_at_its_start_and_to_the_block_at_its_end() {
-        assert_eq!(heard(window(Some(2..6), 0, 0)), (2..8).collect::<Vec<_>>());
         assert_eq!(
-            heard(window(Some(5..i64::MAX), 0, 0)),
+            heard(window(from_ref(&(2..6)), 0, 0)),
+            (2..8).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            heard(window(from_ref(&(5..i64::MAX)), 0, 0)),
             (5..12).collect::<Vec<_>>()
         );
     }
 
     #[test]
+    fn edits_in_any_order_are_sorted_and_joined_and_a_block_is_cut_to_the_first_that_it_touches() {
+        let edits = [10..11, 7..8, 6..7, 2..3, 1..2];
+        assert_eq!(window(&edits, 0, 0).marks.edits, [1..3, 6..8, 10..11]);
+        assert_eq!(heard(window(&edits, 0, 0)), [1, 2, 3, 6, 7, 10, 11]);
+    }
+
+    #[test]
     fn padding_longer_than_a_block_is_cut_from_the_last_blocks() {
-        assert_eq!(
-            heard(window(None, 5_000_000, 0)),
-            (0..7).collect::<Vec<_>>()
-        );
+        assert_eq!(heard(window(&[], 5_000_000, 0)), (0..7).collect::<Vec<_>>());
     }
 
     #[test]
     fn the_samples_that_are_held_back_are_counted_as_blocks_come_and_go() {
-        let mut window = window(None, 5_000_000, 2);
+        let mut window = window(&[], 5_000_000, 2);
         for (at, frames) in [(0, 1), (1, 4), (5, 3), (8, 0), (8, 7), (15, 2)] {
             window.pass(block(at..at + frames), Timestamp::new(at.into()), 1000);
             let held: usize = window.held.iter().map(Block::frames).sum();
@@ -348,7 +366,7 @@ mod tests {
     #[test]
     fn a_skip_longer_than_a_block_goes_on_in_the_next() {
         assert_eq!(
-            heard(window(None, 1_000_000, 6)),
+            heard(window(&[], 1_000_000, 6)),
             (6..11).collect::<Vec<_>>()
         );
     }
