@@ -30,7 +30,11 @@ pub(crate) use source::{Flaw, Source, broken};
 use super::{error::StoreError, print::GoOn, regular::open_followed};
 use crate::task::Format;
 
+/// The size of the buffer in bytes.
 const BLOCK: usize = 64 * 1024;
+
+/// The same for ZIP, whose check reads a few bytes at two places for each entry.
+const ZIP_BLOCK: usize = 512;
 
 /// The number of first bytes by which content is recognised.
 pub(crate) const HEAD: usize = 8192;
@@ -87,7 +91,11 @@ pub(crate) fn check_opened(
     go_on: GoOn<'_>,
 ) -> Result<u64, FormatError> {
     let io = |operation| StoreError::io(operation, path);
-    let source = Source::new(file, BLOCK).map_err(io("look at"))?;
+    let block = match format {
+        Format::Zip => ZIP_BLOCK,
+        _ => BLOCK,
+    };
+    let source = Source::new(file, block).map_err(io("look at"))?;
     let mut source = source.ending_with(go_on);
     let judged = match format {
         Format::Wav => wav::check(&mut source),

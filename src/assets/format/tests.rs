@@ -87,6 +87,23 @@ fn real_media_is_what_it_is_and_nothing_else() {
     }
 }
 
+/// The directory lies behind the files, so each entry needs two reads.
+#[test]
+fn the_check_of_a_zip_reads_little_for_each_entry() {
+    let read_bytes = || {
+        let told = fs::read_to_string("/proc/thread-self/io").unwrap();
+        let count = told.lines().next().unwrap().strip_prefix("rchar: ");
+        count.unwrap().parse::<usize>().unwrap()
+    };
+    let names: Vec<String> = (0..200).map(|number| format!("{number:0>200}")).collect();
+    let zip = media::zip(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let bench = Bench::new();
+    let before = read_bytes();
+    bench.check(&zip, Format::Zip).unwrap();
+    let read = read_bytes() - before;
+    assert!(read < 4 * zip.len(), "{read} of {} bytes", zip.len());
+}
+
 #[test]
 fn cut_short_anywhere_nothing_passes() {
     let bench = Bench::new();

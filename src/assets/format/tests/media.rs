@@ -185,7 +185,7 @@ fn ffmpeg(arguments: &[&str], piped: bool) -> Vec<u8> {
 }
 
 /// Files of one word each, stored as they are.
-fn zip(names: &[&str]) -> Vec<u8> {
+pub(super) fn zip(names: &[&str]) -> Vec<u8> {
     let (mut files, mut directory) = (Vec::new(), Vec::new());
     for name in names {
         let offset = u32::try_from(files.len()).unwrap();
