@@ -199,8 +199,12 @@ fn track(track: &FileTrack) -> Track {
     };
     match &track.codec_params {
         Some(CodecParameters::Audio(audio)) => Track {
-            sample_rate: audio.sample_rate,
-            channels: audio.channels.as_ref().map(Channels::count),
+            sample_rate: audio.sample_rate.filter(|rate| *rate > 0),
+            channels: audio
+                .channels
+                .as_ref()
+                .map(Channels::count)
+                .filter(|count| *count > 0),
             ..kind("audio", audio_codec(audio.codec))
         },
         Some(CodecParameters::Video(video)) => Track {

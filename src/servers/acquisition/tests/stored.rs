@@ -195,6 +195,16 @@ fn every_medium_tells_its_duration_codec_rate_and_channels() {
 }
 
 #[test]
+fn a_rate_of_0_is_no_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(medium("fox.wav")).unwrap();
+    assert_eq!(&bytes[12..16], b"fmt ");
+    bytes[24..28].fill(0);
+    let answer = metadata(&written(&folder, "a.wav", &bytes));
+    assert_eq!(answer["tracks"][0]["sample_rate"], Value::Null, "{answer}");
+}
+
+#[test]
 fn tags_and_languages_are_told_under_one_name_whatever_the_container() {
     let folder = tempfile::tempdir().unwrap();
     for (from, name) in [
