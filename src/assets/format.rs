@@ -6,7 +6,7 @@
 
 pub(crate) mod bmff;
 pub(crate) mod ebml;
-mod flac;
+pub(crate) mod flac;
 mod jpeg;
 mod mp3;
 pub(crate) mod ogg;

@@ -25,12 +25,22 @@ use crate::assets::format::{Source, bmff, ogg};
 
 /// Detects the container of `file` and reads its headers. The name only decides which format is tried first.
 pub(super) fn probe(file: File, name: &Path) -> Result<Box<dyn FormatReader>, Error> {
+    let length = file.metadata().map_err(Error::IoError)?.len();
+    probe_first(length, file, name)
+}
+
+/// The same for the first `length` bytes of `file`.
+pub(super) fn probe_first(
+    length: u64,
+    file: File,
+    name: &Path,
+) -> Result<Box<dyn FormatReader>, Error> {
     let mut hint = Hint::new();
     if let Some(extension) = name.extension().and_then(|extension| extension.to_str()) {
         hint.with_extension(extension);
     }
     let again = file.try_clone().map_err(Error::IoError)?;
-    let media = Media::new(file).map_err(Error::IoError)?;
+    let media = Media::new(file, length).map_err(Error::IoError)?;
     let stream = MediaSourceStream::new(Box::new(media), MediaSourceStreamOptions::default());
     let (format, metadata) = (FormatOptions::default(), MetadataOptions::default());
     match get_probe().probe(&hint, stream, format, metadata) {
@@ -107,8 +117,7 @@ struct Media {
 }
 
 impl Media {
-    fn new(mut file: File) -> io::Result<Self> {
-        let length = file.metadata()?.len();
+    fn new(mut file: File, length: u64) -> io::Result<Self> {
         let mut head = Vec::new();
         (&mut file).take(HEAD).read_to_end(&mut head)?;
         file.rewind()?;
@@ -167,7 +176,8 @@ fn box_without_size(file: File) -> Option<(u64, [u8; 4])> {
 impl Read for Media {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let start = self.file.stream_position()?;
-        let read = self.file.read(buffer)?;
+        let left = self.length.saturating_sub(start);
+        let read = (&mut self.file).take(left).read(buffer)?;
         let Some((at, bytes)) = self.replaced else {
             return Ok(read);
         };
@@ -212,7 +222,7 @@ mod tests {
             .and_then(|()| file.rewind())
             .expect("written");
         let mut read = Vec::new();
-        Media::new(file)
+        Media::new(file, bytes.len() as u64)
             .expect("readable")
             .read_to_end(&mut read)
             .expect("read");

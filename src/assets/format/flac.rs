@@ -21,7 +21,7 @@ struct StreamInfo {
 
 /// Checks that STREAMINFO comes first, that audio frames follow the metadata, and that the last frame is complete:
 /// by its checksum and, if the number of samples is known, by its number.
-pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
+pub(crate) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(*b"fLaC") {
         return Err(Flaw::Other);
     }
@@ -80,11 +80,13 @@ fn stream_info(source: &mut Source) -> Result<StreamInfo, Flaw> {
 
 /// Checks the frame that ends with the file.
 fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
-    let length = source.left().min(info.longest_frame + ID3V1);
-    source.seek(source.len() - length, "the last frame")?;
+    let start = source.at();
+    let end = frames_end(source)?;
+    let length = end.saturating_sub(start).min(info.longest_frame);
+    source.seek(end - length, "the last frame")?;
     let tail = source.bytes(length, "the last frame")?;
     // The search starts at the end: the checksum over several complete frames is 0, too.
-    let Some((blocks, number)) = without_flaw(without_tag(&tail)).find_map(header) else {
+    let Some((blocks, number)) = without_flaw(&tail).find_map(header) else {
         return broken("it does not end with a whole audio frame");
     };
     match (info.samples.checked_sub(1), blocks) {
@@ -112,14 +114,18 @@ fn without_flaw(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     starts.filter_map(|(at, _)| bytes.get(at..))
 }
 
-const ID3V1: u64 = 128;
+/// The size of an `ID3v1` tag, which some programs append.
+const TAG: u64 = 128;
 
-/// Removes an `ID3v1` tag, which some programs append.
-fn without_tag(tail: &[u8]) -> &[u8] {
-    match tail.split_last_chunk::<128>() {
-        Some((frames, [b'T', b'A', b'G', ..])) => frames,
-        _ => tail,
-    }
+/// The end of the frames of a FLAC file: its length without an `ID3v1` tag.
+pub(crate) fn frames_end(source: &mut Source) -> Result<u64, Flaw> {
+    let end = source.len();
+    let Some(tag) = end.checked_sub(TAG) else {
+        return Ok(end);
+    };
+    source.seek(tag, "a tag")?;
+    let is_tag = source.peek()? == Some(*b"TAG");
+    Ok(if is_tag { tag } else { end })
 }
 
 #[derive(Clone, Copy)]

@@ -1,5 +1,5 @@
 //! Facts about a container that symphonia and ffmpeg do not report: the part of a track that is played, and whether
-//! the file is complete. Of Ogg, all pages are read; of the others, only headers.
+//! the file is complete. Of Ogg, all pages are read; of FLAC, the last frame; of the others, only headers.
 
 mod matroska;
 mod mp4;
@@ -7,7 +7,7 @@ mod mp4;
 use std::{fs::File, ops::Range, path::Path};
 
 use crate::{
-    assets::format::{Flaw, Source, bmff, ebml, ogg},
+    assets::format::{Flaw, Source, bmff, ebml, flac, ogg},
     servers::tool::{Run, ToolError},
 };
 
@@ -36,8 +36,8 @@ pub(super) fn refused(flaw: Flaw, path: &Path) -> ToolError {
 }
 
 /// Fails if the container shows that the file is damaged or incomplete: MP4 and MOV by the boxes, Matroska and WebM by
-/// the elements and blocks, Ogg by the pages. Other containers are not checked. Readers leave out what they cannot read
-/// of such a file, and succeed.
+/// the elements and blocks, Ogg by the pages, FLAC by the last frame. Other containers are not checked. Readers leave
+/// out what they cannot read of such a file, and succeed.
 pub(super) fn check_whole(file: File, path: &Path, run: &Run<'_>) -> Result<(), ToolError> {
     let go_on = || run.check_cancelled().is_ok();
     let checked = Source::new(file, BLOCK)
@@ -51,6 +51,7 @@ fn check(source: &mut Source) -> Result<(), Flaw> {
     match source.peek::<8>()? {
         Some(head) if head.starts_with(&ebml::MAGIC) => ebml::check(source, ebml::DOC_TYPES),
         Some([b'O', b'g', b'g', b'S', ..]) => ogg::check(source),
+        Some([b'f', b'L', b'a', b'C', ..]) => flac::check(source),
         Some([_, _, _, _, kind @ ..]) if bmff::is_first(kind) => bmff::check_boxes(source),
         _ => Ok(()),
     }
@@ -81,6 +82,17 @@ pub(super) fn check_beginning(name: &str, file: File, path: &Path) -> Result<(),
     let shown = path.display();
     let problem = format!("{shown}: something stands before the beginning of its audio container");
     Err(ToolError::Corrupt(problem))
+}
+
+/// The length of the file without an `ID3v1` tag behind FLAC. symphonia would leave out the last frame before the tag.
+pub(super) fn audio_end(file: File, path: &Path) -> Result<u64, ToolError> {
+    let found = Source::new(file, BLOCK)
+        .map_err(Flaw::Read)
+        .and_then(|mut source| match source.peek()? {
+            Some(head) if head == *b"fLaC" => flac::frames_end(&mut source),
+            _ => Ok(source.len()),
+        });
+    found.map_err(|flaw| refused(flaw, path))
 }
 
 /// The marks of track `id`, in the container that symphonia calls `name`.

@@ -30,7 +30,7 @@ use crate::servers::{
 };
 
 /// The number of samples by which a track may be shorter than its container states: priming, padding, a last
-/// packet.
+/// packet. Native FLAC has none of these.
 const SLACK: u64 = 4096;
 
 /// Limits on the values of a header, so that a few bytes cannot cause much work or memory.
@@ -53,6 +53,8 @@ pub(super) struct Source {
     promised: Option<u64>,
     /// Whether the container does not state its length. All its elements are complete.
     is_open: bool,
+    /// Whether the container is native FLAC. symphonia leaves out its damaged frames.
+    is_flac: bool,
     decoded: u64,
     /// The signals of the first block that is played, and of the last block that was decoded.
     first: Option<Signal>,
@@ -84,7 +86,8 @@ impl Source {
     fn of(path: &Path, run: &Run<'_>) -> Result<Self, ToolError> {
         container::check_whole(open_file(path)?, path, run)?;
         let (file, again) = (open_file(path)?, open_file(path)?);
-        let reader = probe(file, path)?;
+        let end = container::audio_end(open_file(path)?, path)?;
+        let reader = probe(file, end, path)?;
         let name = reader.format_info().short_name;
         container::check_beginning(name, open_file(path)?, path)?;
         let (track, parameters) = audio_track(&*reader, path)?;
@@ -92,7 +95,7 @@ impl Source {
         let marks = container::marks(name, again, track.id);
         let marks = marks.map_err(|flaw| container::refused(flaw, path))?;
         check_marks(&marks)?;
-        let is_open = marks.is_open;
+        let (is_open, is_flac) = (marks.is_open, name == "flac");
         let decoder = Decoder::new(parameters)?;
         let window = Window::new(marks, track.time_base, decoder.pre_skip());
         let about = About {
@@ -112,6 +115,7 @@ impl Source {
             about,
             promised,
             is_open,
+            is_flac,
             decoded: 0,
             first: None,
             last: None,
@@ -131,6 +135,7 @@ impl Source {
         while let Some(packet) = self.next_packet(run)? {
             let (block, signal) = self.decoder.decode(&packet)?;
             check_signal(&signal)?;
+            self.check_place(&packet)?;
             self.decoded += block.frames() as u64;
             let block = self.window.pass(block, packet.pts, signal.rate);
             self.last = Some(signal);
@@ -180,14 +185,26 @@ impl Source {
         }
     }
 
+    /// Fails if frames are missing before a packet of native FLAC, whose number gives its first sample.
+    fn check_place(&self, packet: &Packet) -> Result<(), ToolError> {
+        let (decoded, next) = (self.decoded, packet.pts.get());
+        if !self.is_flac || u64::try_from(next) == Ok(decoded) {
+            return Ok(());
+        }
+        Err(ToolError::Corrupt(format!(
+            "after {decoded} samples, the next audio frame begins at sample {next}"
+        )))
+    }
+
     fn check_complete(&self) -> Result<(), ToolError> {
+        let decoded = self.decoded;
         match self.promised {
-            Some(promised) if self.decoded + SLACK < promised => {
-                let decoded = self.decoded;
-                Err(ToolError::Corrupt(format!(
-                    "the audio ends after {decoded} of {promised} samples"
-                )))
-            }
+            Some(promised) if self.is_flac && decoded != promised => Err(ToolError::Corrupt(
+                format!("the audio has {decoded} samples instead of {promised}"),
+            )),
+            Some(promised) if decoded + SLACK < promised => Err(ToolError::Corrupt(format!(
+                "the audio ends after {decoded} of {promised} samples"
+            ))),
             _ => Ok(()),
         }
     }
@@ -221,8 +238,8 @@ fn open_file(path: &Path) -> Result<File, ToolError> {
     }
 }
 
-fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
-    media::probe(file, path).map_err(|error| match error {
+fn probe(file: File, end: u64, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
+    media::probe_first(end, file, path).map_err(|error| match error {
         error if media::is_headless(&error) => {
             ToolError::Corrupt("it has no movie header (moov)".to_owned())
         }

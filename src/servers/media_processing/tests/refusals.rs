@@ -91,6 +91,46 @@ fn a_damaged_or_missing_page_of_ogg_is_found_wherever_it_is() {
     }
 }
 
+/// symphonia leaves such frames out. A FLAC file that was written to a pipe does not state its length.
+#[test]
+fn a_damaged_or_missing_frame_of_flac_is_found_wherever_it_is() {
+    let scratch = TempDir::new().expect("a directory");
+    let wav = medium("fox.wav");
+    let piped = ffmpeg(&["-i", wav.to_str().expect("Unicode"), "-f", "flac", "-"]);
+    let stated = fs::read(medium("fox.flac")).expect("readable");
+    for (name, bytes) in [("piped", piped), ("stated", stated)] {
+        let found = bytes.windows(2).enumerate();
+        let frames = found.filter_map(|(at, start)| (start == [0xFF, 0xF8]).then_some(at));
+        let frames: Vec<usize> = frames.collect();
+        assert!(frames.len() > 4, "{name}");
+        for pair in frames.windows(2) {
+            let without = [&bytes[..pair[0]], &bytes[pair[1]..]].concat();
+            refusal(&written(&scratch, name, &without));
+            let mut changed = bytes.clone();
+            changed[pair[1] - 1] ^= 1;
+            refusal(&written(&scratch, name, &changed));
+        }
+        refusal(&written(&scratch, name, &bytes[..bytes.len() - 1]));
+    }
+}
+
+#[test]
+fn flac_with_more_or_fewer_samples_than_it_states_is_refused() {
+    let scratch = TempDir::new().expect("a directory");
+    let bytes = fs::read(medium("fox.flac")).expect("readable");
+    // The last byte of the number in STREAMINFO.
+    assert_eq!(bytes[25], 0xC5);
+    for (last, why) in [
+        (0xC4, "samples instead of"),
+        (0xC6, "ends in the middle of its audio"),
+    ] {
+        let mut changed = bytes.clone();
+        changed[25] = last;
+        let refused = refusal(&written(&scratch, "fox.flac", &changed));
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
 #[test]
 fn a_missing_file_is_named() {
     let refused = refusal(Path::new("/nowhere/fox.mp4"));

@@ -78,6 +78,17 @@ fn flac_holds_the_samples_of_wav_and_ffmpeg_accepts_it() {
 }
 
 #[test]
+fn flac_before_a_tag_is_read_whole() {
+    let scratch = TempDir::new().expect("a directory");
+    let whole = medium("fox.flac");
+    let tagged = scratch.path().join("tagged.flac");
+    let tag = [b"TAG".as_slice(), &[b' '; 125]].concat();
+    let bytes = [fs::read(&whole).expect("readable"), tag].concat();
+    fs::write(&tagged, bytes).expect("written");
+    assert!(extracted(&tagged, None, 1) == extracted(&whole, None, 1));
+}
+
+#[test]
 fn an_mp4_whose_last_box_extends_to_the_end_is_read_whole() {
     let scratch = TempDir::new().expect("a directory");
     let how = ["-vn", "-c:a", "copy", "-movflags", "faststart"];
