@@ -28,7 +28,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use self::{
     held::{Held, open_directory},
-    removal::{MOST_SWEPT, remove_some, remove_tree},
+    removal::{MOST_SWEPT, Room, remove_some, remove_tree},
 };
 use super::error::{StoreError, component};
 
@@ -246,8 +246,9 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
             return tracing::warn!(dir = %parent, %error, "cannot look for left-over scratch directories");
         }
     };
+    let mut room = Room(MOST_SWEPT);
     for (dir, held) in dead(parent, &names) {
-        match remove_some(&dir, MOST_SWEPT) {
+        match remove_some(&dir, &mut room) {
             Ok(()) => held.clear(),
             Err(error) => {
                 tracing::warn!(%dir, %error, "a left-over scratch directory stays; the next run tries to remove it");

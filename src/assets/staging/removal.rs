@@ -25,28 +25,30 @@ pub(super) const MOST_SWEPT: u64 = 1000;
 
 /// Removes the directory and all that is in it. A directory that does not exist counts as removed.
 pub(super) fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
-    remove_some(dir, u64::MAX)
+    remove_some(dir, &mut Room(u64::MAX))
 }
 
-/// The same, but at most so many files and directories. If there are more, this fails, and the directory keeps its mark.
-pub(super) fn remove_some(dir: &Utf8Path, most: u64) -> Result<(), StoreError> {
+/// The same, but at most as many files and directories as there is room for. If there are more, this fails, and the
+/// directory keeps its mark.
+pub(super) fn remove_some(dir: &Utf8Path, room: &mut Room) -> Result<(), StoreError> {
     if has_mount(dir) {
         let busy = "a file system is mounted on or in it; unmount it and remove the directory";
         let busy = io::Error::new(io::ErrorKind::ResourceBusy, busy);
         return Err(StoreError::io("remove", dir)(busy));
     }
-    let remove = || {
+    let mut remove = || {
         let top = enter(CWD, dir.as_str())?;
         // Without its mark, a directory is not removed by the next run, so the mark is removed last.
-        empty(&top, Some(MARK), &mut Room(most))?;
+        empty(&top, Some(MARK), room)?;
         empty(&top, None, &mut Room(u64::MAX))?;
         unlinkat(CWD, dir.as_str(), AtFlags::REMOVEDIR)
     };
     match remove() {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::CANCELED) => {
-            let problem = format!("{most} of its files were removed, and more are left");
-            Err(StoreError::io("remove", dir)(io::Error::other(problem)))
+            let problem =
+                io::Error::other("so many files are left in it that they are removed in parts");
+            Err(StoreError::io("remove", dir)(problem))
         }
         Err(errno) => Err(StoreError::io("remove", dir)(errno)),
     }
@@ -65,6 +67,7 @@ fn empty(top: &OwnedFd, spared: Option<&str>, room: &mut Room) -> Result<(), Err
         for name in directories {
             let dir = enter(top, &name)?;
             for inner in remove_files(&dir, None, room)? {
+                room.take()?;
                 // Only who may write to a directory may move it.
                 enter(&dir, &inner)?;
                 while let Err(errno) = move_up(&dir, &inner, top, moved) {
@@ -81,8 +84,8 @@ fn empty(top: &OwnedFd, spared: Option<&str>, room: &mut Room) -> Result<(), Err
     }
 }
 
-/// How many files and directories may still be removed.
-struct Room(u64);
+/// How many files and directories may still be removed or moved.
+pub(super) struct Room(pub(super) u64);
 
 impl Room {
     fn take(&mut self) -> Result<(), Errno> {
@@ -234,12 +237,12 @@ mod tests {
     fn a_removal_goes_on_where_an_earlier_one_ended() {
         let (keep, top) = deep(10);
         let removals = (1..9).find(|_| {
-            let removed = remove_some(&top, 5);
+            let removed = remove_some(&top, &mut Room(5));
             assert_eq!(removed.is_err(), top.join(MARK).exists());
             removed.is_ok()
         });
-        // Ten directories with a file in each, and a link.
-        assert_eq!(removals, Some(5));
+        // Ten directories with a file in each, a link, and nine directories that are moved up.
+        assert_eq!(removals, Some(6));
         assert!(keep.path().join("kept").exists());
     }
 

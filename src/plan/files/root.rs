@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults, innermost, joined, there};
+use super::{FileError, Kind, faults::Faults, innermost, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -125,6 +125,21 @@ impl Root {
             .ok_or_else(|| FileError::of("resolve", path)(Errno::XDEV))
     }
 
+    /// Fails unless these names lead to a directory, without links. No names lead to the root.
+    fn must_be_dir(&self, names: &[&str], asked: &RelPath) -> Result<(), FileError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let found = self.look(&joined("resolve", &names.join("/"))?)?;
+        let errno = match found.map(|facts| facts.kind) {
+            Some(Kind::Dir) => return Ok(()),
+            Some(Kind::Link) => Errno::LOOP,
+            Some(_) => Errno::NOTDIR,
+            None => Errno::NOENT,
+        };
+        Err(FileError::of("follow the links of", asked)(errno))
+    }
+
     /// Where a link leads, as a path below the root.
     pub(super) fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
         let outside = || FileError::of("follow the links of", asked)(Errno::XDEV);
@@ -142,7 +157,11 @@ impl Root {
         for part in way.split('/') {
             match part {
                 "" | "." => {}
-                ".." => drop(parts.pop().ok_or_else(outside)?),
+                ".." => {
+                    // `..` of a link leads out of its target, not out of the directory of the link.
+                    self.must_be_dir(&parts, asked)?;
+                    parts.pop().ok_or_else(outside)?;
+                }
                 name => parts.push(name),
             }
         }

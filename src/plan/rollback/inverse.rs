@@ -7,7 +7,7 @@ use crate::{
         Desk,
         check::{After, Change, Original, Sink},
         engine::{Entry, Origin},
-        files::{FileError, Inherited, Kind, Root},
+        files::{Facts, FileError, Inherited, Kind, Root},
         limits::Limits,
         model::{ActionId, ChangeKind},
         record::{ActionEnd, Verdict},
@@ -79,13 +79,16 @@ impl<'a> Inverse<'a> {
                         "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
-                let facts = match told.origin {
+                let kept = then.seen.facts;
+                let facts = match (told.origin, pre.map(|pre| pre.facts)) {
+                    (_, None) => kept,
                     // Somebody may have given the backup to another owner, or added permissions.
-                    Origin::Here => pre.map_or(&then.seen.facts, |pre| &pre.facts),
-                    // Somebody may have written another owner and other permissions into the journal.
-                    Origin::Unproven => &then.seen.facts,
+                    (Origin::Here, Some(named)) => named,
+                    (Origin::Unproven, Some(named)) => {
+                        agreed(named, kept, now.as_ref().map(|now| now.seen.facts))
+                    }
                 };
-                let attributes = then.attributes.owned_like(facts);
+                let attributes = then.attributes.owned_like(&facts);
                 Some(Original { attributes, ..then })
             }
         };
@@ -158,7 +161,7 @@ impl<'a> Inverse<'a> {
                 "its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored"
             }
             (_, true) => {
-                "its backup does not have the extended attributes of the original; the file gets those of the backup"
+                "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
             }
             (false, false) => return None,
         };
@@ -182,5 +185,66 @@ impl<'a> Inverse<'a> {
             ended: desk.host.now(),
             end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
+    }
+}
+
+/// The owner and permissions that a file gets if somebody else may have written the journal, or if a copy may have changed
+/// the backup: the permissions that both name, and the owner that the journal names if the backup, or the file as it is
+/// now, has this owner.
+fn agreed(named: Facts, kept: Facts, now: Option<Facts>) -> Facts {
+    let owner = |facts: Facts| (facts.uid, facts.gid);
+    let both = owner(named) == owner(kept);
+    let is_known = both || now.is_some_and(|now| owner(now) == owner(named));
+    let (uid, gid) = owner(if is_known { named } else { kept });
+    let bits = if both { 0o7777 } else { 0o0777 };
+    Facts {
+        uid,
+        gid,
+        mode: named.mode & kept.mode & bits,
+        ..kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_foreign_journal_a_file_gets_no_more_than_its_backup_and_the_journal_agree_on() {
+        let facts = |uid, mode| Facts {
+            kind: Kind::File,
+            dev: 1,
+            ino: 1,
+            bytes: 1,
+            mtime: 0,
+            mode,
+            uid,
+            gid: uid,
+            nlink: 1,
+        };
+        let given = |named, kept, now| {
+            let facts = agreed(named, kept, now);
+            (facts.uid, facts.mode)
+        };
+        let mine = facts(1000, 0o644);
+        assert_eq!(given(facts(1000, 0o600), mine, None), (1000, 0o600));
+        assert_eq!(
+            given(facts(1000, 0o4755), facts(1000, 0o4755), None),
+            (1000, 0o4755)
+        );
+        assert_eq!(given(facts(1000, 0o4755), mine, None), (1000, 0o644));
+        assert_eq!(
+            given(facts(0, 0o4755), facts(1000, 0o4755), Some(mine)),
+            (1000, 0o755)
+        );
+        let now = Some(facts(1234, 0o600));
+        assert_eq!(
+            given(facts(1234, 0o600), facts(0, 0o644), now),
+            (1234, 0o600)
+        );
+        assert_eq!(
+            given(facts(0, 0o4755), facts(1234, 0o4755), Some(facts(0, 0o755))),
+            (0, 0o755)
+        );
     }
 }

@@ -79,3 +79,27 @@ fn a_link_to_a_path_of_more_than_128_names_is_refused_as_the_path_itself_is() {
         assert!(!message.contains("traversal"), "{message}");
     }
 }
+
+#[test]
+fn a_link_that_leaves_another_link_is_refused_because_its_target_is_elsewhere() {
+    let lab = Lab::new(&[("b", "one\n"), ("c/b", "one\n"), ("c/d/x", "")]);
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, lab.root.join(name)).unwrap();
+    };
+    link("c/d", "a");
+    link("c/d/../b", "plain");
+    for (name, target) in [("l", "a/../b"), ("file", "b/../b"), ("gone", "nope/../b")] {
+        link(target, name);
+    }
+    link(lab.root.join("a/../b").as_str(), "absolute");
+    for name in ["l", "file", "gone", "absolute"] {
+        let finished = lab.run(plan(json!([replace("a001", name, "one", "two")])));
+        assert!(finished.failure.is_some(), "{name}");
+    }
+    let finished = lab.run(plan(json!([replace("a001", "plain", "one", "two")])));
+    assert!(finished.failure.is_none(), "{:?}", finished.failure);
+    assert_eq!(
+        (lab.read("b"), lab.read("c/b")),
+        ("one\n".into(), "two\n".into())
+    );
+}
