@@ -248,6 +248,9 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
     };
     let mut room = Room(MOST_SWEPT);
     for (dir, held) in dead(parent, &names) {
+        if room.is_used_up() {
+            break;
+        }
         match remove_some(&dir, &mut room) {
             Ok(()) => held.clear(),
             Err(error) => {

@@ -93,6 +93,10 @@ impl Room {
         Ok(())
     }
 
+    pub(super) fn is_used_up(&self) -> bool {
+        self.0 == 0
+    }
+
     fn give_back(&mut self) {
         self.0 += 1;
     }

@@ -125,7 +125,7 @@ impl Root {
             .ok_or_else(|| FileError::of("resolve", path)(Errno::XDEV))
     }
 
-    /// Fails unless these names lead to a directory, without links. No names lead to the root.
+    /// Fails unless these names lead to a directory, without links. An empty list stands for the root.
     fn must_be_dir(&self, names: &[&str], asked: &RelPath) -> Result<(), FileError> {
         if names.is_empty() {
             return Ok(());
