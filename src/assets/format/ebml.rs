@@ -34,7 +34,7 @@ const TIMESTAMP: u32 = 0xE7;
 const POSITION: u32 = 0xA7;
 const PREV_SIZE: u32 = 0xAB;
 const SILENT_TRACKS: u32 = 0x5854;
-const SIMPLE_BLOCK: u32 = 0xA3;
+pub(crate) const SIMPLE_BLOCK: u32 = 0xA3;
 pub(crate) const BLOCK_GROUP: u32 = 0xA0;
 pub(crate) const BLOCK: u32 = 0xA1;
 

@@ -14,15 +14,47 @@ use crate::{
 /// The size of the buffer. It is small because headers are far apart.
 const BLOCK: usize = 512;
 
-/// The part of a track that is played.
+/// What is played of a track.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Marks {
-    /// Ranges of the track's timeline in its time base. If there are none, the whole track is played.
-    pub(super) edits: Vec<Range<i64>>,
-    /// The padding to remove at the end of the track, in nanoseconds.
-    pub(super) end_padding: u64,
+    pub(super) played: Played,
+    /// The padding of packets, by their numbers in ascending order.
+    pub(super) padding: Vec<Padding>,
     /// Whether the container does not state its length, as in a live recording.
     pub(super) is_open: bool,
+}
+
+/// The part of a track's timeline that is played.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Played {
+    #[default]
+    Whole,
+    /// A range in the time base of the track.
+    Part(Range<i64>),
+    /// Several parts, in any order, or none.
+    Parts,
+}
+
+/// Samples of a packet that are not played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Padding {
+    /// The number of the packet in its track, from 0.
+    pub(super) packet: u64,
+    /// A negative padding is at the start of the packet, a positive one at its end.
+    pub(super) nanoseconds: i64,
+}
+
+impl Padding {
+    /// The samples at the start, if there are any, and at the end.
+    pub(super) fn samples(self, rate: u32) -> (Option<usize>, usize) {
+        let time = u128::from(self.nanoseconds.unsigned_abs());
+        let samples = (time * u128::from(rate) + 500_000_000) / 1_000_000_000;
+        let samples = usize::try_from(samples).unwrap_or(usize::MAX);
+        match self.nanoseconds {
+            ..0 => (Some(samples), 0),
+            0.. => (None, samples),
+        }
+    }
 }
 
 /// The error of a flaw in the input.
@@ -85,11 +117,12 @@ pub(super) fn check_beginning(name: &str, file: File, path: &Path) -> Result<(),
 }
 
 /// The length of the file without an `ID3v1` tag behind FLAC. symphonia would leave out the last frame before the tag.
+/// Before FLAC, too, there may be a tag. If MP3 follows it, the result is the same without the other tag.
 pub(super) fn audio_end(file: File, path: &Path) -> Result<u64, ToolError> {
     let found = Source::new(file, BLOCK)
         .map_err(Flaw::Read)
         .and_then(|mut source| match source.peek()? {
-            Some(head) if head == *b"fLaC" => flac::frames_end(&mut source),
+            Some([b'f', b'L', b'a', b'C'] | [b'I', b'D', b'3', _]) => flac::frames_end(&mut source),
             _ => Ok(source.len()),
         });
     found.map_err(|flaw| refused(flaw, path))

@@ -42,9 +42,17 @@ enum Kind {
 }
 
 impl Decoder {
-    pub(super) fn new(parameters: &AudioCodecParameters) -> Result<Self, ToolError> {
+    /// `container` is symphonia's name of it.
+    pub(super) fn new(
+        parameters: &AudioCodecParameters,
+        container: &str,
+    ) -> Result<Self, ToolError> {
         let kind = if parameters.codec == id::CODEC_ID_OPUS {
-            let head = Head::read(parameters.extra_data.as_deref().unwrap_or_default())?;
+            let bytes = parameters.extra_data.as_deref().unwrap_or_default();
+            let head = match container {
+                "isomp4" => Head::read(bytes, u16::from_be_bytes),
+                _ => Head::read(bytes, u16::from_le_bytes),
+            }?;
             Kind::Opus(Box::new(Opus::new(head)?))
         } else {
             let made = get_codecs().make_audio_decoder(parameters, &AudioDecoderOptions::default());
@@ -168,7 +176,9 @@ fn decoded_bits(codec: AudioCodecId) -> Option<u32> {
     .then_some(16)
 }
 
-/// The identification header of Opus (RFC 7845, 5.1), which Ogg and Matroska contain.
+/// The identification header of Opus (RFC 7845, 5.1), which Ogg and Matroska contain. MP4 contains the same fields with
+/// the most significant byte first (Encapsulation of Opus in ISO Base Media File Format, 4.3.2), to which symphonia adds
+/// the name of the header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Head {
     channels: u8,
@@ -179,7 +189,8 @@ struct Head {
 }
 
 impl Head {
-    fn read(bytes: &[u8]) -> Result<Self, ToolError> {
+    /// `number` decodes the bytes of an integer.
+    fn read(bytes: &[u8], number: fn([u8; 2]) -> u16) -> Result<Self, ToolError> {
         let fields = bytes.strip_prefix(b"OpusHead");
         let Some([_, channels, s0, s1, _, _, _, _, g0, g1, ..]) = fields else {
             return Err(ToolError::Corrupt(
@@ -187,10 +198,10 @@ impl Head {
             ));
         };
         // In 1/256 dB.
-        let gain = f32::from(i16::from_le_bytes([*g0, *g1])) / 256.0;
+        let gain = f32::from(number([*g0, *g1]).cast_signed()) / 256.0;
         Ok(Self {
             channels: *channels,
-            pre_skip: u16::from_le_bytes([*s0, *s1]),
+            pre_skip: number([*s0, *s1]),
             gain: 10_f32.powf(gain / 20.0),
         })
     }
@@ -247,10 +258,14 @@ mod tests {
 
     const HEAD: &[u8] = b"OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00";
 
+    fn read(bytes: &[u8]) -> Result<Head, ToolError> {
+        Head::read(bytes, u16::from_le_bytes)
+    }
+
     #[test]
     fn the_header_gives_channels_pre_skip_and_gain() {
         assert_eq!(
-            Head::read(HEAD).expect("a header"),
+            read(HEAD).expect("a header"),
             Head {
                 channels: 2,
                 pre_skip: 312,
@@ -259,24 +274,29 @@ mod tests {
         );
         let mut louder = HEAD.to_vec();
         louder.splice(16..18, 1541_i16.to_le_bytes());
-        assert!((Head::read(&louder).expect("a header").gain - 2.0).abs() < 1e-3);
+        assert!((read(&louder).expect("a header").gain - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn in_mp4_the_most_significant_byte_of_a_number_is_the_first() {
+        let of_mp4 = b"OpusHead\x00\x01\x01\x38\x00\x00\xbb\x80\xfa\x00\x00";
+        let head = Head::read(of_mp4, u16::from_be_bytes).expect("a header");
+        assert_eq!((head.channels, head.pre_skip), (1, 312));
+        assert!((head.gain - 0.501).abs() < 1e-3);
     }
 
     #[test]
     fn a_header_cut_short_or_of_another_codec_is_refused() {
-        assert!(matches!(
-            Head::read(&HEAD[..12]),
-            Err(ToolError::Corrupt(_))
-        ));
-        assert!(matches!(Head::read(b"vorbis"), Err(ToolError::Corrupt(_))));
-        assert!(matches!(Head::read(&[0; 19]), Err(ToolError::Corrupt(_))));
+        assert!(matches!(read(&HEAD[..12]), Err(ToolError::Corrupt(_))));
+        assert!(matches!(read(b"vorbis"), Err(ToolError::Corrupt(_))));
+        assert!(matches!(read(&[0; 19]), Err(ToolError::Corrupt(_))));
     }
 
     #[test]
     fn surround_is_refused_by_name() {
         let head = Head {
             channels: 6,
-            ..Head::read(HEAD).expect("a header")
+            ..read(HEAD).expect("a header")
         };
         let refused = Opus::new(head).err().expect("refused").to_string();
         assert!(

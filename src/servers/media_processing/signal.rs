@@ -4,7 +4,7 @@
 //! The gains that mix a layout to mono or stereo are those of ffmpeg's default: centre and surround channels with −3 dB,
 //! the rear centre with −6 dB, no LFE, and all gains scaled so that the result cannot clip.
 
-use std::{collections::VecDeque, f64::consts::FRAC_1_SQRT_2, ops::Range};
+use std::{f64::consts::FRAC_1_SQRT_2, iter::Peekable, vec::IntoIter};
 
 use serde::Deserialize;
 use symphonia::core::{
@@ -12,7 +12,7 @@ use symphonia::core::{
     units::{TimeBase, Timestamp},
 };
 
-use super::container::Marks;
+use super::container::{Marks, Padding, Played};
 
 /// A block of decoded audio: samples from −1 to 1, in one vector for each channel. All vectors have the same
 /// length.
@@ -62,101 +62,68 @@ pub(super) struct Signal {
 
 /// Cuts the blocks of a track to the part that is played.
 pub(super) struct Window {
-    marks: Marks,
+    played: Played,
     time_base: Option<TimeBase>,
     /// Samples that are still to be dropped at the start.
     skip: usize,
-    /// The last blocks. The padding is cut off when no more blocks follow.
-    held: VecDeque<Block>,
-    /// The samples of each channel in `held`.
-    held_frames: usize,
+    /// The number of packets that were passed.
+    packets: u64,
+    padding: Peekable<IntoIter<Padding>>,
 }
 
 impl Window {
-    /// `skip` samples of each channel are dropped at the start, in addition to the marks.
-    pub(super) fn new(mut marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
-        join(&mut marks.edits);
+    /// `pre_skip` samples of each channel are dropped at the start, unless an edit states another start. As in ffmpeg, an
+    /// edit from 0 states none.
+    pub(super) fn new(marks: Marks, time_base: Option<TimeBase>, pre_skip: usize) -> Self {
+        let skip = match &marks.played {
+            Played::Part(edit) if edit.start > 0 => 0,
+            _ => pre_skip,
+        };
         Self {
-            marks,
+            played: marks.played,
             time_base,
             skip,
-            held: VecDeque::new(),
-            held_frames: 0,
+            packets: 0,
+            padding: marks.padding.into_iter().peekable(),
         }
     }
 
-    /// Takes the block of the packet at `at`. Returns a block that is certainly played.
-    pub(super) fn pass(&mut self, mut block: Block, at: Timestamp, rate: u32) -> Option<Block> {
+    /// Returns what is played of the block of the next packet, which is at `at`. The result may be empty.
+    pub(super) fn pass(&mut self, mut block: Block, at: Timestamp, rate: u32) -> Block {
+        let packet = self.packets;
+        self.packets += 1;
+        let padding = self.padding.next_if(|padding| padding.packet == packet);
+        let (at_start, at_end) = padding.map_or((None, 0), |padding| padding.samples(rate));
+        self.skip = at_start.unwrap_or(self.skip);
+        let outside = self.outside(&block, at, rate);
         let skipped = self.skip.min(block.frames());
         self.skip -= skipped;
-        block.trim(skipped, 0);
-        if let Some(start) = self.cut_by_edits(&block, at, rate) {
-            block.trim(start, 0);
+        block.trim(skipped.max(outside), 0);
+        // ffmpeg ignores a padding that is longer than the rest of its packet.
+        if at_end <= block.frames() {
+            block.trim(0, at_end);
         }
-        self.held_frames += block.frames();
-        self.held.push_back(block);
-        let first = self.held.front().map_or(0, Block::frames);
-        let behind = self.held_frames - first;
-        if behind < self.padding(rate) {
-            return None;
-        }
-        self.held_frames = behind;
-        self.held.pop_front()
+        block
     }
 
-    /// Returns the next of the last blocks, after the end of the packets.
-    pub(super) fn finish(&mut self, rate: u32) -> Option<Block> {
-        let mut padding = self.padding(rate);
-        self.marks.end_padding = 0;
-        let mut blocks = self.held.iter_mut().rev();
-        while padding > 0
-            && let Some(block) = blocks.next()
-        {
-            let cut = padding.min(block.frames());
-            padding -= cut;
-            block.trim(0, cut);
-        }
-        self.held.pop_front()
-    }
-
-    fn padding(&self, rate: u32) -> usize {
-        let frames =
-            (u128::from(self.marks.end_padding) * u128::from(rate) + 500_000_000) / 1_000_000_000;
-        usize::try_from(frames).unwrap_or(usize::MAX)
-    }
-
-    /// The number of samples at the front of the block that lie before the first edit that it touches. As in ffmpeg, a
-    /// block that begins inside an edit is played to its end, and a block outside all edits is not played.
-    fn cut_by_edits(&self, block: &Block, at: Timestamp, rate: u32) -> Option<usize> {
-        let time_base = self.time_base?;
-        if self.marks.edits.is_empty() {
-            return None;
-        }
+    /// The number of samples at the front of the block that lie outside the edit. As in ffmpeg, a block that begins
+    /// inside the edit is played to its end.
+    fn outside(&self, block: &Block, at: Timestamp, rate: u32) -> usize {
+        let (Played::Part(edit), Some(time_base)) = (&self.played, self.time_base) else {
+            return 0;
+        };
         let frames_at = |ticks: i64| {
             let numerator =
                 i128::from(ticks) * i128::from(rate) * i128::from(time_base.numer.get());
             numerator / i128::from(time_base.denom.get())
         };
         let begin = frames_at(at.get());
-        let end = begin + block.frames() as i128;
-        let edits = &self.marks.edits;
-        let reached = edits.get(edits.partition_point(|edit| frames_at(edit.end) <= begin));
-        let reached = reached.filter(|edit| frames_at(edit.start) < end);
-        let cut = reached.map_or(end, |edit| frames_at(edit.start)) - begin;
-        Some(usize::try_from(cut.max(0)).unwrap_or(usize::MAX))
-    }
-}
-
-/// Sorts the edits and joins those that overlap or touch, so that a binary search finds that of a block.
-fn join(edits: &mut Vec<Range<i64>>) {
-    edits.sort_unstable_by_key(|edit| edit.start);
-    edits.dedup_by(|next, last| {
-        let is_joined = next.start <= last.end;
-        if is_joined {
-            last.end = last.end.max(next.end);
+        if begin >= frames_at(edit.end) {
+            return block.frames();
         }
-        is_joined
-    });
+        let before = frames_at(edit.start) - begin;
+        usize::try_from(before.max(0)).unwrap_or(usize::MAX)
+    }
 }
 
 /// The channels of the output.
@@ -266,7 +233,7 @@ fn speaker(position: Position) -> Option<Speaker> {
 
 #[cfg(test)]
 mod tests {
-    use std::slice::from_ref;
+    use std::ops::Range;
 
     use super::*;
 
@@ -295,78 +262,89 @@ mod tests {
         Block(vec![samples.map(f32::from).collect()])
     }
 
-    fn window(edits: &[Range<i64>], end_padding: u64, skip: usize) -> Window {
-        Window::new(
-            Marks {
-                edits: edits.to_vec(),
-                end_padding,
-                ..Marks::default()
-            },
-            TimeBase::try_new(1, 1000),
-            skip,
-        )
+    fn window(played: Played, padding: &[(u64, i64)], pre_skip: usize) -> Window {
+        let padding = padding.iter().map(|&(packet, nanoseconds)| Padding {
+            packet,
+            nanoseconds,
+        });
+        let marks = Marks {
+            played,
+            padding: padding.collect(),
+            ..Marks::default()
+        };
+        Window::new(marks, TimeBase::try_new(1, 1000), pre_skip)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "small whole numbers")]
     /// What is heard of three blocks of four samples at 1 kHz.
     fn heard(mut window: Window) -> Vec<i16> {
-        let mut heard = Vec::new();
-        let mut hear = |block: Block| heard.extend(block.0.concat());
-        for at in [0_i16, 4, 8] {
-            window
-                .pass(block(at..at + 4), Timestamp::new(at.into()), 1000)
-                .map(&mut hear);
-        }
-        while let Some(block) = window.finish(1000) {
-            hear(block);
-        }
-        heard.into_iter().map(|sample: f32| sample as i16).collect()
+        [0_i16, 4, 8]
+            .into_iter()
+            .flat_map(|at| {
+                let block = block(at..at + 4);
+                window
+                    .pass(block, Timestamp::new(at.into()), 1000)
+                    .0
+                    .concat()
+            })
+            .map(|sample: f32| sample as i16)
+            .collect()
     }
 
     #[test]
     fn without_marks_everything_is_heard() {
-        assert_eq!(heard(window(&[], 0, 0)), (0..12).collect::<Vec<_>>());
+        assert_eq!(
+            heard(window(Played::Whole, &[], 0)),
+            (0..12).collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn an_edit_cuts_to_the_sample_at_its_start_and_to_the_block_at_its_end() {
         assert_eq!(
-            heard(window(from_ref(&(2..6)), 0, 0)),
+            heard(window(Played::Part(2..6), &[], 0)),
             (2..8).collect::<Vec<_>>()
         );
         assert_eq!(
-            heard(window(from_ref(&(5..i64::MAX)), 0, 0)),
+            heard(window(Played::Part(5..i64::MAX), &[], 0)),
             (5..12).collect::<Vec<_>>()
         );
     }
 
+    // The expected figures were read off ffmpeg 5.1.
     #[test]
-    fn edits_in_any_order_are_sorted_and_joined_and_a_block_is_cut_to_the_first_that_it_touches() {
-        let edits = [10..11, 7..8, 6..7, 2..3, 1..2];
-        assert_eq!(window(&edits, 0, 0).marks.edits, [1..3, 6..8, 10..11]);
-        assert_eq!(heard(window(&edits, 0, 0)), [1, 2, 3, 6, 7, 10, 11]);
+    fn an_edit_that_begins_after_0_replaces_the_pre_skip() {
+        assert_eq!(
+            heard(window(Played::Part(3..12), &[], 3)),
+            (3..12).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            heard(window(Played::Part(2..12), &[], 6)),
+            (2..12).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            heard(window(Played::Part(0..8), &[], 3)),
+            (3..8).collect::<Vec<_>>()
+        );
     }
 
     #[test]
-    fn padding_longer_than_a_block_is_cut_from_the_last_blocks() {
-        assert_eq!(heard(window(&[], 5_000_000, 0)), (0..7).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn the_samples_that_are_held_back_are_counted_as_blocks_come_and_go() {
-        let mut window = window(&[], 5_000_000, 2);
-        for (at, frames) in [(0, 1), (1, 4), (5, 3), (8, 0), (8, 7), (15, 2)] {
-            window.pass(block(at..at + frames), Timestamp::new(at.into()), 1000);
-            let held: usize = window.held.iter().map(Block::frames).sum();
-            assert_eq!(window.held_frames, held);
-        }
-        assert_eq!(window.held.len(), 3);
+    fn padding_is_cut_from_its_packet_alone() {
+        let heard = |padding: &[(u64, i64)]| heard(window(Played::Whole, padding, 0));
+        assert_eq!(heard(&[(2, 3_000_000)]), (0..9).collect::<Vec<_>>());
+        assert_eq!(
+            heard(&[(0, 2_400_000), (1, 4_000_000)]),
+            [0, 1, 8, 9, 10, 11]
+        );
+        assert_eq!(heard(&[(2, 5_000_000)]), (0..12).collect::<Vec<_>>());
+        // Negative padding is at the start.
+        assert_eq!(heard(&[(1, -1_500_000)]), [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]);
     }
 
     #[test]
     fn a_skip_longer_than_a_block_goes_on_in_the_next() {
         assert_eq!(
-            heard(window(&[], 1_000_000, 6)),
+            heard(window(Played::Whole, &[(2, 1_000_000)], 6)),
             (6..11).collect::<Vec<_>>()
         );
     }

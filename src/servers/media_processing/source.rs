@@ -19,7 +19,7 @@ use symphonia::core::{
 };
 
 use super::{
-    container::{self, Marks},
+    container::{self, Marks, Played},
     decode::{Decoder, failed, readable},
     signal::{Block, Signal, Window},
 };
@@ -39,8 +39,6 @@ const RATES: RangeInclusive<u32> = 1_000..=768_000;
 const MOST_CHANNELS: usize = 64;
 /// Samples per channel in one packet. The longest packets of FLAC have 65 535.
 const LONGEST_PACKET: u64 = 1 << 20;
-/// The longest padding at the end of a track in nanoseconds. Real padding is shorter than a packet.
-const MOST_PADDING: u64 = 10_000_000_000;
 
 /// The audio track of one file.
 pub(super) struct Source {
@@ -56,9 +54,8 @@ pub(super) struct Source {
     /// Whether the container is native FLAC. symphonia leaves out its damaged frames.
     is_flac: bool,
     decoded: u64,
-    /// The signals of the first block that is played, and of the last block that was decoded.
+    /// The signal of the first block that is played.
     first: Option<Signal>,
-    last: Option<Signal>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,9 +91,9 @@ impl Source {
         check_track(parameters)?;
         let marks = container::marks(name, again, track.id);
         let marks = marks.map_err(|flaw| container::refused(flaw, path))?;
-        check_marks(&marks)?;
+        check_marks(&marks, path)?;
         let (is_open, is_flac) = (marks.is_open, name == "flac");
-        let decoder = Decoder::new(parameters)?;
+        let decoder = Decoder::new(parameters, name)?;
         let window = Window::new(marks, track.time_base, decoder.pre_skip());
         let about = About {
             container: media::container_name(name),
@@ -118,7 +115,6 @@ impl Source {
             is_flac,
             decoded: 0,
             first: None,
-            last: None,
         })
     }
 
@@ -138,36 +134,25 @@ impl Source {
             self.check_place(&packet)?;
             self.decoded += block.frames() as u64;
             let block = self.window.pass(block, packet.pts, signal.rate);
-            self.last = Some(signal);
-            if let Some(block) = block.filter(|block| block.frames() > 0) {
-                return self.heard(block);
+            if block.frames() > 0 {
+                self.check_unchanged(&signal)?;
+                return Ok(Some(block));
             }
         }
         self.check_complete()?;
-        while let Some(last) = &self.last
-            && let Some(block) = self.window.finish(last.rate)
-        {
-            if block.frames() > 0 {
-                return self.heard(block);
-            }
-        }
         Ok(None)
     }
 
-    /// Returns a block if its signal is that of the first block.
-    fn heard(&mut self, block: Block) -> Result<Option<Block>, ToolError> {
-        if self.first.is_none() {
-            self.first.clone_from(&self.last);
+    /// Fails if the signal of a block that is played is not that of the first one.
+    fn check_unchanged(&mut self, signal: &Signal) -> Result<(), ToolError> {
+        let first = self.first.get_or_insert_with(|| signal.clone());
+        if first == signal {
+            return Ok(());
         }
-        match (&self.first, &self.last) {
-            (Some(first), Some(last)) if first != last => {
-                let (before, after) = (described(first), described(last));
-                Err(ToolError::Failed(format!(
-                    "the audio changes from {before} to {after} within the track, which is not supported"
-                )))
-            }
-            _ => Ok(Some(block)),
-        }
+        let (before, after) = (described(first), described(signal));
+        Err(ToolError::Failed(format!(
+            "the audio changes from {before} to {after} within the track, which is not supported"
+        )))
     }
 
     fn next_packet(&mut self, run: &Run<'_>) -> Result<Option<Packet>, ToolError> {
@@ -302,12 +287,15 @@ fn check_signal(signal: &Signal) -> Result<(), ToolError> {
     check_channels(signal.layout.channels())
 }
 
-/// Checks the padding, because so many samples are held back while the file is read.
-fn check_marks(marks: &Marks) -> Result<(), ToolError> {
-    let padding = marks.end_padding;
-    possible(&padding, &(0..=MOST_PADDING), || {
-        format!("{padding} ns of padding at its end; {MOST_PADDING} is the maximum")
-    })
+fn check_marks(marks: &Marks, path: &Path) -> Result<(), ToolError> {
+    match marks.played {
+        Played::Whole | Played::Part(_) => Ok(()),
+        Played::Parts => Err(ToolError::Failed(format!(
+            "{}: the edit list of its audio track does not name exactly one part of the track, which is not supported; \
+             extract it with ffmpeg instead",
+            path.display()
+        ))),
+    }
 }
 
 fn check_rate(rate: u32) -> Result<(), ToolError> {
@@ -369,11 +357,6 @@ mod tests {
                 "{corrupt}packets of 4294967296 samples; 1048576 is the maximum"
             ))
         );
-        let marks = Marks {
-            end_padding: u64::MAX,
-            ..Marks::default()
-        };
-        assert!(check_marks(&marks).is_err());
     }
 
     #[test]
@@ -385,6 +368,5 @@ mod tests {
             refused(|track| track.channels = Some(Channels::Discrete(64))),
             None
         );
-        assert!(check_marks(&Marks::default()).is_ok());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::Marks;
+use super::{Marks, Played};
 use crate::assets::format::{
     Flaw, Source,
     bmff::{BoxHeader, next_box},
@@ -16,13 +16,16 @@ const MOST_PARTS: usize = 1_000_000;
 /// The largest number of edits.
 const MOST_EDITS: u32 = 100_000;
 
+/// The start of an empty edit.
+const EMPTY: i64 = -1;
+
 /// An entry of an edit list. The duration is in the movie's time scale, the start in the track's.
 struct Edit {
     duration: u64,
     start: i64,
 }
 
-/// The edits of track `id` in a file that was checked.
+/// The edit of track `id` in a file that was checked.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     let all = 0..source.len();
     let top = boxes(source, all)?;
@@ -39,7 +42,7 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
         let track = find(&trak, *b"tkhd").map(|tkhd| field(source, tkhd));
         if track.transpose()? == Some(id) {
             return Ok(Marks {
-                edits: edits(source, &trak, movie_scale)?,
+                played: played(source, &trak, movie_scale)?,
                 ..Marks::default()
             });
         }
@@ -47,34 +50,33 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     Ok(Marks::default())
 }
 
-/// The ranges that are played, in the track's time scale.
-fn edits(
-    source: &mut Source,
-    trak: &[BoxHeader],
-    movie_scale: u32,
-) -> Result<Vec<Range<i64>>, Flaw> {
+/// The part that is played, in the track's time scale.
+fn played(source: &mut Source, trak: &[BoxHeader], movie_scale: u32) -> Result<Played, Flaw> {
     let (Some(edts), Some(mdia)) = (find(trak, *b"edts"), find(trak, *b"mdia")) else {
-        return Ok(Vec::new());
+        return Ok(Played::Whole);
     };
     let (edts, mdia) = (inside(source, edts)?, inside(source, mdia)?);
     let (Some(elst), Some(mdhd)) = (find(&edts, *b"elst"), find(&mdia, *b"mdhd")) else {
-        return Ok(Vec::new());
+        return Ok(Played::Whole);
     };
     let track_scale = field(source, mdhd)?;
-    let played = |Edit { duration, start }: Edit| {
-        // In a fragmented file, the duration 0 means that the edit extends to the end.
-        let length = match duration {
-            0 => i64::MAX,
-            _ => rescaled(duration, movie_scale, track_scale),
-        };
-        start..start.saturating_add(length)
-    };
-    // A start of −1 is an empty edit: silence before the track, which ffmpeg does not write either.
-    Ok(entries(source, elst)?
-        .into_iter()
-        .filter(|edit| edit.start >= 0)
-        .map(played)
-        .collect())
+    let entries = entries(source, elst)?;
+    if entries.is_empty() {
+        return Ok(Played::Whole);
+    }
+    // Empty edits before the others are silence before the track, which ffmpeg does not write either.
+    let mut edits = entries.iter().skip_while(|edit| edit.start == EMPTY);
+    Ok(match (edits.next(), edits.next()) {
+        (Some(&Edit { duration, start }), None) if start >= 0 => {
+            // In a fragmented file, the duration 0 means that the edit extends to the end.
+            let length = match duration {
+                0 => i64::MAX,
+                _ => rescaled(duration, movie_scale, track_scale),
+            };
+            Played::Part(start..start.saturating_add(length))
+        }
+        _ => Played::Parts,
+    })
 }
 
 fn entries(source: &mut Source, elst: &BoxHeader) -> Result<Vec<Edit>, Flaw> {

@@ -148,6 +148,60 @@ fn webm_of_a_live_recording_with_discard_padding() {
 }
 
 #[test]
+fn matroska_with_discard_padding_in_the_middle() {
+    let scratch = TempDir::new().expect("a directory");
+    let list = scratch.path().join("list");
+    let part = medium("fox.webm");
+    let part = format!("file '{}'\n", part.display());
+    fs::write(&list, part.repeat(2)).expect("written");
+    let joined = scratch.path().join("joined.mka");
+    let (list, to) = (
+        list.to_str().expect("Unicode"),
+        joined.to_str().expect("Unicode"),
+    );
+    let input = ["-f", "concat", "-safe", "0", "-i", list];
+    ffmpeg(&[&input[..], &["-vn", "-c:a", "copy", to]].concat());
+    let bytes = fs::read(&joined).expect("readable");
+    let padded = bytes.windows(3).filter(|at| at == b"\x75\xa2\x84");
+    assert_eq!(padded.count(), 2, "there is padding in the middle, too");
+    agrees_with(LIBOPUS, &joined, ROUNDING);
+}
+
+#[test]
+fn mp4_with_opus() {
+    let scratch = TempDir::new().expect("a directory");
+    // ffmpeg counts the pre-skip in the time scale of the track, which is the rate of the encoder's input.
+    let opus = ["-c:a", "libopus", "-ar", "48000"];
+    let agrees = |path: &Path| agrees_with(LIBOPUS, path, ROUNDING);
+    let whole = made(&scratch, "whole.mp4", "fox.wav", &opus);
+    agrees(&whole);
+    let fragments = ["-movflags", "+empty_moov", "-frag_duration", "500000"];
+    let fragments = [&opus[..], &fragments].concat();
+    agrees(&made(&scratch, "fragments.mp4", "fox.wav", &fragments));
+    let short = [&opus[..], &["-ss", "0.5", "-t", "0.2"]].concat();
+    agrees(&made(&scratch, "short.mp4", "fox.wav", &short));
+    let mut bytes = fs::read(&whole).expect("readable");
+    let header = bytes.windows(4).position(|at| at == b"dOps");
+    let gain = header.expect("a header of Opus") + 12;
+    bytes[gain..gain + 2].copy_from_slice(&(-1536_i16).to_be_bytes());
+    let quieter = scratch.path().join("quieter.mp4");
+    fs::write(&quieter, bytes).expect("written");
+    agrees(&quieter);
+}
+
+#[test]
+fn mp4_that_begins_with_silence_in_its_edit_list() {
+    let scratch = TempDir::new().expect("a directory");
+    let how = ["-vn", "-c", "copy", "-output_ts_offset", "0.5"];
+    let late = made(&scratch, "late.mp4", "fox.mp4", &how);
+    let bytes = fs::read(&late).expect("readable");
+    let list = bytes.windows(4).position(|at| at == b"elst");
+    let list = list.expect("an edit list");
+    assert_eq!(bytes[list + 11], 2, "there are two edits");
+    agrees(&late, ROUNDING);
+}
+
+#[test]
 fn ogg_with_opus_speech() {
     // ffmpeg's own decoder resamples Opus speech with a filter of its own; libopus is the reference.
     agrees_with(

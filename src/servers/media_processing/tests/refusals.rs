@@ -161,6 +161,28 @@ fn an_empty_file_is_corrupt_and_a_text_is_of_no_known_format() {
 }
 
 #[test]
+fn an_edit_list_that_plays_several_parts_or_none_is_refused() {
+    let scratch = TempDir::new().expect("a directory");
+    let how = ["-vn", "-c", "copy", "-output_ts_offset", "0.5"];
+    let late = made(&scratch, "late.mp4", "fox.mp4", &how);
+    let mut bytes = fs::read(&late).expect("readable");
+    let list = bytes.windows(4).position(|at| at == b"elst");
+    let starts = [16, 28].map(|at| list.expect("an edit list") + at);
+    for start in [0_i32, -1, -2] {
+        for at in starts {
+            bytes[at..at + 4].copy_from_slice(&start.to_be_bytes());
+        }
+        let refused = refusal(&written(&scratch, "edited.mp4", &bytes));
+        assert!(
+            refused.contains(
+                "the edit list of its audio track does not name exactly one part of the track"
+            ),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn a_film_without_sound_has_no_audio_track() {
     let scratch = TempDir::new().expect("a directory");
     let silent = made(&scratch, "silent.mp4", "fox.mp4", &["-an", "-c", "copy"]);

@@ -78,14 +78,17 @@ fn flac_holds_the_samples_of_wav_and_ffmpeg_accepts_it() {
 }
 
 #[test]
-fn flac_before_a_tag_is_read_whole() {
+fn flac_before_a_tag_or_between_two_is_read_whole() {
     let scratch = TempDir::new().expect("a directory");
     let whole = medium("fox.flac");
     let tagged = scratch.path().join("tagged.flac");
     let tag = [b"TAG".as_slice(), &[b' '; 125]].concat();
+    let other_tag = b"ID3\x04\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0";
     let bytes = [fs::read(&whole).expect("readable"), tag].concat();
-    fs::write(&tagged, bytes).expect("written");
-    assert!(extracted(&tagged, None, 1) == extracted(&whole, None, 1));
+    for bytes in [bytes.clone(), [other_tag, &*bytes].concat()] {
+        fs::write(&tagged, bytes).expect("written");
+        assert!(extracted(&tagged, None, 1) == extracted(&whole, None, 1));
+    }
 }
 
 #[test]
