@@ -11,19 +11,21 @@ use crate::task::{has_all_members, has_reserved_key};
 /// words may be joined or separated by any white space, `_`, `-` and escapes of JSON, also of JSON inside JSON. 524 is the
 /// number of Cloudflare, -32001 that of the MCP SDKs.
 static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    // The search takes far longer for a text with other characters than those of ASCII if they count as parts of words.
+    let boundary = r"(?-u:\b)";
     let escape = r"\\+[nrtbf]|\\+u[0-9a-f]{4}";
     let gap = format!(r"(?:[\s_-]|{escape})");
-    let edge = format!(r"(?:\b|_|{escape})");
+    let edge = format!(r"(?:{boundary}|_|{escape})");
     let between = format!(r"(?:{escape}|\\*[^a-z0-9\\]|\\+)");
     // A number with an exponent may have one of these values.
     let number = r"(?:408|504|524|32001|\d[\d.]*e[+-]?\d+)";
     Regex::new(&format!(
         r"(?ix)
-        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:\b|_) | deadline{gap}*exceeded
+        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:{boundary}|_) | deadline{gap}*exceeded
         | (?:http(?:/?[\d.]{{1,3}})?|status|code|gateway|error)[a-z_]{{0,24}}
-          (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:m?s\b|[^a-z0-9]|$)
+          (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:m?s{boundary}|[^a-z0-9]|$)
         | {edge}(?:408|504|524|32001)(?:{gap}|[(\[{{]){{0,8}}(?:http|status|code|gateway|(?:server{gap}+)?error)
-        | curl[a-z]{{0,8}}(?:{between}{{1,4}}(?:err|error|errno|code|exit|status)){{0,3}}{between}{{0,4}}28\b"
+        | curl[a-z]{{0,8}}(?:{between}{{1,4}}(?:err|error|errno|code|exit|status)){{0,3}}{between}{{0,4}}28{boundary}"
     ))
     .ok()
 });
