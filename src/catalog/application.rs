@@ -21,6 +21,10 @@ use super::{
 };
 use page::Row;
 
+/// The largest size of the defaults of all capabilities together, in bytes of their cells. A catalog of them would be too
+/// large.
+const MOST_DEFAULTS: usize = 8 << 20;
+
 /// What a document or a catalog maps.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Application {
@@ -75,7 +79,7 @@ impl Application {
                 }
                 Row::Defaults([tool, said]) => {
                     let values = page::values(&said).map_err(|problem| wrong(&place, problem))?;
-                    defaults.push((place, tool, values));
+                    defaults.push((place, tool, values, said.len()));
                 }
             }
         }
@@ -85,20 +89,30 @@ impl Application {
             return Err(wrong(&Place { path, line: 1 }, problem.to_owned()));
         }
         let mut named: HashMap<String, Vec<&mut Mapped>> = HashMap::new();
-        let of_ids = defaults.iter().filter(|(_, name, _)| ids.contains(name));
-        let of_ids: HashSet<String> = of_ids.map(|(_, name, _)| name.clone()).collect();
+        let names = defaults.iter().map(|(_, name, _, _)| name);
+        let of_ids: HashSet<String> = names.filter(|name| ids.contains(*name)).cloned().collect();
         for row in &mut rows {
             let by_id = of_ids.contains(&row.id);
             let name = if by_id { &row.id } else { &row.tool };
             named.entry(name.clone()).or_default().push(row);
         }
-        for (place, name, values) in defaults {
+        let mut size = 0;
+        for (place, name, values, length) in defaults {
             let Some(rows) = named.get_mut(&name) else {
                 let problem = format!(
                     "`{name}` has defaults, but no capability is mapped to it; correct the name"
                 );
                 return Err(wrong(&place, problem));
             };
+            size += length * rows.len();
+            if size > MOST_DEFAULTS {
+                let problem = format!(
+                    "with the defaults of `{name}` for {} capabilities, all defaults together have more than \
+                     {MOST_DEFAULTS} bytes; shorten them",
+                    rows.len()
+                );
+                return Err(wrong(&place, problem));
+            }
             for row in rows {
                 row.defaults.extend(values.clone());
             }

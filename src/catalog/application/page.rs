@@ -106,16 +106,18 @@ pub(super) fn names(cell: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The values of a cell such as `output_format: "wav", sample_rate: 16000`.
+/// The values of a cell such as `output_format: "wav", sample_rate: 16000`. Backticks around names and values count as
+/// blanks.
 pub(super) fn values(cell: &str) -> Result<Map<String, Value>, String> {
+    const BLANK: [char; 2] = [' ', '`'];
     let mut values = Map::new();
-    let mut rest = cell.replace('`', "");
-    while !NOTHING.contains(&rest.trim()) {
+    let mut rest = cell.trim_matches(BLANK);
+    while !NOTHING.contains(&rest) {
         let (name, said) = rest
-            .trim_start()
             .split_once([':', '=', ' '])
             .ok_or_else(|| format!("{rest:?} is no default; write e.g. sample_rate: 16000"))?;
-        let said = said.trim_start_matches([':', '=', ' ']);
+        let name = name.trim_end_matches(BLANK);
+        let said = said.trim_start_matches([':', '=', ' ', '`']);
         let mut json = serde_json::Deserializer::from_str(said).into_iter::<Value>();
         let value = json
             .next()
@@ -127,10 +129,10 @@ pub(super) fn values(cell: &str) -> Result<Map<String, Value>, String> {
         let after = said
             .get(json.byte_offset()..)
             .unwrap_or_default()
-            .trim_start();
-        let after = after.strip_prefix(',').unwrap_or(after).to_owned();
+            .trim_start_matches(BLANK);
         values.insert(name.to_owned(), value);
-        rest = after;
+        rest = after.strip_prefix(',').unwrap_or(after);
+        rest = rest.trim_start_matches(BLANK);
     }
     Ok(values)
 }

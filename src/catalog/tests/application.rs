@@ -113,6 +113,28 @@ fn a_table_is_read_as_people_write_it() {
 }
 
 #[test]
+fn a_backtick_in_a_default_is_a_part_of_it() {
+    let text = "catalog = 1\n[server.s]\ncommand = [\"s\"]\n[capability.a]\nmcp = { server = \"s\", tool = \"t\" }\n\
+        defaults = { x = \"`a`\", y = \"b`c\" }\n";
+    assert_eq!(document(&catalog(text).to_markdown()), catalog(text));
+}
+
+#[test]
+fn the_defaults_of_many_capabilities_of_one_tool_are_bounded_together() {
+    let rows: Vec<String> = (0..1000)
+        .map(|number| format!("| A{number} | s | t | x |\n"))
+        .collect();
+    let long = "x".repeat(9000);
+    let text = format!(
+        "{}\n| Tool | Default Parameters |\n|---|---|\n| t | x: \"{long}\" |\n",
+        table(&rows.concat())
+    );
+    let error = Application::read(Utf8Path::new("d.md"), &text).unwrap_err();
+    let says = "d.md:1006: with the defaults of `t` for 1000 capabilities, all defaults together have more than";
+    assert!(error.to_string().starts_with(says), "{error}");
+}
+
+#[test]
 fn two_capabilities_of_one_tool_keep_their_own_defaults() {
     let text = "catalog = 1\n[server.s]\ncommand = [\"s\"]\n\
         [capability.a]\nmcp = { server = \"s\", tool = \"t\" }\ndefaults = { x = 1 }\n\
