@@ -244,8 +244,13 @@ pub(super) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<V
     }
 }
 
+/// The largest size of what a step gets from the results of earlier steps, in bytes of JSON. A short list of references
+/// could otherwise multiply a result.
+const MOST_SUPPLIED: usize = 4 << 20;
+
 /// Completes the parameters of a step, and checks them then.
 pub(crate) fn supply(step: &mut Step, made: &[Supply], root: &Utf8Path) -> Result<(), Failure> {
+    let mut size = 0;
     for late in std::mem::take(&mut step.late) {
         let made = made.get(late.from);
         let found = match &late.what {
@@ -261,6 +266,14 @@ pub(crate) fn supply(step: &mut Step, made: &[Supply], root: &Utf8Path) -> Resul
                 ..Failure::new(Fault::ResultIncomplete, message)
             }
         })?;
+        size += value.to_string().len();
+        if size > MOST_SUPPLIED {
+            let message = format!(
+                "{} gets more than {MOST_SUPPLIED} bytes from the results of earlier steps; refer to smaller parts of them",
+                step.entry.id
+            );
+            return Err(Failure::new(Fault::LimitExceeded, message));
+        }
         put(&mut step.asked, &late.to, Some(asked));
         put(&mut step.parameters, &late.to, Some(value));
     }

@@ -63,6 +63,15 @@ step = [
     { id = "kept", run = "put", with = { what = "{seen.output.happened}" } },
     { id = "said", run = "secretive", with = { what = "{code}" } },
 ]
+[workflow.copied]
+parameter_schema_for_action = { type = "object", required = ["what"], properties = { what = { type = "string" } } }
+step = [
+    { id = "seen", run = "look", with = { what = "{what}" } },
+    { id = "kept", run = "put", with = { what = "kept", of = [
+        "{seen.output.happened}", "{seen.output.happened}", "{seen.output.happened}", "{seen.output.happened}",
+        "{seen.output.happened}",
+    ] } },
+]
 [workflow.watched]
 step = [{ id = "first", run = "look", with = { what = "a" } }]
 [workflow.careful]
@@ -194,6 +203,21 @@ fn a_once_only_step_is_not_sent_again_with_what_an_earlier_step_finds_now() {
         );
     }
     assert!(!happened(&root).iter().any(|what| what == "3 times"));
+}
+
+#[test]
+fn what_a_step_gets_from_earlier_steps_is_bounded() {
+    let root = Root::with_catalog(CATALOG);
+    let copied = |length: usize, id: &str| {
+        root.run(&of("copied", id, 1, &json!({"what": "x".repeat(length)})))
+    };
+    let refused = copied(900_000, "t1");
+    assert_eq!(
+        (refused.exit, refused.fault()),
+        (1, &json!("limit_exceeded"))
+    );
+    assert_eq!(happened(&root).len(), 1);
+    assert_eq!(copied(800_000, "t2").exit, 0);
 }
 
 #[test]
