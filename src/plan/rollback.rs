@@ -116,7 +116,8 @@ impl<'r> Found<'r> {
     /// Every checkpoint is examined before the first change.
     fn inverses(&self, root: &Root) -> Result<Vec<Inverse<'_>>, Failure> {
         let points = self.points.iter();
-        let inverse = |point| Inverse::of(point, &self.told, root, &self.limits);
+        let all = &self.manifest.checkpoints;
+        let inverse = |point| Inverse::of((point, all), &self.told, root, &self.limits);
         points.map(inverse).collect()
     }
 

@@ -155,6 +155,70 @@ fn a_rollback_leaves_permissions_that_were_changed_after_the_plan_and_says_so() 
     assert_eq!((mode("a.txt"), mode("b.txt")), (0o755, 0o640));
 }
 
+fn renamed_and_changed() -> Value {
+    json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "a2.txt"}},
+        {"action_id": "a002", "action_type": "FILE_MODIFY", "target": "a2.txt",
+            "operation": {"type": "text_replace", "pattern": "two", "replacement": "zwei"}},
+        {"action_id": "a003", "action_type": "FILE_RENAME", "target": "c.txt",
+            "operation": {"type": "rename", "new_path": "d/e.txt"}},
+    ]})
+}
+
+#[test]
+fn of_a_renamed_file_permissions_that_were_changed_after_the_plan_stay_too() {
+    let (root, _) = furnished();
+    let (directory, _) = done(&root, &renamed_and_changed());
+    for name in ["a2.txt", "d/e.txt"] {
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(root.path.join(name), private).unwrap();
+    }
+    let undone = told(&root, &["rollback", &directory, "--json"]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    for (name, text) in [("b.txt", "two\n"), ("c.txt", "three\n")] {
+        let path = root.path.join(name);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o600
+        );
+        let note = "its permissions, owner or attributes were changed after the plan";
+        assert!(
+            undone.text.contains(&format!("{name}: {note}")),
+            "{}",
+            undone.text
+        );
+    }
+}
+
+#[test]
+fn both_checkpoints_of_a_file_that_was_renamed_and_changed_are_undone_together() {
+    let (root, _) = furnished();
+    let before = tree(&root);
+    for half in ["b.txt", "a2.txt"] {
+        let (directory, manifest) = done(&root, &renamed_and_changed());
+        let points = manifest["checkpoints"].as_array().unwrap();
+        let point = points
+            .iter()
+            .find(|point| point["file_path"] == half)
+            .unwrap();
+        let named = [
+            "rollback",
+            &directory,
+            "--checkpoint",
+            point["checkpoint_id"].as_str().unwrap(),
+        ];
+        let undone = told(&root, &named);
+        assert_eq!(undone.exit, 0, "{}", undone.text);
+        assert!(!root.path.join("a2.txt").exists());
+        assert!(root.path.join("b.txt").exists() && root.path.join("d/e.txt").exists());
+        let rest = told(&root, &["rollback", &directory]);
+        assert_eq!(rest.exit, 0, "{}", rest.text);
+        assert_eq!(tree(&root), before);
+    }
+}
+
 #[test]
 fn a_rollback_takes_back_permissions_that_the_plan_changed() {
     let (root, _) = furnished();

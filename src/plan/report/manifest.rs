@@ -84,6 +84,14 @@ pub(crate) struct Point {
     pub(crate) undone_at: Option<At>,
 }
 
+impl Point {
+    /// Whether one action made both changes.
+    pub(crate) fn is_half_of(&self, other: &Self) -> bool {
+        let mut actions = self.actions.iter();
+        actions.any(|action| other.actions.contains(action))
+    }
+}
+
 impl Manifest {
     /// Reads a manifest, and sees that it agrees with itself. `Err`, here and below: why it cannot be used.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -124,7 +132,8 @@ impl Manifest {
     }
 
     /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
-    /// named (R-001-109, R-001-110).
+    /// named (R-001-109, R-001-110). Two checkpoints of one action belong together: a plan that renames a file and
+    /// changes it has one for each path.
     pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, String> {
         let mut todo = Vec::new();
         for name in named {
@@ -138,7 +147,9 @@ impl Manifest {
         let mut wanted = HashSet::new();
         while let Some(point) = todo.pop() {
             if wanted.insert(point.checkpoint_id) {
-                let resting = |other: &&Point| point.depends_on.contains(&other.checkpoint_id);
+                let resting = |other: &&Point| {
+                    point.depends_on.contains(&other.checkpoint_id) || point.is_half_of(other)
+                };
                 todo.extend(self.checkpoints.iter().filter(resting));
             }
         }

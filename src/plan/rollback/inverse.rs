@@ -7,7 +7,7 @@ use crate::{
         Desk,
         check::{After, Change, Original, Sink},
         engine::{Entry, Origin},
-        files::{Facts, FileError, Inherited, Kind, Root},
+        files::{Attributes, Facts, FileError, Inherited, Kind, Root},
         limits::Limits,
         model::{ActionId, ChangeKind},
         record::{ActionEnd, Verdict},
@@ -24,8 +24,8 @@ pub(super) struct Inverse<'a> {
     now: Option<Original>,
     /// The original; `None` if the plan created or renamed the file.
     then: Option<Original>,
-    /// The owner, permissions or extended attributes were changed after the plan. These changes stay.
-    attributes_stay: bool,
+    /// The owner, permissions and extended attributes, if they were changed after the plan. They stay.
+    later: Option<Attributes>,
     /// The extended attributes of the backup are not those of the original.
     backup_differs: bool,
     /// Directories that have to be made again, the outermost first.
@@ -38,9 +38,9 @@ pub(super) struct Inverse<'a> {
 }
 
 impl<'a> Inverse<'a> {
-    /// Checks that the change can be undone without the loss of later changes.
+    /// Checks that the change can be undone without the loss of later changes. `all` are the checkpoints of the plan.
     pub(super) fn of(
-        point: &'a Point,
+        (point, all): (&'a Point, &[Point]),
         told: &Told,
         root: &Root,
         limits: &Limits,
@@ -101,13 +101,27 @@ impl<'a> Inverse<'a> {
                 None => missing.push(dir),
             }
         }
-        let attributes_stay = now.as_ref().zip(then.as_ref()).is_some_and(|(now, then)| {
+        let was = match (point.operation_to_reverse, &then) {
+            (ChangeKind::Rename, _) => pre.and_then(|pre| pre.attributes.clone()),
+            (_, then) => then.as_ref().map(|then| then.attributes.digest()),
+        };
+        let current = match moved(point, all) {
+            // If it has changed, its own inverse fails.
+            Some(path) => original(root, path)
+                .ok()
+                .flatten()
+                .map(|file| (path, file.attributes)),
+            None => now.as_ref().map(|now| (path, now.attributes.clone())),
+        };
+        let later = current.zip(was).and_then(|((path, current), was)| {
             let left = match entries.iter().find(|entry| *entry.path() == *path) {
-                Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
+                Some(Entry::Modify { post, .. } | Entry::Create { post, .. }) => {
+                    post.attributes.as_ref()
+                }
                 _ => None,
             };
-            let is = now.attributes.digest();
-            is != then.attributes.digest() && Some(&is) != left
+            let is = current.digest();
+            (is != was && Some(&is) != left).then_some(current)
         });
         let was = pre.and_then(|pre| pre.attributes.as_ref());
         let backup_differs =
@@ -117,7 +131,7 @@ impl<'a> Inverse<'a> {
             point,
             now,
             then,
-            attributes_stay,
+            later,
             backup_differs,
             missing,
             mount: nearest.mount()?,
@@ -135,8 +149,7 @@ impl<'a> Inverse<'a> {
             (Some(new), _) => (new, After::Renamed { to: path }),
             (None, None) => (path, After::Deleted),
             (None, Some(then)) => {
-                let of = self.now.as_ref().filter(|_| self.attributes_stay);
-                let attributes = of.unwrap_or(then).attributes.clone();
+                let attributes = self.later.as_ref().unwrap_or(&then.attributes).clone();
                 let written = After::Written {
                     bytes: &then.bytes,
                     attributes: attributes.dated_like(&then.seen.facts),
@@ -156,14 +169,14 @@ impl<'a> Inverse<'a> {
 
     /// The note about attributes that are not restored.
     pub(super) fn note(&self) -> Option<String> {
-        let what = match (self.attributes_stay, self.backup_differs) {
-            (true, _) => {
-                "its permissions, owner or attributes were changed after the plan; these changes stay, and only its content is restored"
+        let what = match (&self.later, self.backup_differs) {
+            (Some(_), _) => {
+                "its permissions, owner or attributes were changed after the plan; these changes stay"
             }
-            (_, true) => {
+            (None, true) => {
                 "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
             }
-            (false, false) => return None,
+            (None, false) => return None,
         };
         Some(format!("{}: {what}.", self.point.file_path))
     }
@@ -186,6 +199,16 @@ impl<'a> Inverse<'a> {
             end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
+}
+
+/// The path of the file that the plan renamed and changed, if the checkpoint is that of its old path.
+fn moved<'p>(point: &Point, all: &'p [Point]) -> Option<&'p RelPath> {
+    let is_old = point.operation_to_reverse == ChangeKind::Delete;
+    let is_new = |other: &&Point| {
+        other.operation_to_reverse == ChangeKind::Create && point.is_half_of(other)
+    };
+    let new = all.iter().find(is_new).filter(|_| is_old);
+    new.map(|new| &new.file_path)
 }
 
 /// The owner and permissions that a file gets if somebody else may have written the journal, or if a copy may have changed
