@@ -109,15 +109,19 @@ fn describe(error: &FormatError) -> String {
     }
 }
 
-/// The same three checks for a result without an asset (C-07).
+/// The same three checks for a result without an asset (C-07). A call that may change something needs no result: that
+/// it succeeded is its result.
 fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
-    let Some(data) = data else {
-        let message = format!("{tool} reported success, but its answer holds no result");
+    let needs_no_result = step.entry.effects.read_only != Some(true);
+    if data.is_none() && !needs_no_result {
+        let message = format!(
+            "{tool} reported success, but its answer contains neither structured content nor text"
+        );
         return Err(Failure::new(Fault::OutputMissing, message));
-    };
+    }
     checks.output_exists = true;
-    if data.is_empty() {
+    if data.is_some_and(Document::is_empty) && !needs_no_result {
         let message = format!("the result of {tool} is empty");
         return Err(Failure::new(Fault::OutputEmpty, message));
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     assets::{Staging, Store},
-    catalog::{Entry, Process, Step},
+    catalog::{Entry, Process, ResultKind, Step},
     mcp::{
         self, After, CallEnd, CallError, Caller, Course, Resumption, ServerSpec, ToolAnswer,
         ToolCall,
@@ -112,6 +112,7 @@ pub(super) fn run(
             outcome.reasoning.push(decided(sentence));
             outcome.phase = Phase::Quality;
             let told = document.as_ref();
+            outcome.notes.extend(left_out(entry, &answer));
             let taken = quality::fits(entry, told, output, &mut outcome).and_then(|()| {
                 let places = (staging, store);
                 take(step, &answer, told, places, context, &mut outcome)
@@ -166,6 +167,19 @@ fn failed(
         return failure::unknown(entry, why, &failure);
     }
     failure
+}
+
+/// A note about the parts of an answer that the result does not contain.
+fn left_out(entry: &Entry, answer: &ToolAnswer) -> Option<String> {
+    let parts = answer.content.iter().filter(|block| !block.is_text());
+    match (entry.result.kind, parts.count()) {
+        (ResultKind::Asset | ResultKind::Analysis, _) | (ResultKind::Metadata, 0) => None,
+        (ResultKind::Metadata, parts) => Some(format!(
+            "The answer of {} has parts that are no text ({parts}), such as images, resources and links. A result of the \
+             kind `metadata` does not contain them; with the kind `asset`, one of them is stored.",
+            entry.tool
+        )),
+    }
 }
 
 /// A good answer with its document, or why the call failed.

@@ -41,17 +41,24 @@ const LARGE: usize = 1 << 20;
 
 /// A content block as text. It is read when it is needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Block(Raw);
+pub(crate) struct Block {
+    raw: Raw,
+    is_text: bool,
+}
 
 impl Block {
     /// Fails if its content cannot be read, for example because of half a surrogate pair.
     fn new(raw: Raw) -> Result<Self, serde_json::Error> {
-        content(raw.get())?;
-        Ok(Self(raw))
+        let is_text = matches!(content(raw.get())?, Content::Text(_));
+        Ok(Self { raw, is_text })
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        self.is_text
     }
 
     pub(crate) fn read(&self) -> Content {
-        content(self.0.get()).unwrap_or(Content::Other)
+        content(self.raw.get()).unwrap_or(Content::Other)
     }
 }
 

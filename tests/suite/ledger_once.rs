@@ -24,6 +24,9 @@ result = { kind = "metadata", schema = { required = ["receipt"] } }
 mcp = { server = "counter", tool = "happen" }
 defaults = { what = "mail" }
 result = { kind = "metadata", schema = { required = ["receipt"] } }
+[capability.plain]
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
 [capability.made]
 effects = { destructive = false, open_world = false }
 mcp = { server = "counter", tool = "happen" }
@@ -434,6 +437,37 @@ fn a_check_that_fails_is_worth_another_attempt_where_the_entry_says_nothing_r_00
     );
     root.run(&request(&["silent"], "t1", 2));
     assert_eq!(happened(&root), ["mail", "mail"]);
+}
+
+/// A tool of the Python SDK that returns nothing answers with an empty list.
+#[test]
+fn a_call_that_may_change_something_is_done_even_if_its_answer_is_empty() {
+    let link = json!({"type": "resource_link", "uri": "mail://1", "name": "sent"});
+    for (answer, parts_left_out) in [
+        (json!({"content": []}), 0),
+        (json!({"content": [link]}), 1),
+        (json!({"content": [{"type": "text", "text": "{}"}]}), 0),
+        (json!({"content": [], "structuredContent": {}}), 0),
+    ] {
+        let root = Root::with_catalog(CATALOG);
+        let asked = |capability: &str, task: &str, attempt: u32| {
+            let mut asked = request(&[capability], task, attempt);
+            let answer = json!({"result": answer}).to_string();
+            asked["dispatch"]["parameters"] = json!({"what": answer});
+            root.run(&asked)
+        };
+        let first = asked("plain", "t1", 1);
+        valid(&first);
+        assert_eq!((first.exit, first.state()), (0, &json!("done")), "{answer}");
+        let notes = first.at("/audit/compliance_notes").to_string();
+        let told = notes.matches("has parts that are no text (1)").count();
+        assert_eq!(told, parts_left_out, "{notes}");
+        let second = asked("plain", "t1", 2);
+        assert_eq!((second.exit, second.state()), (0, &json!("suppressed")));
+        assert_eq!(happened(&root).len(), 1);
+        // A reading call is made for its result.
+        assert_eq!(asked("limited", "t2", 1).exit, 75, "{answer}");
+    }
 }
 
 #[test]
