@@ -1,8 +1,9 @@
 //! The rules for containers and codecs: which codecs a container supports, which tracks are copied, and how the
 //! others are encoded.
 //!
-//! A track is copied if the container supports its codec and no other codec is required. Video is encoded as 4:2:0
-//! with 8 bits, which every player supports.
+//! A track is copied if the container supports its codec and no other codec is required. In Matroska and `WebM`, FFmpeg
+//! copies neither a rotation nor an edit list, so such tracks are encoded. Video is encoded as 4:2:0 with 8 bits, which
+//! every player supports.
 
 use std::ffi::OsString;
 
@@ -76,6 +77,11 @@ impl Container {
         codecs.split(' ').any(|each| each == codec)
     }
 
+    /// Whether a copied track has no rotation, and also the packets that an edit list hides.
+    fn copies_all_packets(self) -> bool {
+        matches!(self, Self::Mkv | Self::Webm)
+    }
+
     /// Decides whether the video is copied or encoded. `asked` is the requested codec.
     pub(super) fn picture(self, film: &Film, asked: Option<Codec>) -> Result<Picture, ToolError> {
         if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
@@ -85,7 +91,8 @@ impl Container {
             return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());
-        let fits = |codec: &&Codec| Some(codec.ffprobe_name()) == found;
+        let is_same = !self.copies_all_packets() || !(film.is_turned || film.hides_beginning);
+        let fits = |codec: &&Codec| is_same && Some(codec.ffprobe_name()) == found;
         let copied = match asked {
             Some(codec) => fits(&&codec),
             None => self.codecs().iter().any(|codec| fits(&codec)),
@@ -129,8 +136,11 @@ impl Container {
         if codec == Some("hevc") && matches!(self, Self::Mp4 | Self::Mov) {
             arguments.extend(words("-tag:v hvc1"));
         }
+        // Audio begins with the video.
+        let is_copied =
+            *picture == Picture::Copied || !(self.copies_all_packets() && film.hides_beginning);
         for (track, codec) in film.audio.iter().enumerate() {
-            arguments.extend(words(&if self.takes_sound(codec) {
+            arguments.extend(words(&if is_copied && self.takes_sound(codec) {
                 format!("-c:a:{track} copy")
             } else if self == Self::Webm {
                 // libopus supports only these layouts.

@@ -292,6 +292,10 @@ pub(super) struct Film {
     pub(super) video: Option<Video>,
     /// FFmpeg's name of the codec of each audio track.
     pub(super) audio: Vec<String>,
+    /// Whether the video is shown turned.
+    pub(super) is_turned: bool,
+    /// Whether an edit list hides the beginning of a track.
+    pub(super) hides_beginning: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -306,8 +310,9 @@ pub(super) struct Video {
 impl Film {
     fn look(path: &Path, limits: Limits, run: &Run<'_>) -> Result<Self, ToolError> {
         let arguments = opening(
-            "-of json -show_entries \
-             format=duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic",
+            "-of json -read_intervals %+#64 -show_entries \
+             packet=stream_index,flags:format=duration:stream=index,codec_type,codec_name,width,height:\
+             stream_disposition=attached_pic:stream_side_data=rotation",
         );
         let ended = Program {
             name: FFPROBE,
@@ -335,9 +340,25 @@ impl Film {
                 .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0),
             video: None,
             audio: Vec::new(),
+            is_turned: false,
+            hides_beginning: false,
         };
-        let streams = probed.get("streams").and_then(Value::as_array);
-        for stream in streams.into_iter().flatten() {
+        let list = |name: &str| {
+            probed
+                .get(name)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        // The first packet of audio may be hidden because it only prepares the decoder.
+        let is_hidden = |index: u64, number: usize| {
+            let mut packets = list("packets").filter(|packet| packet["stream_index"] == index);
+            let flags = packets
+                .nth(number)
+                .and_then(|packet| packet["flags"].as_str());
+            flags.is_some_and(|flags| flags.contains('D'))
+        };
+        for stream in list("streams") {
             let text = |name: &str| stream.get(name).and_then(Value::as_str);
             let number = |pointer: &str| {
                 let number = stream.pointer(pointer).and_then(Value::as_u64);
@@ -347,6 +368,7 @@ impl Film {
             };
             let codec = text("codec_name").unwrap_or("unknown").to_owned();
             let is_cover = number("/disposition/attached_pic") > 0;
+            let index = number("/index").into();
             match text("codec_type") {
                 Some("video") if !is_cover && film.video.is_none() => {
                     film.video = Some(Video {
@@ -354,8 +376,16 @@ impl Film {
                         width: number("/width"),
                         height: number("/height"),
                     });
+                    let mut beside = stream["side_data_list"].as_array().into_iter().flatten();
+                    let turned =
+                        |data: &Value| data["rotation"].as_f64().is_some_and(|by| by != 0.0);
+                    film.is_turned = beside.any(turned);
+                    film.hides_beginning |= is_hidden(index, 0);
                 }
-                Some("audio") => film.audio.push(codec),
+                Some("audio") => {
+                    film.audio.push(codec);
+                    film.hides_beginning |= is_hidden(index, 1);
+                }
                 _ => {}
             }
         }

@@ -98,7 +98,7 @@ pub(super) fn video_segmenter() -> Tool {
                     "type": "string",
                     "enum": ["exact", "keyframe"],
                     "default": "exact",
-                    "description": "exact: cuts at any frame, encoded as MP4 (H.264). keyframe: fast, copied unchanged; \
+                    "description": "exact: cuts at any frame, encoded as MP4 (H.264). keyframe: fast, the video is copied unchanged; \
                                     each cut is at the next keyframe, and some audio may be missing there.",
                 },
                 "segment_duration": {

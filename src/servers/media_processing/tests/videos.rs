@@ -123,6 +123,47 @@ fn a_codec_that_fits_is_copied_picture_for_picture() {
 }
 
 #[test]
+fn a_rotation_and_a_hidden_beginning_are_kept_where_a_copy_would_lose_them() {
+    let scratch = TempDir::new().expect("a directory");
+    let turned = ["-c", "copy", "-metadata:s:v", "rotate=90"];
+    let turned = made(&scratch, "turned.mp4", "fox.mp4", &turned);
+    let (whole, cut) = (medium("fox.mp4"), scratch.path().join("cut.mp4"));
+    let (whole, to) = (
+        whole.to_str().expect("Unicode"),
+        cut.to_str().expect("Unicode"),
+    );
+    ffmpeg(&["-ss", "0.7", "-i", whole, "-c", "copy", to]);
+    let converted = |input: &Path| {
+        let output = input.with_extension("mkv");
+        let arguments = json!({"input_uri": input, "target_format": "mkv", "output_path": output});
+        call_tool("format_converter", &arguments).expect("converted");
+        output
+    };
+    let size = |path: &Path| {
+        let path = path.to_str().expect("Unicode");
+        let out = ffmpeg(&[
+            "-i",
+            path,
+            "-frames:v",
+            "1",
+            "-f",
+            "image2pipe",
+            "-c:v",
+            "ppm",
+            "-",
+        ]);
+        let head = String::from_utf8_lossy(&out[..16]).into_owned();
+        let sides = head.split_ascii_whitespace().skip(1).take(2);
+        sides.map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_ne!(size(&turned), size(&medium("fox.mp4")));
+    assert_eq!(size(&converted(&turned)), size(&turned));
+    let shown = pictures(&cut, "null").len();
+    assert!(shown < pictures(&medium("fox.mp4"), "null").len());
+    assert_eq!(pictures(&converted(&cut), "null").len(), shown);
+}
+
+#[test]
 fn the_same_input_makes_the_same_bytes() {
     let scratch = TempDir::new().expect("a directory");
     let made = |name: &str| {
