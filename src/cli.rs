@@ -169,24 +169,29 @@ pub fn main() -> ExitCode {
 
 /// Runs the verb. A signal cancels a verb that works on files or servers, and ends the process of any other verb.
 fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let heeds = match &verb {
+    // A server may be slow to end, and nothing else ends these verbs.
+    let is_ended = match &verb {
         Verb::Replay(args) => args.execute,
-        Verb::Run(_)
-        | Verb::Rollback(_)
-        | Verb::Recover(_)
-        | Verb::Doctor(_)
-        | Verb::Supervise(_)
-        | Verb::Selftest(_) => true,
+        Verb::Catalog(args) => args.starts_servers(),
+        Verb::Doctor(_) => true,
         _ => false,
     };
+    let heeds = is_ended
+        || matches!(
+            verb,
+            Verb::Run(_)
+                | Verb::Rollback(_)
+                | Verb::Recover(_)
+                | Verb::Supervise(_)
+                | Verb::Selftest(_)
+        );
     if !heeds {
         interrupts.stand_down();
         if let Some(interrupt) = interrupts.caught() {
             return Ok(ExitCode::from(128 + interrupt.number()));
         }
     }
-    let is_execute = matches!(&verb, Verb::Replay(args) if args.execute);
-    if is_execute || matches!(verb, Verb::Doctor(_)) {
+    if is_ended {
         run::end_after_signal(interrupts.clone());
     }
     match verb {

@@ -41,6 +41,12 @@ pub(super) struct CatalogArgs {
     verb: CatalogVerb,
 }
 
+impl CatalogArgs {
+    pub(super) fn starts_servers(&self) -> bool {
+        matches!(&self.verb, CatalogVerb::Check(args) if args.live)
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum CatalogVerb {
     /// List all entries: what each one does, who may use it, and at what risk

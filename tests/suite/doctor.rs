@@ -111,20 +111,24 @@ fn no_tool_is_ever_called() {
 
 #[test]
 fn ctrl_c_ends_the_examination_and_the_server_it_has_started() {
-    let root = root(&[&server("silent", ""), ECHO]);
-    let mut command = root.command();
-    command.args(["doctor", "--json"]).stdin(Stdio::null());
-    let child = command.spawn().unwrap();
-    until("the server is greeted", || {
-        let received = fs::read_to_string(root.path.join("received")).ok()?;
-        received.contains("initialize").then_some(())
-    });
-    signal_child(&child, Signal::INT);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["verdict"], "interrupted");
-    root.assert_untouched();
+    let interrupted = |arguments: &[&str]| {
+        let root = root(&[&server("silent", ""), ECHO]);
+        let mut command = root.command();
+        command.args(arguments).stdin(Stdio::null());
+        let child = command.spawn().unwrap();
+        until("the server is greeted", || {
+            let received = fs::read_to_string(root.path.join("received")).ok()?;
+            received.contains("initialize").then_some(())
+        });
+        signal_child(&child, Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}");
+        root.assert_untouched();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(interrupted(&["doctor", "--json"])["verdict"], "interrupted");
+    let checked = interrupted(&["catalog", "check", "--live", "--json"]);
+    assert_eq!(checked["entries"], 1);
 }
 
 #[test]

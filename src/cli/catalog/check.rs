@@ -31,7 +31,7 @@ pub(in crate::cli) struct CheckArgs {
     against: Option<Utf8PathBuf>,
     /// Also start the servers, and compare their tools with the entries; no tool is called
     #[arg(long)]
-    live: bool,
+    pub(super) live: bool,
     /// Also print the pin of each tool whose entry has no pin or another one; at a terminal, ask whether to write these
     /// pins into the catalog
     #[arg(long, requires = "live")]
@@ -135,7 +135,7 @@ pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, 
         _ => 1,
     };
     let done = printed(text, code);
-    if args.pin && !args.form.json {
+    if args.pin && !args.form.json && live.interrupted.is_none() {
         offer(&project, &catalog, &live.pins)?;
     }
     Ok(done)
@@ -176,6 +176,8 @@ fn compared(project: &Project, tables: Option<&CatalogTables<'_>>, interrupts: I
         capabilities: Vec::new(),
     };
     let diagnosis = examine(&setup, &host, &mut |_| ());
+    // The servers have ended, and a signal may end the question about the pins.
+    host.interrupts().stand_down();
     let findings = diagnosis.findings.iter().filter_map(|finding| {
         let code = finding.code()?;
         let level = match (code, finding.level) {
@@ -194,7 +196,7 @@ fn compared(project: &Project, tables: Option<&CatalogTables<'_>>, interrupts: I
     Live {
         findings: findings.collect(),
         pins: diagnosis.pins,
-        interrupted: diagnosis.interrupted,
+        interrupted: host.interrupts().caught(),
     }
 }
 
