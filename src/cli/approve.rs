@@ -294,7 +294,7 @@ fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
         }
         Answer::Denied => "Deny? [y/N] ",
     };
-    terminal::agreed(&(text + question))
+    terminal::agreed(&(text + question), desk.host.interrupts())
 }
 
 /// The requests of one project, for the gateway: it asks the user of its host where the catalog allows that.

@@ -174,7 +174,7 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
             Ok(printed(shown(&args.form, &hits, hit_lines, json_hit), code))
         }
         CatalogVerb::Render(args) => render(args),
-        CatalogVerb::Check(args) => check::run(args, interrupts),
+        CatalogVerb::Check(args) => check::run(args, &interrupts),
         CatalogVerb::Import(args) => import(args),
         CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }

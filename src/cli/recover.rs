@@ -38,7 +38,8 @@ Exit codes:
   0    no plan is unfinished
   1    a plan is still unfinished; the output states the reason
   2    the command line cannot be used
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
+  128 + n   a plan is still unfinished, and signal n was caught (SIGINT: 130, SIGTERM: 143).
+            A signal at the question means no";
 
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
@@ -47,9 +48,14 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
         None => perform::recover(&project, &host),
         Some(plan) => {
             let path = below(&project.root, plan);
-            let mut ask = |lines: &[String]| asked(&path, lines, args.yes);
+            let mut ask = |lines: &[String]| asked(&path, lines, args.yes, host.interrupts());
             perform::recover_named(&path, &mut ask, &project, &host)
         }
+    };
+    host.interrupts().stand_down();
+    let code = match host.interrupts().caught() {
+        Some(interrupt) if settled.open > 0 => 128 + interrupt.number(),
+        _ => u8::from(settled.open > 0),
     };
     let text = if args.json {
         json!({ "settled": settled.told }).to_string() + "\n"
@@ -59,10 +65,10 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
         let lines = settled.told.iter().map(|line| visible(line) + "\n");
         lines.collect()
     };
-    Ok(printed(text, u8::from(settled.open > 0)))
+    Ok(printed(text, code))
 }
 
-fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
+fn asked(path: &str, lines: &[String], yes: bool, interrupts: &Interrupts) -> Consent {
     let mut stderr = io::stderr();
     let mut shown = format!("To settle {path}, oneact would:\n");
     for line in lines {
@@ -84,7 +90,7 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         );
         return Consent::Refused;
     }
-    if terminal::agreed("Make these changes? [y/N] ") {
+    if terminal::agreed("Make these changes? [y/N] ", interrupts) {
         Consent::Given
     } else {
         Consent::Refused

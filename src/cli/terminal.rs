@@ -4,19 +4,24 @@
 use std::{
     cell::OnceCell,
     io::{self, IsTerminal, Write},
+    os::fd::AsFd as _,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::{
+    buffer::spare_capacity,
+    event::{PollFd, PollFlags},
+};
 use serde_json::json;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
-    host,
+    host::{self, Interrupts},
     perform::Seen,
     task::{Preview, visible, visible_json, visible_lines},
 };
 
-use super::streams::Stderr;
+use super::streams::{Stderr, ready};
 
 /// Whether to print in colours: only on a terminal, and not if `NO_COLOR` is set (no-color.org).
 pub(super) fn coloured(stream: &impl IsTerminal) -> bool {
@@ -28,12 +33,28 @@ pub(super) fn in_colour(text: &str, colour: u8) -> String {
     format!("\x1b[{colour}m{text}\x1b[0m")
 }
 
-/// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it.
-pub(super) fn agreed(question: &str) -> bool {
-    let mut said = String::new();
+/// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it. A signal
+/// that is caught before the answer counts as a no.
+pub(super) fn agreed(question: &str, interrupts: &Interrupts) -> bool {
     io::stderr().write_all(question.as_bytes()).is_ok()
-        && io::stdin().read_line(&mut said).is_ok()
-        && matches!(said.trim(), "y" | "Y" | "yes")
+        && typed(interrupts).is_ok_and(|said| matches!(said.trim_ascii(), b"y" | b"Y" | b"yes"))
+}
+
+/// The most bytes of an answer that are read.
+const ANSWER: usize = 64;
+
+/// What a person has typed. A signal ends the waiting with an error.
+fn typed(interrupts: &Interrupts) -> io::Result<Vec<u8>> {
+    let (stdin, wake) = (rustix::stdio::stdin(), interrupts.wake()?);
+    let mut files = [stdin, wake.as_fd()].map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+    ready(&mut files, || None)?;
+    if interrupts.caught().is_some() {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    // A terminal returns at most one line.
+    let mut said = Vec::with_capacity(ANSWER);
+    rustix::io::read(stdin, spare_capacity(&mut said))?;
+    Ok(said)
 }
 
 /// The progress that tools report: a bar, which appears with the first report, or lines.

@@ -64,13 +64,13 @@ pub(crate) fn asks(answer: &Answer) -> String {
         .to_owned()
 }
 
-/// Runs oneact at a pseudo-terminal on which `typed` is typed. Returns the exit code and all that was shown.
+/// Runs oneact at a pseudo-terminal on which `typed` is typed when a question is asked. Returns the exit code and all that was shown.
 pub(crate) fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
     let line = "import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-os.write(terminal, sys.argv[1].encode())
+typed = sys.argv[1].encode()
 shown = b''
 try:
     while True:
@@ -78,6 +78,9 @@ try:
         if not part:
             break
         shown += part
+        if typed and b'[y/N] ' in shown:
+            os.write(terminal, typed)
+            typed = b''
 except OSError:
     pass
 _, status = os.waitpid(pid, 0)
@@ -85,7 +88,8 @@ sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(status))";
     let mut command = root.within("python3");
     let output = command
-        .args(["-c", line, typed, ONEACT])
+        .args(["-c", line, typed, "/usr/bin/env"])
+        .args(["--default-signal=HUP,INT,QUIT", ONEACT])
         .args(arguments)
         .output()
         .unwrap();

@@ -47,7 +47,7 @@ Exit codes:
   2    only warnings, with --strict; or the catalog cannot be read
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+pub(super) fn run(args: &CheckArgs, interrupts: &Interrupts) -> Result<ExitCode, Stop> {
     let project = args.form.places.project()?;
     let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;
     let found = catalog
@@ -136,7 +136,7 @@ pub(super) fn run(args: &CheckArgs, interrupts: Interrupts) -> Result<ExitCode, 
     };
     let done = printed(text, code);
     if args.pin && !args.form.json && live.interrupted.is_none() {
-        offer(&project, &catalog, &live.pins)?;
+        offer(&project, &catalog, &live.pins, interrupts)?;
     }
     Ok(done)
 }
@@ -169,8 +169,12 @@ struct Live {
 }
 
 /// Starts every server, and reports what does not fit.
-fn compared(project: &Project, tables: Option<&CatalogTables<'_>>, interrupts: Interrupts) -> Live {
-    let host = Host::new(None, None, interrupts);
+fn compared(
+    project: &Project,
+    tables: Option<&CatalogTables<'_>>,
+    interrupts: &Interrupts,
+) -> Live {
+    let host = Host::new(None, None, interrupts.clone());
     let setup = Setup {
         project: project.clone(),
         capabilities: Vec::new(),
@@ -212,7 +216,12 @@ fn shown(pins: &[NewPin]) -> String {
 }
 
 /// Writes the pins into the catalog if a person at the terminal agrees.
-fn offer(project: &Project, catalog: &Catalog, pins: &[NewPin]) -> Result<(), Stop> {
+fn offer(
+    project: &Project,
+    catalog: &Catalog,
+    pins: &[NewPin],
+    interrupts: &Interrupts,
+) -> Result<(), Stop> {
     if pins.is_empty() || !io::stdin().is_terminal() {
         return Ok(());
     }
@@ -227,7 +236,8 @@ fn offer(project: &Project, catalog: &Catalog, pins: &[NewPin]) -> Result<(), St
             ids.join(" and the pin of ")
         ),
     };
-    if !terminal::agreed(&format!("Write these pins into {path}?{replaces} [y/N] ")) {
+    let question = format!("Write these pins into {path}?{replaces} [y/N] ");
+    if !terminal::agreed(&question, interrupts) {
         return Ok(());
     }
     if before.text != catalog.text().as_bytes() {

@@ -58,7 +58,8 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
             .map(|line| visible_lines(line).into_owned() + "\n");
         let shown: String = lines.collect();
         let place = visible(path.as_str());
-        if !terminal::agreed(&format!("{shown}\nAdd this to {place}? [y/N] ")) {
+        let question = format!("{shown}\nAdd this to {place}? [y/N] ");
+        if !terminal::agreed(&question, host.interrupts()) {
             return Ok(printed("Nothing was written.\n", 1));
         }
     }

@@ -1,6 +1,7 @@
 //! File plans in the ledger: done once, and known by their journal when their run died.
 
 use super::*;
+use crate::approvals::at_a_terminal;
 
 #[test]
 fn a_plan_is_done_once_and_again_after_it_was_undone() {
@@ -476,8 +477,8 @@ fn a_person_cannot_say_it_either_after_the_root_was_moved_or_its_mark_is_another
     }
 }
 
-#[test]
-fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confirms() {
+/// A copy of a root with an interrupted plan, and the plan's report directory below it.
+fn copied_half_way() -> (Root, camino::Utf8PathBuf) {
     let (root, _) = killed_half_way();
     let copy = Root::with_catalog(CATALOG);
     let copied = root
@@ -486,7 +487,13 @@ fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confi
         .status();
     assert!(copied.unwrap().success());
     let report = report_of(&copy);
-    let report = report.strip_prefix(&copy.path).unwrap();
+    let report = report.strip_prefix(&copy.path).unwrap().to_owned();
+    (copy, report)
+}
+
+#[test]
+fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confirms() {
+    let (copy, report) = copied_half_way();
     let mut command = copy.command();
     let said = command
         .args(["recover", report.as_str(), "--yes"])
@@ -494,6 +501,15 @@ fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confi
         .unwrap();
     assert!(said.status.success(), "{said:?}");
     assert_eq!(text(&copy), "one\n", "{said:?}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_of_recover_means_no_whatever_is_typed_after_it() {
+    let (copy, report) = copied_half_way();
+    let (exit, said) = at_a_terminal(&copy, "\x03y\n", &["recover", report.as_str()]);
+    assert_eq!((exit, text(&copy).as_str()), (130, "zero\none\n"), "{said}");
+    let (exit, said) = at_a_terminal(&copy, "y\n", &["recover", report.as_str()]);
+    assert_eq!((exit, text(&copy).as_str()), (0, "one\n"), "{said}");
 }
 
 /// Of a file that the plan had not reached, and that was moved before the recovery.
