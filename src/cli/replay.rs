@@ -2,7 +2,7 @@
 //! results.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io,
     io::Write as _,
     os::unix::fs::MetadataExt as _,
@@ -49,7 +49,8 @@ Exit codes:
   0    printed; with --execute: the results are the same
   1    nothing to print; with --execute: the results differ
   2    with --execute: refused, or there is no such step; nothing ran
-  128 + n   with --execute: cancelled by signal n; nothing was compared";
+  128 + n   with --execute: cancelled by signal n; nothing was compared
+            with --html: cancelled by signal n; no page was written";
 
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.read, interrupts);
@@ -93,8 +94,13 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
         // No other text is printed, because it would become part of the page.
         return Ok(printed(text, 0));
     }
-    write(&path, text.as_bytes())
-        .map_err(|error| stop(1)(format!("cannot write {path}: {error}")))?;
+    let interrupts = desk.host.interrupts();
+    write(&path, text.as_bytes(), interrupts).map_err(|error| {
+        let code = interrupts
+            .caught()
+            .map_or(1, |signal| 128 + signal.number());
+        stop(code)(format!("cannot write {path}: {error}"))
+    })?;
     let (session, steps) = (&page.session_id, whole.len());
     Ok(if args.read.json {
         let wrote = json!({"file": path.as_str(), "session_id": session, "steps": steps});
@@ -115,12 +121,26 @@ fn is_stdout(path: &Utf8Path) -> bool {
 }
 
 /// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
-fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+fn write(path: &Utf8Path, bytes: &[u8], interrupts: &Interrupts) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
     let path = led_to(path)?;
+    // A signal that ends the process would leave the temporary file.
+    interrupts.stand_by();
+    let placed = place(&path, bytes, there.as_ref(), interrupts);
+    interrupts.stand_down();
+    placed
+}
+
+/// Writes a new file beside the place, and moves it there unless a signal was caught.
+fn place(
+    path: &Utf8Path,
+    bytes: &[u8],
+    there: Option<&Metadata>,
+    interrupts: &Interrupts,
+) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Utf8Path::new("."));
     // A new file is readable for its owner only, because the page can contain secrets.
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
@@ -130,7 +150,10 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
         file.as_file().set_permissions(there.permissions())?;
     }
     file.as_file().sync_all()?;
-    file.persist(&path)?;
+    if let Some(signal) = interrupts.caught() {
+        return Err(io::Error::other(format!("cancelled by {}", signal.name())));
+    }
+    file.persist(path)?;
     Ok(())
 }
 
@@ -268,10 +291,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(dir.path()).unwrap().join("page.html");
         let mode = || fs::metadata(&path).unwrap().mode() & 0o7777;
-        write(&path, b"one").unwrap();
+        let interrupts = Interrupts::catch();
+        write(&path, b"one", &interrupts).unwrap();
         assert_eq!(mode(), 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        write(&path, b"two").unwrap();
+        write(&path, b"two", &interrupts).unwrap();
         assert_eq!((mode(), fs::read(&path).unwrap()), (0o640, b"two".to_vec()));
     }
 }

@@ -131,6 +131,11 @@ impl Interrupts {
         DONE.store(true, Ordering::Relaxed);
     }
 
+    /// Catches signals again, until the next [`Interrupts::stand_down`].
+    pub fn stand_by(&self) {
+        DONE.store(false, Ordering::Relaxed);
+    }
+
     /// A socket that the first signal makes readable for good, for `poll` and async waits. Do not read from it:
     /// use [`Interrupts::caught`]. An error if there was no file descriptor left for the socket.
     pub fn wake(&self) -> io::Result<&UnixStream> {

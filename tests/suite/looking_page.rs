@@ -3,12 +3,13 @@
 
 use std::{fs, process::Command};
 
+use rustix::process::Signal;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{
     looking::{before_oneact, dispatch, eventful},
-    program::Root,
+    program::{Root, signal_child, until},
 };
 
 /// What a browser made of a page.
@@ -196,4 +197,35 @@ fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     assert_eq!((failed.exit, failed.out.as_str()), (1, ""));
     assert!(failed.err.contains("cannot write"), "{}", failed.err);
     assert!(!root.path.join("nowhere").exists());
+}
+
+#[test]
+fn ctrl_c_while_a_page_is_written_leaves_nothing() {
+    let root = eventful();
+    let pages = root.path.join("pages");
+    fs::create_dir(&pages).unwrap();
+    let names = || fs::read_dir(&pages).unwrap().count();
+    // The child is stopped while its temporary file is there, so that the signal comes at this moment.
+    let stopped = |_| {
+        let mut command = root.command();
+        command.args(["replay", "--html", "pages/page.html"]);
+        let mut child = command.spawn().unwrap();
+        while names() == 0 && child.try_wait().unwrap().is_none() {}
+        signal_child(&child, Signal::STOP);
+        until("it is stopped", || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+            [") T ", ") Z "]
+                .iter()
+                .any(|state| stat.contains(state))
+                .then_some(())
+        });
+        let is_there = names() == 1 && !pages.join("page.html").exists();
+        signal_child(&child, Signal::INT);
+        signal_child(&child, Signal::CONT);
+        let exit = child.wait().unwrap().code();
+        let left = names();
+        let _ = fs::remove_file(pages.join("page.html"));
+        is_there.then_some((exit, left))
+    };
+    assert_eq!((0..500).find_map(stopped), Some((Some(130), 0)));
 }
