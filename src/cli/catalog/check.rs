@@ -182,6 +182,11 @@ fn compared(
     let diagnosis = examine(&setup, &host, &mut |_| ());
     // The servers have ended, and a signal may end the question about the pins.
     host.interrupts().stand_down();
+    let interrupted = host.interrupts().caught();
+    if let Some(signal) = interrupted {
+        let name = signal.name();
+        tracing::error!("interrupted by {name}; the remaining checks were not made");
+    }
     let findings = diagnosis.findings.iter().filter_map(|finding| {
         let code = finding.code()?;
         let level = match (code, finding.level) {
@@ -200,7 +205,7 @@ fn compared(
     Live {
         findings: findings.collect(),
         pins: diagnosis.pins,
-        interrupted: host.interrupts().caught(),
+        interrupted,
     }
 }
 
