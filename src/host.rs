@@ -38,7 +38,7 @@ pub use children::{children, had_children, is_being_written, look_for_children};
 pub use interrupts::{Interrupt, Interrupts};
 pub use plain::{
     is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at, place,
-    read_named, read_plain, resolved,
+    place_new, read_named, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{

@@ -1,8 +1,8 @@
 //! `oneact init`: writes a starter catalog, and the documents that every answer names.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
+    fs::{self, File, TryLockError},
+    io,
     process::ExitCode,
 };
 
@@ -98,6 +98,14 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
         .iter()
         .try_for_each(|name| may_be_directory(&root.join(name)))?;
     fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
+    // Two commands that write the same file would use the same name for the new one.
+    let lock = File::open(root).map_err(|error| failed("open", root, &error))?;
+    lock.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => stop(1)(format!(
+            "another command is changing files in {root}; nothing was written. Try again later"
+        )),
+        TryLockError::Error(error) => failed("lock", root, &error),
+    })?;
     let page = Catalog::from_bytes(Utf8Path::new("catalog.toml"), STARTER.into())
         .and_then(|catalog| Application::of(&catalog.tables()?));
     let page = page.map_err(stop(1))?.to_markdown();
@@ -144,20 +152,7 @@ fn directory(path: &Utf8Path) -> Result<(), Stop> {
 
 /// Whether the file is new. A file or a symbolic link that is there stays as it is.
 fn create(path: &Utf8Path, text: &str) -> Result<bool, Stop> {
-    let opened = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = match opened {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-        opened => opened.map_err(|error| failed("create", path, &error))?,
-    };
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
-    if written.is_err() {
-        // A partial file would prevent the next attempt.
-        let _ = fs::remove_file(path);
-    }
-    written.map_err(|error| failed("write", path, &error))?;
-    Ok(true)
+    host::place_new(path, text.as_bytes()).map_err(|error| failed("write", path, &error))
 }
 
 fn failed(operation: &str, path: &Utf8Path, error: &io::Error) -> Stop {

@@ -3,11 +3,11 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions, Permissions},
     io::{self, Read as _, Write as _},
     os::{
         fd::AsFd,
-        unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown},
+        unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     },
     path::{Path, PathBuf},
 };
@@ -16,7 +16,7 @@ use rustix::{
     fs::{FileType, Mode, OFlags, Stat, fstat, openat},
     io::Errno,
 };
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 
 use super::user_id;
 
@@ -84,7 +84,32 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
 /// call removes what a killed process has left. The caller holds a lock of the directory.
 pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
     let path = path.as_ref();
-    let dir = path.parent().unwrap_or(Path::new("."));
+    let file = beside(path, bytes, 0o600, like)?;
+    file.persist(path)?;
+    sync_dir(path)
+}
+
+/// The same, but if something is in the place, it stays, and the result is `false`. The umask limits who may read the file.
+pub fn place_new(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<bool> {
+    let path = path.as_ref();
+    if path.symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    match beside(path, bytes, 0o666, None)?.persist_noclobber(path) {
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        placed => placed?,
+    };
+    sync_dir(path)?;
+    Ok(true)
+}
+
+/// The complete new file of [`place`].
+fn beside(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    like: Option<&Metadata>,
+) -> io::Result<NamedTempFile> {
     let new = new_at(path);
     match new.symlink_metadata() {
         Ok(left) if left.is_file() && left.uid() == user_id() => fs::remove_file(&new)?,
@@ -97,15 +122,24 @@ pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> i
     let mut file = Builder::new()
         .prefix(new.file_name().unwrap_or_default())
         .rand_bytes(0)
-        .tempfile_in(dir)?;
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(directory(path))?;
     file.write_all(bytes)?;
     if let Some(like) = like {
         fchown(file.as_file(), None, Some(like.gid()))?;
         file.as_file().set_permissions(like.permissions())?;
     }
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    File::open(dir)?.sync_all()
+    Ok(file)
+}
+
+fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(directory(path))?.sync_all()
+}
+
+/// The directory that contains the path.
+fn directory(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// Where the new file of [`place`] is until it is complete.
@@ -199,5 +233,28 @@ mod tests {
         for good in ["file", "none"] {
             is_plain_or_free(at(good)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_new_file_is_placed_whole_and_never_over_another_or_a_link() {
+        let keep = tempfile::tempdir().unwrap();
+        let at = |name: &str| keep.path().join(name);
+        // A killed process has left a part of the file.
+        fs::write(new_at(&at("file")), "a").unwrap();
+        assert!(place_new(at("file"), b"abc").unwrap());
+        assert!(!place_new(at("file"), b"def").unwrap());
+        assert_eq!(fs::read(at("file")).unwrap(), b"abc");
+        symlink(at("none"), at("dangling")).unwrap();
+        assert!(!place_new(at("dangling"), b"abc").unwrap());
+        let mut left: Vec<_> = fs::read_dir(keep.path())
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["dangling", "file"]);
+        fs::write(at("made"), "").unwrap();
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().mode();
+        assert_eq!(mode("file"), mode("made"));
     }
 }

@@ -182,6 +182,35 @@ fn init_never_touches_a_catalog_that_is_there() {
 }
 
 #[test]
+fn init_replaces_what_a_killed_one_has_left_and_keeps_none_of_it() {
+    let root = Root::new();
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    fs::create_dir(root.path.join("context")).unwrap();
+    let parts = [".catalog.toml.oneact", "context/.application.md.oneact"];
+    for part in parts {
+        fs::write(root.path.join(part), "#").unwrap();
+    }
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!text(&*output.stdout).contains("Kept"));
+    for part in parts {
+        assert!(!root.path.join(part).exists(), "{part}");
+    }
+}
+
+#[test]
+fn init_waits_for_no_other_command_that_writes_into_the_directory() {
+    let root = Root::new();
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    let lock = fs::File::open(&root.path).unwrap();
+    lock.lock().unwrap();
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&*output.stderr).contains("another command is changing files"));
+    assert!(!root.path.join("context").exists());
+}
+
+#[test]
 fn init_makes_the_directory_it_is_given() {
     let root = Root::new();
     let output = verb(&root, &["init", "--root", "new/place"]);
