@@ -6,6 +6,8 @@
 mod checks;
 mod vote;
 
+use std::collections::HashMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use serde_json::{Value, json};
@@ -22,11 +24,12 @@ use super::{
     chain::{self, AskedApproval, Body, instant},
     claims::{must_have, open},
     grant,
-    past::{Past, examined},
+    past::examined,
     record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
     request::Asked,
     signature::{Purpose, Signer, check},
     store::{Durability, StoreError, Tx, Which, read, write},
+    validity::{is_complete, sealed},
     words::{Ask, LedgerError, Note, Running},
 };
 pub(crate) use vote::{Gesture, Voted};
@@ -152,40 +155,59 @@ impl Vote {
 
 impl Case {
     /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
-    pub(super) fn newest(
+    fn newest(
         tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
         (task, root): (Option<&str>, Option<&str>),
     ) -> Result<Option<Self>, StoreError> {
+        let cases = Self::all(tx, session_id, request_hash)?;
+        let is_wanted =
+            |case: &Self| case.task.as_deref() == task && case.asked.root.as_deref() == root;
+        Ok(cases.into_iter().rfind(is_wanted))
+    }
+
+    /// All requests for approvals of a task's request, in the order in which they were made.
+    fn all(tx: &mut Tx<'_>, session_id: &str, request_hash: &str) -> Result<Vec<Self>, StoreError> {
         let links = tx.links_about(session_id, request_hash, 0, usize::MAX)?;
         // Without the link that used an approval, it would count again.
         let newest = examined(tx, session_id)?;
         must_have(tx, &links, &newest, |link| link.tells_of(request_hash))?;
-        let asks = |link: &&Link| {
-            let body = link.body();
-            body.is_some_and(|body| body.asks(task, root)) && link.is(Event::ApprovalRequested)
-        };
-        let asked = links.iter().rfind(asks);
-        Ok(asked.and_then(|link| Self::of(link, &links)))
+        Ok(Self::of(&links))
+    }
+
+    fn of(links: &[Link]) -> Vec<Self> {
+        let mut cases: Vec<Self> = Vec::new();
+        // The places of the newest request with an id, and of the newest one of a task in a root.
+        let mut named: HashMap<String, usize> = HashMap::new();
+        let mut asking: HashMap<_, usize> = HashMap::new();
+        for link in links {
+            let Some(body) = link.body() else {
+                // The link may end any of the requests before it.
+                (cases, named, asking) = Default::default();
+                continue;
+            };
+            let at = body.approval.as_ref().and_then(|id| named.get(id));
+            if let Some(case) = at.and_then(|at| cases.get_mut(*at)) {
+                case.follow(link, &body);
+            }
+            if let Some(case) = Self::made(link, body) {
+                let about = (case.task.clone(), case.asked.root.clone());
+                // The request takes the place of the one before.
+                let before = asking.insert(about, cases.len());
+                if let Some(before) = before.and_then(|at| cases.get_mut(at)) {
+                    before.ended.get_or_insert(link.seq);
+                }
+                named.insert(case.id.clone(), cases.len());
+                cases.push(case);
+            }
+        }
+        cases
     }
 
     /// The request that this link makes; none if it makes none.
-    fn at(tx: &mut Tx<'_>, link: &Link) -> Result<Option<Self>, StoreError> {
-        let Some(request_hash) = link.body().and_then(|body| body.request_hash) else {
-            return Ok(None);
-        };
-        let links = tx.links_about(&link.session_id, &request_hash, link.seq, usize::MAX)?;
-        let newest = examined(tx, &link.session_id)?;
-        must_have(tx, &links, &newest, |newer| {
-            newer.seq >= link.seq && newer.tells_of(&request_hash)
-        })?;
-        Ok(Self::of(link, &links))
-    }
-
-    fn of(link: &Link, links: &[Link]) -> Option<Self> {
-        let body = link.body()?;
-        let mut case = Self {
+    fn made(link: &Link, body: Body) -> Option<Self> {
+        link.is(Event::ApprovalRequested).then_some(Self {
             id: body.approval?,
             asked: body.asked?,
             by: link.actor.clone(),
@@ -199,44 +221,36 @@ impl Case {
             votes: Vec::new(),
             used: None,
             ended: None,
+        })
+    }
+
+    /// Follows a later link that names the request.
+    fn follow(&mut self, link: &Link, body: &Body) {
+        let answer = match word(&link.event) {
+            Some(Event::Approved) => Answer::Approved,
+            Some(Event::Denied) => Answer::Denied,
+            Some(Event::Dispatched) => {
+                self.used.get_or_insert(link.seq);
+                return;
+            }
+            // The run that used it was stopped by a step that waits.
+            Some(Event::Pending) => {
+                self.used = None;
+                return;
+            }
+            _ => {
+                self.ended.get_or_insert(link.seq);
+                return;
+            }
         };
-        for later in links.iter().filter(|later| later.seq > link.seq) {
-            let body = later.body()?;
-            let (task, root) = (case.task.as_deref(), case.asked.root.as_deref());
-            if later.is(Event::ApprovalRequested) && body.asks(task, root) {
-                // The next request takes its place.
-                case.ended.get_or_insert(later.seq);
-            }
-            if body.approval.as_ref() != Some(&case.id) {
-                continue;
-            }
-            let answer = match word(&later.event) {
-                Some(Event::Approved) => Answer::Approved,
-                Some(Event::Denied) => Answer::Denied,
-                Some(Event::Dispatched) => {
-                    case.used.get_or_insert(later.seq);
-                    continue;
-                }
-                // The run that used it was stopped by a step that waits.
-                Some(Event::Pending) => {
-                    case.used = None;
-                    continue;
-                }
-                _ => {
-                    case.ended.get_or_insert(later.seq);
-                    continue;
-                }
-            };
-            case.votes.push(Vote {
-                answer,
-                actor: later.actor.clone(),
-                signature: body.signature,
-                host: body.host,
-                at: later.at.clone(),
-                note: body.note,
-            });
-        }
-        Some(case)
+        self.votes.push(Vote {
+            answer,
+            actor: link.actor.clone(),
+            signature: body.signature.clone(),
+            host: body.host.clone(),
+            at: link.at.clone(),
+            note: body.note.clone(),
+        });
     }
 
     pub(crate) fn statement(&self, answer: Answer) -> String {
@@ -282,14 +296,6 @@ impl Case {
 
     pub(crate) fn denial(&self) -> Option<&Vote> {
         self.votes.iter().find(|vote| vote.answer == Answer::Denied)
-    }
-}
-
-impl Body {
-    /// Whether it requests an approval for this task in this root.
-    fn asks(&self, task: Option<&str>, root: Option<&str>) -> bool {
-        let asked = self.asked.as_ref();
-        self.task.as_deref() == task && asked.is_some_and(|asked| asked.root.as_deref() == root)
     }
 }
 
@@ -429,5 +435,9 @@ fn row_of(tx: &mut Tx<'_>, case: &Case) -> Result<Option<Row>, StoreError> {
         let request = row.request.as_ref().map(sha256);
         row.id == case.row_id && request.as_ref() == Some(&row.request_sha256)
     });
-    Past::default().first_believed(tx, rows)
+    let (Some(row), Some(link)) = (rows.pop(), tx.link(case.link)?) else {
+        return Ok(None);
+    };
+    let is_believed = is_complete(tx, &row)? && sealed(&row, &link);
+    Ok(is_believed.then_some(row))
 }

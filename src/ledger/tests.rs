@@ -1,5 +1,6 @@
 //! What the ledger promises, over one in SQLite: what its tests have in common.
 
+mod approvals;
 mod believed;
 mod beside;
 mod claims;

@@ -1,6 +1,6 @@
 //! The decisions of people about requests, and the list of requests.
 
-use std::{collections::BTreeSet, fmt};
+use std::{cmp::Reverse, collections::BTreeSet, fmt};
 
 use jiff::Timestamp;
 
@@ -19,7 +19,7 @@ use crate::ledger::{
     chain::{self, Body},
     naming::CommandError,
     reading::Reading,
-    record::{Event, Head, Link, Row},
+    record::{Event, Head, Row},
     signature::Signer,
     store::{StoreError, Tx, read},
 };
@@ -185,9 +185,9 @@ fn uid_of(actor: &str) -> Result<u32, VoteError> {
 
 /// The same request as it is now, if it is still the one that the person saw.
 fn same(tx: &mut Tx<'_>, shown: &Case) -> Result<Case, VoteError> {
-    let link = tx.link(shown.link)?;
-    let now = link.map_or(Ok(None), |link| Case::at(tx, &link))?;
-    now.filter(|now| now.asked == shown.asked)
+    let now = Case::all(tx, &shown.session_id, &shown.request_hash)?;
+    now.into_iter()
+        .find(|now| now.link == shown.link && now.asked == shown.asked)
         .ok_or_else(|| VoteError::Other(shown.id.clone()))
 }
 
@@ -213,18 +213,36 @@ impl Reading {
     /// All requests for approvals with the rows that ask, the newest first. A row that its link does not seal is left
     /// out.
     pub(crate) fn approvals(&mut self) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
-        let cases = read::<_, StoreError>(&mut *self.store, |tx| {
-            let links: Vec<Link> = tx.requests_for_approval()?;
-            let mut cases = Vec::new();
-            for link in links.iter().rev() {
-                if let Some(case) = Case::at(tx, link)? {
+        self.cases(|_| true)
+    }
+
+    /// The same of the requests whose ids are wanted.
+    fn cases(
+        &mut self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
+        let found = read::<_, StoreError>(&mut *self.store, |tx| {
+            let links = tx.requests_for_approval()?;
+            let wanted = links.iter().filter_map(|link| {
+                let body = link
+                    .body()
+                    .filter(|body| body.approval.as_deref().is_some_and(&is_wanted))?;
+                Some((link.session_id.as_str(), body.request_hash?))
+            });
+            let mut found = Vec::new();
+            // Many requests can be of one request hash, whose links are read once.
+            for (session_id, request_hash) in wanted.collect::<BTreeSet<_>>() {
+                let mut cases = Case::all(tx, session_id, &request_hash)?;
+                cases.retain(|case| is_wanted(&case.id));
+                for case in cases {
                     let row = row_of(tx, &case)?;
-                    cases.push((case, row));
+                    found.push((case, row));
                 }
             }
-            Ok(cases)
+            found.sort_by_key(|(case, _)| Reverse(case.link));
+            Ok(found)
         });
-        Ok(cases?)
+        Ok(found?)
     }
 
     /// The request whose id begins with this text; of several with one id, the newest.
@@ -234,8 +252,7 @@ impl Reading {
         } else {
             format!("apr_{text}")
         };
-        let mut cases = self.approvals()?;
-        cases.retain(|(case, _)| case.id.starts_with(&whole));
+        let mut cases = self.cases(|id| id.starts_with(&whole))?;
         if cases.iter().any(|(case, _)| case.id == whole) {
             cases.retain(|(case, _)| case.id == whole);
         }

@@ -2,13 +2,17 @@
 
 pub(crate) mod contract;
 
+use std::{any::Any, cell::Cell, rc::Rc};
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{Connection, params, params_from_iter};
 use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
 use super::{
-    Record as _, SqliteStore, Store, Tx, Which, Wish, columns, postgres::PostgresStore, sql::Engine,
+    Access, Record as _, SqliteStore, Store, StoreError, Tx, Which, Wish, columns,
+    postgres::PostgresStore,
+    sql::{Engine, Sql, Value},
 };
 use crate::ledger::{
     canonical::canonical,
@@ -107,6 +111,68 @@ fn rewrite(conn: &Connection, row: &Row) {
 impl Ledger for InFile {
     fn open(&self) -> Box<dyn Store + Send> {
         Box::new(self.store())
+    }
+}
+
+/// A store that counts the rows and links that its statements find.
+pub(crate) struct Counting {
+    pub(crate) store: SqliteStore,
+    pub(crate) found: Rc<Cell<usize>>,
+}
+
+impl Store for Counting {
+    fn place(&self) -> &str {
+        self.store.place()
+    }
+
+    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
+        let mut tx = self.store.begin(access)?;
+        tx.db = Box::new(Counted {
+            db: tx.db,
+            found: Rc::clone(&self.found),
+        });
+        Ok(tx)
+    }
+
+    fn hold(&mut self, claim: u64) -> Result<(), StoreError> {
+        self.store.hold(claim)
+    }
+
+    fn release(&mut self, claim: u64) {
+        self.store.release(claim);
+    }
+
+    fn held(&mut self, claim: u64) -> Result<bool, StoreError> {
+        self.store.held(claim)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.store.is_remote()
+    }
+
+    fn closing(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+struct Counted<'a> {
+    db: Box<dyn Sql + 'a>,
+    found: Rc<Cell<usize>>,
+}
+
+impl Sql for Counted<'_> {
+    fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
+        let rows = self.db.run(statement, values)?;
+        self.found.update(|found| found + rows.len());
+        Ok(rows)
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.db.commit()
+    }
+
+    fn flaw(&mut self) -> Result<Option<String>, StoreError> {
+        self.db.flaw()
     }
 }
 
