@@ -81,10 +81,8 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
         notes.push("may have happened".to_owned());
     }
     if row.revoked_by.is_some() {
-        let request = row.request.as_deref().unwrap_or_default();
-        let closed =
-            row.action_type.as_deref() == Some(IMPROVISED) && request.contains("\"max_calls\":");
-        notes.push(if closed { "closed" } else { "revoked" }.to_owned());
+        let verb = if is_grant(row) { "closed" } else { "revoked" };
+        notes.push(verb.to_owned());
     } else if let Some(review) = step.review.as_ref().filter(|_| step.from.is_none()) {
         notes.push(self::review(review, date));
     }
@@ -92,6 +90,13 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
         notes.push("pruned".to_owned());
     }
     line(&notes.join("; "))
+}
+
+/// Whether the request is for a grant. An improvised action with declared steps has no limit of calls.
+fn is_grant(row: &Row) -> bool {
+    let text = row.request.as_deref().unwrap_or_default();
+    let request: Value = serde_json::from_str(text).unwrap_or_default();
+    row.action_type.as_deref() == Some(IMPROVISED) && request.pointer("/args/max_calls").is_some()
 }
 
 /// `awaiting review since 2026-02-24 10:01:35`
@@ -185,5 +190,25 @@ fn fact(fact: &Fact) -> String {
             let begin: String = content.blake3.chars().take(8).collect();
             format!("{} {begin}…", size(content.bytes))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_request_with_a_limit_of_calls_is_for_a_grant() {
+        let row = |request: &str| Row {
+            action_type: Some(IMPROVISED.to_owned()),
+            request: Some(request.to_owned()),
+            ..Row::default()
+        };
+        assert!(is_grant(&row(
+            r#"{"args": {"entries": ["a"], "max_calls": 5}}"#
+        )));
+        let steps = r#"{"args": {"steps": [{"run": "a", "parameters": {"max_calls": 5}}]}}"#;
+        assert!(!is_grant(&row(steps)));
+        assert!(!is_grant(&row("")));
     }
 }
