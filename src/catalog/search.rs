@@ -1,7 +1,7 @@
 //! Finds entries by words: an exact id or alias first, then the beginning of an alias, then by BM25
 //! (Robertson and Zaragoza, 2009) over all describing words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::listing::Listed;
 
@@ -74,7 +74,7 @@ fn document(entry: &Listed) -> Vec<String> {
     texts.flat_map(|text| words(&text.to_lowercase())).collect()
 }
 
-/// The different words of a text in lower case, in their order.
+/// The words of a text in lower case, in their order.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     words
@@ -83,9 +83,11 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words that tell entries apart: those that at most half of the entries have. If there is none, all words.
+/// The different words that tell entries apart: those that at most half of the entries have. If there is none, all
+/// different words.
 fn telling(mut asked: Vec<String>, documents: &[Vec<String>]) -> Vec<String> {
-    asked.retain(|word| word.chars().count() > 1);
+    let mut known = HashSet::new();
+    asked.retain(|word| word.chars().count() > 1 && known.insert(word.clone()));
     let rare = |word: &&String| {
         let with = documents
             .iter()

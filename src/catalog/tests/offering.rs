@@ -197,6 +197,15 @@ fn an_exact_name_comes_before_the_beginning_of_an_alias_and_that_before_words() 
 }
 
 #[test]
+fn a_repeated_word_of_a_query_is_told_once() {
+    let listed = all(EXAMPLE);
+    let actions = found(&listed, CallContext::ActionProposal);
+    let hits = search(&actions, "transcribe speech transcribe");
+    let words = ["transcribe", "speech"].map(str::to_owned).to_vec();
+    assert_eq!(hits[0].matched, Matched::Words(words));
+}
+
+#[test]
 fn the_list_states_risk_and_repetition_of_each_entry() {
     let listed = all(EXAMPLE);
     let facts: Vec<_> = listed
