@@ -28,7 +28,7 @@ use super::{
     terminal::{Bar, Shows},
 };
 use crate::{
-    envelope,
+    envelope::{self, MAX_BYTES},
     gateway::{Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
     perform::{Arrived, Seen, broken, keep, perform_with},
@@ -191,6 +191,8 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
 #[derive(Default)]
 struct Tasks {
     read: Vec<u8>,
+    /// How many bytes of `read` contain no end of a line.
+    searched: usize,
 }
 
 impl Tasks {
@@ -202,9 +204,8 @@ impl Tasks {
             if host.interrupts().caught().is_some() {
                 return Ok(None);
             }
-            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
-                let rest = self.read.split_off(end + 1);
-                return Ok(Some(mem::replace(&mut self.read, rest)));
+            if let Some(line) = self.line() {
+                return Ok(Some(line));
             }
             let mut files = [
                 PollFd::new(&stdin, PollFlags::IN),
@@ -221,5 +222,51 @@ impl Tasks {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// The next line, if all of it was read. Of a longer line than a task may be, only the beginning is kept: the JSON
+    /// reader refuses more than `MAX_BYTES`.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let mut new = self.read.iter().skip(self.searched);
+        let Some(end) = new.position(|byte| *byte == b'\n') else {
+            self.read.truncate(MAX_BYTES + 1);
+            self.searched = self.read.len();
+            return None;
+        };
+        let rest = self.read.split_off(self.searched + end + 1);
+        self.searched = 0;
+        Some(mem::replace(&mut self.read, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_line_is_searched_once() {
+        let mut tasks = Tasks::default();
+        for part in ["{\"task", "_id\": "] {
+            tasks.read.extend(part.as_bytes());
+            assert_eq!(tasks.line(), None);
+            assert_eq!(tasks.searched, tasks.read.len());
+        }
+        tasks.read.extend(b"1}\n{}\n");
+        let lines = [tasks.line(), tasks.line(), tasks.line()];
+        let [first, second] = [b"{\"task_id\": 1}\n".as_slice(), b"{}\n"].map(<[u8]>::to_vec);
+        assert_eq!(lines, [Some(first), Some(second), None]);
+    }
+
+    #[test]
+    fn a_line_that_no_task_may_have_is_not_kept_whole_and_ends_where_it_ends() {
+        let mut tasks = Tasks::default();
+        for _ in 0..4 {
+            tasks.read.extend(vec![b' '; MAX_BYTES / 2 + 1]);
+            assert_eq!(tasks.line(), None);
+            assert!(tasks.read.len() <= MAX_BYTES + 1);
+        }
+        tasks.read.extend(b"\n{}\n");
+        assert!(tasks.line().is_some_and(|line| line.len() > MAX_BYTES));
+        assert_eq!(tasks.line(), Some(b"{}\n".to_vec()));
     }
 }
