@@ -30,6 +30,7 @@ use super::{
     Stop, printed,
     settings::{PlaceArgs, number},
     stop,
+    terminal::{padded, width},
 };
 
 /// The largest file that is read, in bytes: a catalog, a document or a schema.
@@ -209,11 +210,8 @@ fn hit_lines(hits: &[Hit<'_>]) -> String {
     if hits.is_empty() {
         return "Nothing found. `oneact catalog list` prints all entries.\n".to_owned();
     }
-    let width = hits
-        .iter()
-        .map(|hit| hit.id.chars().count())
-        .max()
-        .unwrap_or_default();
+    let ids = hits.iter().map(|hit| width(&visible(hit.id)));
+    let widest = ids.max().unwrap_or_default();
     let line = |hit: &Hit<'_>| {
         let why = match &hit.matched {
             Matched::Id => "id".to_owned(),
@@ -221,7 +219,8 @@ fn hit_lines(hits: &[Hit<'_>]) -> String {
             Matched::AliasBeginning(alias) => format!("begins the alias {alias:?}"),
             Matched::Words(words) => format!("words: {}", words.join(", ")),
         };
-        format!("{:width$}  {}\n", visible(hit.id), visible(&why))
+        let id = padded(&visible(hit.id), widest);
+        format!("{id}  {}\n", visible(&why))
     };
     hits.iter().map(line).collect()
 }

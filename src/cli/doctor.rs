@@ -16,7 +16,7 @@ use super::{
     Stop, print, printed,
     printing::json::line,
     settings::PlaceArgs,
-    terminal::{coloured, in_colour},
+    terminal::{coloured, fit, in_colour, width},
 };
 
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     };
     let said = format!("{}: {}", finding.subject, finding.what);
     let detail = finding.detail.iter();
-    let detail = detail.map(|line| format!("  | {}\n", cut(line, COLUMNS - 4)));
+    let detail = detail.map(|line| quoted(line));
     let remedy = finding.remedy.iter();
     let remedy = remedy.map(|remedy| format!("  → {}", wrapped(remedy, 4)));
     let what = format!("{mark} {}", wrapped(&said, 2));
@@ -141,7 +141,7 @@ fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
     for word in visible_lines(text).split_whitespace() {
-        let length = word.chars().count();
+        let length = width(word);
         if column > indent && column + 1 + length > COLUMNS {
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
@@ -157,13 +157,9 @@ fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
-fn cut(line: &str, most: usize) -> String {
-    let line = visible(line);
-    if line.chars().count() <= most {
-        return line.into_owned();
-    }
-    let kept: String = line.chars().take(most - 1).collect();
-    format!("{kept}…")
+/// A line of another program.
+fn quoted(line: &str) -> String {
+    format!("  | {}\n", fit(&visible(line), COLUMNS - 4))
 }
 
 #[cfg(test)]
@@ -187,8 +183,9 @@ mod tests {
 
     #[test]
     fn what_a_server_writes_does_not_steer_the_terminal() {
-        assert_eq!(cut("\x1b[2Jgone", 20), "^[[2Jgone");
         assert_eq!(wrapped("a\u{202e}\n✓ forged", 0), "a<U+202E> ✓ forged\n");
-        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(quoted("\x1b[2Jgone"), "  | ^[[2Jgone\n");
+        let long = quoted(&"音".repeat(COLUMNS));
+        assert!(width(long.trim_end()) <= COLUMNS, "{long}");
     }
 }

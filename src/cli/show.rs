@@ -190,7 +190,7 @@ fn parameters(row: &Row) -> Vec<String> {
     let adjusted = adjusted.and_then(Result::ok).unwrap_or_default();
     let room = named
         .iter()
-        .map(|(name, _)| width(name))
+        .map(|(name, _)| width(&words::line(name)))
         .max()
         .unwrap_or(0)
         .min(24);

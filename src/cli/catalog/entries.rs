@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::printing::columns;
+use super::super::{
+    printing::columns,
+    terminal::{padded, width, wrapped},
+};
 use crate::{
     catalog::{Audience, Executor, Listed},
     task::{Contexts, OnDuplicate, visible},
@@ -26,32 +29,25 @@ pub(super) fn table(entries: &[&Listed]) -> String {
         ]
     });
     let mut rows: Vec<[String; 6]> = [head].into_iter().chain(rows).collect();
-    let width = |rows: &[[String; 6]], at: usize| {
+    let widest = |rows: &[[String; 6]], at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at));
-        cells
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or_default()
+        cells.map(|cell| width(cell)).max().unwrap_or_default()
     };
-    let others: usize = [0, 2, 3, 4, 5].iter().map(|at| width(&rows, *at) + 2).sum();
+    let others: usize = [0, 2, 3, 4, 5]
+        .iter()
+        .map(|at| widest(&rows, *at) + 2)
+        .sum();
     let room = columns().saturating_sub(others).max(8);
     for [_, what, ..] in &mut rows {
-        if what.chars().count() > room {
-            *what = what
-                .chars()
-                .take(room - 2)
-                .collect::<String>()
-                .trim_end()
-                .to_owned()
-                + " …";
+        if width(what) > room {
+            let first = wrapped(what, room - 2).into_iter().next();
+            *what = first.unwrap_or_default() + " …";
         }
     }
-    let widths: Vec<usize> = (0..6).map(|at| width(&rows, at)).collect();
+    let widths: Vec<usize> = (0..6).map(|at| widest(&rows, at)).collect();
     let line = |row: &[String; 6]| {
         let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
+        let cells: Vec<String> = cells.map(|(cell, wide)| padded(cell, *wide)).collect();
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
