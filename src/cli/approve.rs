@@ -16,14 +16,15 @@ use crate::{
     gateway::Requests,
     host::{Interrupts, read_plain},
     record::{Approval, Gesture, Row, Voted, Wish, allowed_signers, approvers},
-    task::{Answer, IMPROVISED, visible_lines},
+    task::{Answer, IMPROVISED},
 };
 
 use super::{
     Stop, printed,
-    printing::{Desk, ReadArgs, json::line},
+    printing::{Desk, ReadArgs, columns, json::line},
     settings::PlaceArgs,
-    stop, terminal,
+    stop,
+    terminal::{self, readable},
 };
 
 use request::{Request, Values, shown};
@@ -109,7 +110,7 @@ pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitC
             request
                 .diff
                 .iter()
-                .map(|diff| format!("\n{}", readable(diff))),
+                .map(|diff| format!("\n{}", readable(diff, columns()))),
         );
         text
     };
@@ -152,13 +153,6 @@ fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
         .iter()
         .map(|request| shown(request, desk, Values::Short));
     Ok(printed(texts.collect::<Vec<_>>().join("\n"), 0))
-}
-
-fn readable(diff: &str) -> String {
-    let lines = diff
-        .lines()
-        .map(|line| visible_lines(line).into_owned() + "\n");
-    lines.collect()
 }
 
 pub(super) fn approve(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
@@ -263,7 +257,7 @@ fn signature(path: &Utf8PathBuf) -> Result<String, Stop> {
 fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
     let mut text = shown(request, desk, Values::Short);
     if let Some(diff) = &request.diff {
-        text.push_str(&readable(diff));
+        text.push_str(&readable(diff, columns()));
     }
     let intent: String = request
         .case
@@ -325,7 +319,8 @@ impl Requests for Hosted {
     fn shown(&self, id: &str, intent_hash: &str) -> Result<String, String> {
         let (desk, request) = self.find(id, intent_hash).map_err(|stop| stop.why)?;
         let mut text = shown(&request, &desk, Values::Whole);
-        text.extend(request.diff.as_deref().map(readable));
+        let diff = request.diff.as_deref();
+        text.extend(diff.map(|diff| readable(diff, columns())));
         Ok(text)
     }
 

@@ -15,7 +15,13 @@ use crate::{
     task::visible,
 };
 
-use super::{Stop, printed, rollback::below, settings::PlaceArgs, terminal};
+use super::{
+    Stop, printed,
+    printing::columns,
+    rollback::below,
+    settings::PlaceArgs,
+    terminal::{agreed, hanging},
+};
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
@@ -68,14 +74,19 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
     Ok(printed(text, code))
 }
 
+/// What is to be agreed to, in lines of at most that many columns. Only the first one begins at the left edge.
+fn changes(path: &str, lines: &[String], columns: usize) -> String {
+    let title = format!("To settle {}, oneact would:", visible(path));
+    let mut shown = hanging(&title, columns, 4) + "\n";
+    for line in lines {
+        shown.extend(["  ", &hanging(&visible(line), columns, 4), "\n"]);
+    }
+    shown
+}
+
 fn asked(path: &str, lines: &[String], yes: bool, interrupts: &Interrupts) -> Consent {
     let mut stderr = io::stderr();
-    let mut shown = format!("To settle {path}, oneact would:\n");
-    for line in lines {
-        shown.push_str("  ");
-        shown.push_str(&visible(line));
-        shown.push('\n');
-    }
+    let shown = changes(path, lines, columns());
     // If the changes cannot be shown, nobody can agree to them.
     if stderr.write_all(shown.as_bytes()).is_err() {
         return Consent::Refused;
@@ -90,9 +101,27 @@ fn asked(path: &str, lines: &[String], yes: bool, interrupts: &Interrupts) -> Co
         );
         return Consent::Refused;
     }
-    if terminal::agreed("Make these changes? [y/N] ", interrupts) {
+    if agreed("Make these changes? [y/N] ", interrupts) {
         Consent::Given
     } else {
         Consent::Refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_change_is_indented_in_all_its_lines() {
+        let change = format!("restore {}", "a/".repeat(100));
+        let shown = changes("a\nb", &[change.clone(), change], 60);
+        assert!(
+            shown.starts_with("To settle a^Jb, oneact would:\n"),
+            "{shown}"
+        );
+        for line in shown.lines().skip(1) {
+            assert!(line.starts_with("  ") && line.len() <= 60, "{line:?}");
+        }
     }
 }

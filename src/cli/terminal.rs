@@ -13,7 +13,7 @@ use rustix::{
     event::{PollFd, PollFlags},
 };
 use serde_json::json;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::{
     host::{self, Interrupts},
@@ -195,9 +195,9 @@ fn colour(line: &str) -> Option<u8> {
     }
 }
 
-/// The width of a text, in columns.
+/// The width of a text, in columns. Many terminals do not join characters, so each of them counts.
 pub(super) fn width(text: &str) -> usize {
-    text.width()
+    text.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
 /// Shortens a text to that many columns. Its middle is left out, because ids differ at their ends.
@@ -249,6 +249,16 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 pub(super) fn hanging(text: &str, columns: usize, blanks: usize) -> String {
     let room = columns.saturating_sub(blanks).max(1);
     wrapped(text, room).join(&format!("\n{}", " ".repeat(blanks)))
+}
+
+/// A text of several lines, such as a diff, in lines of at most that many columns, which all begin with spaces.
+pub(super) fn readable(text: &str, columns: usize) -> String {
+    let lines = text.lines().map(|line| {
+        // The width of a tab depends on its place, and is at most this.
+        let line = visible_lines(line).replace('\t', "        ");
+        format!("  {}\n", hanging(&line, columns, 4))
+    });
+    lines.collect()
 }
 
 /// A word, or a part of one.
@@ -320,6 +330,7 @@ mod tests {
         assert!(width(&fit("音声認識タスク", 7)) <= 7);
         assert_eq!(fit("task_123456789", 9), "task…6789");
         assert_eq!(fit("short", 9), "short");
+        assert_eq!(width("👍🏽"), 4);
     }
 
     #[test]
@@ -330,5 +341,12 @@ mod tests {
         assert_eq!(wrapped("a 音声認識", 5), ["a", "音声", "認識"]);
         assert_eq!(wrapped("", 5), [""]);
         assert_eq!(hanging("one two three", 9, 2), "one two\n  three");
+    }
+
+    #[test]
+    fn all_lines_of_a_diff_are_indented() {
+        let diff = "+one two three\n-four\n+\ta|five\n";
+        let shown = "  +one two\n    three\n  -four\n  +       \n    a|five\n";
+        assert_eq!(readable(diff, 14), shown);
     }
 }

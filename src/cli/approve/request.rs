@@ -155,8 +155,8 @@ fn ordered(mut args: Map<String, Value>, show: &[String]) -> Vec<(String, Value)
 
 const ADVICE: &str = "Ask the sender what the hidden characters are before you approve.";
 
-/// The columns of a parameter's name in a warning.
-const NAME: usize = 60;
+/// The most columns of a parameter's name. A line of a terminal has at least four more.
+const NAME: usize = 56;
 
 fn warning(unseen: &Unseen) -> String {
     let name = |name: &str| fit(&words::line(name), NAME);
@@ -230,38 +230,12 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
             .iter()
             .map(|text| format!("  {}", hanging(text, wide, 4))),
     );
-    let label = request
-        .parameters
-        .iter()
-        .map(|(name, _)| width(name))
-        .max()
-        .unwrap_or(0)
-        .min(20);
-    let answers = request
-        .answers
-        .iter()
-        .map(|answers| ("input_responses", answers));
-    let parameters = request
-        .parameters
-        .iter()
-        .map(|(name, value)| (name.as_str(), value));
-    for (name, value) in parameters.chain(answers) {
-        if request.diff.is_some() && values == Values::Short {
-            continue;
-        }
-        let text = words::plain(value);
-        let name = padded(&words::line(name), label);
-        let room = wide.saturating_sub(label + 6);
-        let text = match values {
-            Values::Whole => hanging(&words::line(&text), wide, label + 4),
-            Values::Short if width(&text) > room => {
-                let count = text.chars().count();
-                let more = format!(" ({count} characters; --full)");
-                fit(&words::line(&text), room.saturating_sub(width(&more))) + &more
-            }
-            Values::Short => words::line(&text),
-        };
-        lines.push(format!("  {name}  {text}"));
+    if request.diff.is_none() || values == Values::Whole {
+        let answers = request.answers.iter();
+        let answers = answers.map(|answers| ("input_responses", answers));
+        let parameters = request.parameters.iter();
+        let parameters = parameters.map(|(name, value)| (name.as_str(), value));
+        lines.extend(told(parameters.chain(answers), wide, values));
     }
     for vote in &case.votes {
         let (what, why) = match vote.answer {
@@ -285,11 +259,89 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The widest name beside which its value is shown, in columns. A wider name gets a line of its own.
+const LABEL: usize = 20;
+
+/// The parameters in lines of at most `wide` columns, which all begin with spaces: no text of the sender looks like
+/// another request.
+fn told<'p>(
+    parameters: impl Iterator<Item = (&'p str, &'p Value)>,
+    wide: usize,
+    values: Values,
+) -> Vec<String> {
+    let parameters: Vec<_> = parameters
+        .map(|(name, value)| (words::line(name), words::plain(value)))
+        .collect();
+    let names = parameters.iter().map(|(name, _)| width(name));
+    let label = names.max().unwrap_or(0).min(LABEL);
+    let told = |(name, value): &(String, String)| {
+        let room = wide.saturating_sub(label + 4);
+        let text = words::line(value);
+        let text = match values {
+            Values::Short if width(&text) > room => {
+                let more = format!(" ({} characters; --full)", value.chars().count());
+                fit(&text, room.saturating_sub(width(&more))) + &more
+            }
+            Values::Short | Values::Whole => text,
+        };
+        let text = hanging(&text, wide, label + 4);
+        if width(name) <= label {
+            format!("  {}  {text}", padded(name, label))
+        } else {
+            let blanks = " ".repeat(label + 4);
+            format!("  {}\n{blanks}{text}", fit(name, NAME))
+        }
+    };
+    parameters.iter().map(told).collect()
+}
+
 /// `uid:1000 (alice)`
 fn person(actor: &str) -> String {
     let uid = actor.strip_prefix("uid:").and_then(|uid| uid.parse().ok());
     match uid.and_then(name_of) {
         Some(name) => format!("{actor} ({})", words::line(&name)),
         None => words::line(actor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The widest terminal has 200 columns, and a request that a sender imitates begins at the left edge.
+    #[test]
+    fn every_line_of_the_parameters_is_indented_and_fits() {
+        let blanks = " ".repeat(70);
+        let text = format!("{}{blanks}apr_00000000  task_create", "\u{200b}".repeat(9));
+        let name = format!("x{blanks}apr_00000000  task_create{blanks}apr_1");
+        let hidden = "\u{200b}".repeat(20);
+        let long = json!(text.repeat(3));
+        let short = json!("a");
+        let parameters = [
+            (name.as_str(), &short),
+            ("to", &long),
+            (&hidden, &long),
+            ("e", &short),
+        ];
+        for values in [Values::Short, Values::Whole] {
+            for wide in [60, 80, 200] {
+                for line in told(parameters.into_iter(), wide, values)
+                    .join("\n")
+                    .lines()
+                {
+                    assert!(line.starts_with("  ") && width(line) <= wide, "{line:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_stands_beside_its_name_and_below_a_long_one() {
+        let (to, other) = (json!("ops@example.org"), json!(5));
+        let long = "a_name_of_more_columns";
+        let lines = told([("to", &to), (long, &other)].into_iter(), 60, Values::Short);
+        let below = format!("  {long}\n{}5", " ".repeat(24));
+        let beside = format!("  to{}ops@example.org", " ".repeat(20));
+        assert_eq!(lines, [beside, below]);
     }
 }

@@ -8,12 +8,20 @@ use std::{
 
 use clap::Args;
 
-use super::{super::terminal, PlaceArgs, Stop, change::Before, printed, stop};
+use super::{
+    super::{
+        printing::columns,
+        terminal::{agreed, readable},
+    },
+    PlaceArgs, Stop,
+    change::Before,
+    printed, stop,
+};
 use crate::{
     catalog::{Promoted, promote},
     host::{Host, Interrupts},
     record::trace,
-    task::{visible, visible_lines},
+    task::visible,
 };
 
 #[derive(Debug, Args)]
@@ -53,13 +61,10 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
                 "there is no terminal to ask at; a person who has read the calls can give --yes";
             return Err(stop(2)(why));
         }
-        let lines = text
-            .lines()
-            .map(|line| visible_lines(line).into_owned() + "\n");
-        let shown: String = lines.collect();
+        let shown = readable(&text, columns());
         let place = visible(path.as_str());
         let question = format!("{shown}\nAdd this to {place}? [y/N] ");
-        if !terminal::agreed(&question, host.interrupts()) {
+        if !agreed(&question, host.interrupts()) {
             return Ok(printed("Nothing was written.\n", 1));
         }
     }

@@ -23,7 +23,7 @@ fn an_approved_plan_changes_a_protected_file_exactly_as_it_was_shown() {
     assert_eq!(asks(&root.run(&plan("pyproject.toml"))), id);
     let (_, shown, _) = oneact(&root, &["approvals", &id]);
     assert!(
-        shown.contains("-version = \"1.0\"\n+version = \"1.1\""),
+        shown.contains("-version = \"1.0\"\n  +version = \"1.1\""),
         "{shown}"
     );
     approve(&root, &id);
@@ -102,7 +102,7 @@ fn a_task_undoes_an_approved_plan_only_with_another_approval() {
         diff.contains("changed, 4 bytes before, 4 bytes after, protected"),
         "{diff}"
     );
-    assert!(diff.contains("-1.1\n+1.0"), "{diff}");
+    assert!(diff.contains("-1.1\n  +1.0"), "{diff}");
     // What was approved is not what would be done.
     fs::write(root.path.join("catalog.toml"), entry("when = \"never\"")).unwrap();
     approve(&root, &id);
@@ -177,10 +177,12 @@ fn the_request_of_a_plan_has_no_secrets_of_its_files() {
     fs::write(root.path.join(".env"), secrets).unwrap();
     let first = root.run(&plan_of(&json!([of_env("A=1", "A=2")])));
     let listed = shown(&root, &asks(&first));
-    let file =
-        ".env: changed, 50 bytes before, 50 bytes after, 2 values hidden in the diff, protected";
+    let file = ".env: changed, 50 bytes before, 50 bytes after, 2 values hidden in the diff,\n    protected\n";
     assert!(listed.contains(file), "{listed}");
-    assert!(listed.contains(" PASSWORD=***\n-A=1\n+A=2\n"), "{listed}");
+    assert!(
+        listed.contains("   PASSWORD=***\n  -A=1\n  +A=2\n"),
+        "{listed}"
+    );
     let told = fs::read_to_string(root.path.join("told")).unwrap();
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let row = "SELECT request || response FROM agent_actions";
@@ -208,16 +210,16 @@ fn the_request_of_a_plan_lists_its_files_and_no_file_hides_another() {
     let id = asks(&root.run(&plan_of(&actions)));
     let listed = shown(&root, &id);
     let (_, diffs) = listed.split_once("\n\n").unwrap();
-    let list = ".env: changed, 4 bytes before, 7 bytes after, protected\n\
-                binary: created, 0 bytes before, 2 bytes after\n\
-                a: created, 0 bytes before, 490000 bytes after\n\
+    let list = "  .env: changed, 4 bytes before, 7 bytes after, protected\n  \
+                binary: created, 0 bytes before, 2 bytes after\n  \
+                a: created, 0 bytes before, 490000 bytes after\n  \
                 diff --git a/.env b/.env\n";
     assert!(diffs.starts_with(list), "{}", &diffs[..400]);
     let (_, terminal) = at_a_terminal(&root, "n\n", &["approve", &id]);
     for text in [listed.as_str(), &terminal.replace('\r', "")] {
         for part in [
-            "-A=1\n+A=evil\n",
-            "after: 2 bytes, SHA-256 b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n",
+            "-A=1\n  +A=evil\n",
+            "after: 2 bytes, SHA-256\n    b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n",
             "more bytes of the diff of a: created",
         ] {
             assert!(text.contains(part), "{part}");
@@ -238,7 +240,7 @@ fn long_paths_leave_the_request_of_a_plan_short() {
     actions.push(of_env("A=1", "A=evil"));
     let listed = shown(&root, &asks(&root.run(&plan_of(&json!(actions)))));
     let (_, diffs) = listed.split_once("\n\n").unwrap();
-    assert!(diffs.starts_with(".env: changed, 4 bytes before, 7 bytes after, protected\n"));
+    assert!(diffs.starts_with("  .env: changed, 4 bytes before, 7 bytes after, protected\n"));
     assert!(diffs.find("+A=evil\n").unwrap() < 40_000);
     let (_, counted) = diffs.split_once("… and ").unwrap();
     assert!(
