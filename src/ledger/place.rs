@@ -85,13 +85,23 @@ impl Place {
         files
     }
 
+    /// The path of a ledger that certainly does not exist. A user who may not search its directory cannot know it.
+    pub(crate) fn missing(&self) -> Option<&Utf8Path> {
+        match self {
+            Self::File(path) if matches!(path.try_exists(), Ok(false)) => Some(path),
+            Self::File(_) | Self::Postgres(_) | Self::Nowhere => None,
+        }
+    }
+
     /// Opens the ledger. Only [`Wish::Write`] creates a missing one.
     pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
+        if wish != Wish::Write
+            && let Some(path) = self.missing()
+        {
+            let why = "it does not exist: nothing was recorded here yet";
+            return Err(Trouble::NotYet.with(path.as_str(), why));
+        }
         Ok(match self {
-            Self::File(path) if wish != Wish::Write && !path.exists() => {
-                let why = "it does not exist: nothing was recorded here yet";
-                return Err(Trouble::NotYet.with(path.as_str(), why));
-            }
             Self::File(path) => Box::new(SqliteStore::open(path, wish)?),
             Self::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
             Self::Nowhere => {
@@ -198,6 +208,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::ledger::Reading;
 
     #[test]
     fn a_root_keeps_its_name_and_no_other_has_it() {
@@ -213,6 +224,29 @@ mod tests {
         fs::write(root.join("file"), "").unwrap();
         assert_eq!(home(&root.join("file"), root), None);
     }
+
+    #[test]
+    fn a_ledger_whose_path_cannot_be_searched_is_not_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        for (path, missing) in [("none/ledger.db", true), ("file/ledger.db", false)] {
+            let place = Place::File(root.join(path));
+            assert_eq!(place.missing().is_some(), missing, "{path}");
+            for wish in [Wish::Read, Wish::Decide] {
+                let refused = place.store(wish).err().unwrap();
+                assert_eq!(refused.trouble == Trouble::NotYet, missing, "{refused}");
+            }
+            let opened = Reading::open(&place, jiff::Timestamp::UNIX_EPOCH);
+            let said = opened.err().unwrap().to_string();
+            assert_eq!(
+                said.contains("nothing has been recorded"),
+                missing,
+                "{said}"
+            );
+        }
+    }
+
     #[test]
     fn a_place_is_a_file_a_database_of_postgresql_or_none() {
         let parse = |text| Place::parse(text, "/root".into());

@@ -97,12 +97,12 @@ pub(crate) enum Most {
 
 impl Reading {
     pub(crate) fn open(place: &Place, now: Timestamp) -> Result<Self, CommandError> {
-        match place {
-            Place::File(path) if !path.exists() => Err(CommandError::Missing {
+        match (place, place.missing()) {
+            (_, Some(path)) => Err(CommandError::Missing {
                 place: path.to_string(),
             }),
-            Place::Nowhere => Err(CommandError::Off),
-            Place::File(_) | Place::Postgres(_) => Ok(Self {
+            (Place::Nowhere, None) => Err(CommandError::Off),
+            (Place::File(_) | Place::Postgres(_), None) => Ok(Self {
                 store: place.store(Wish::Read)?,
                 now,
             }),

@@ -39,6 +39,8 @@ pub(crate) enum Trouble {
     Unreachable,
     /// There is no ledger yet, or the next run has to migrate it.
     NotYet,
+    /// This user may not read it.
+    Unreadable,
     ReadOnly,
     Foreign,
     Newer,
@@ -86,6 +88,7 @@ impl StoreError {
             Trouble::Unreachable | Trouble::NotYet => {
                 format!("the ledger {place} cannot be opened: {why}")
             }
+            Trouble::Unreadable => format!("the ledger {place} cannot be read: {why}"),
             Trouble::ReadOnly => format!("the ledger {place} cannot be written: {why}"),
             Trouble::Foreign => {
                 format!("{place} is not a ledger: {why}. Name another file, or move this one away")
@@ -116,7 +119,8 @@ impl StoreError {
     pub(crate) fn lasts(&self) -> bool {
         matches!(
             self.trouble,
-            Trouble::ReadOnly
+            Trouble::Unreadable
+                | Trouble::ReadOnly
                 | Trouble::Foreign
                 | Trouble::Newer
                 | Trouble::HalfMigrated

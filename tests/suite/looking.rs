@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{FileTypeExt as _, symlink},
+    os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink},
     thread,
 };
 
@@ -500,4 +500,32 @@ fn steps_of_before_oneact_are_history() {
     assert!(why.contains("recorded before oneact"), "{why}");
     let refused = root.look(&["replay", "0", "--execute"]);
     assert_eq!(refused.exit, 2);
+}
+
+#[test]
+fn a_ledger_that_may_not_be_read_is_not_said_to_be_missing() {
+    let root = Root::new();
+    root.run(&download("task-1", "normal.mp4"));
+    for (closed, place) in [
+        (".oneact/ledger.db", ".oneact/ledger.db"),
+        (".oneact", ".oneact/ledger.db"),
+        ("elsewhere", "elsewhere/ledger.db"),
+    ] {
+        let path = root.path.join(closed);
+        if closed == "elsewhere" {
+            fs::create_dir(&path).unwrap();
+        }
+        for args in [&["history"][..], &["show", "0"], &["verify"]] {
+            let mut command = root.as_nobody();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
+            command.args(args).env("ONEACT_LEDGER", place);
+            let done = command.output().unwrap();
+            let said = String::from_utf8(done.stderr).unwrap();
+            let expected = format!("{place} cannot be read: ");
+            assert!(said.contains(&expected), "{args:?}: {said}");
+            assert!(said.contains("Permission denied"), "{args:?}: {said}");
+            assert!(matches!(done.status.code(), Some(1 | 2)), "{args:?}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }

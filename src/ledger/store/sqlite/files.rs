@@ -8,7 +8,10 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{Error, ErrorCode, ffi};
-use rustix::fs::{Access, access, statfs};
+use rustix::{
+    fs::{Access, access, statfs},
+    io::Errno,
+};
 
 use crate::{
     host::{self, RangeLock},
@@ -59,7 +62,11 @@ impl Files {
         let files = self.all(0);
         for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
             host::is_plain_or_free(path).map_err(|error| {
-                Trouble::Unreachable.with(self.place(), format!("{path}: {error}"))
+                let trouble = match error.kind() {
+                    io::ErrorKind::PermissionDenied => Trouble::Unreadable,
+                    _ => Trouble::Unreachable,
+                };
+                trouble.with(self.place(), format!("{path}: {error}"))
             })?;
         }
         Ok(())
@@ -146,6 +153,10 @@ impl Files {
     /// the file.
     pub(super) fn told(&self, error: &Error) -> StoreError {
         if is(error, ErrorCode::CannotOpen) {
+            if let Err(Errno::ACCESS) = access(self.database.as_std_path(), Access::READ_OK) {
+                let why = io::Error::from(Errno::ACCESS).to_string();
+                return Trouble::Unreadable.with(self.place(), why);
+            }
             let writable = |path: &Utf8Path| access(path.as_std_path(), Access::WRITE_OK);
             if let Err(refused) =
                 writable(dir_of(&self.database)).and_then(|()| writable(&self.database))
