@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     assets::{Staging, Store, reach},
     catalog::{self, Catalog, Checked, check},
+    executor::{can_change, can_report},
     host::{Host, Interrupt},
     record::Project,
     task::{OperationId, Pin, Secrets},
@@ -74,7 +75,9 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
     };
     let checked = doctor.catalog();
     doctor.ledger();
+    doctor.sign_key();
     doctor.reviews(&checked);
+    doctor.plans();
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -151,7 +154,7 @@ impl Doctor<'_> {
     fn ledger(&mut self) {
         let about = Subject::of(About::Ledger);
         let unknown = |finding: &Finding| finding.kind == Kind::CatalogUnusable;
-        let finding = match self.setup.project.recordable() {
+        let finding = match self.setup.project.recordable(self.host) {
             Ok(None) => return,
             Err(_) if self.diagnosis.findings.iter().any(unknown) => return,
             Ok(Some(place)) => {
@@ -166,6 +169,38 @@ impl Doctor<'_> {
             ),
         };
         self.note(finding);
+    }
+
+    /// Checks the key that signs the head of the ledger. Runs succeed without it.
+    fn sign_key(&mut self) {
+        if let Err(error) = self.setup.project.can_sign() {
+            self.note(Finding::warning(
+                &Subject::of(About::Ledger),
+                Kind::SignKeyUnusable,
+                error.to_string(),
+                "correct `[ledger] sign_key`; until then, no run updates the head of the ledger, and `oneact verify` does not find out whether its end was cut off",
+            ));
+        }
+    }
+
+    /// Checks the places in which every file plan writes.
+    fn plans(&mut self) {
+        let (about, root) = (Subject::of(About::Plans), &self.setup.project.root);
+        if let Err(failure) = can_report(root) {
+            self.note(Finding::problem(
+                &about,
+                Kind::PlansUnusable,
+                failure.message,
+                "make it a directory that your user can write to; until then, file plans are refused",
+            ));
+        } else if let Err(failure) = can_change(root) {
+            self.note(Finding::warning(
+                &about,
+                Kind::RootUnwritable,
+                format!("{root}: {}", failure.message),
+                "make the root writable for your user; until then, file plans can change only files in subdirectories",
+            ));
+        }
     }
 
     /// Reports entries whose results a person must review, although no ledger records them.
@@ -311,6 +346,8 @@ impl Diagnosis {
         let hit = |capability: &&Capability| {
             problems.iter().any(|subject| match subject.kind {
                 About::Catalog | About::Ledger | About::Storage | About::Scratch => true,
+                // Only plans need no server.
+                About::Plans => capability.server.is_none(),
                 About::Server => capability.server == subject.name,
                 About::Capability => Some(&capability.id) == subject.name.as_ref(),
             })

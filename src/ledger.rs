@@ -53,7 +53,7 @@ pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use settle::{Case, Happened};
 pub(crate) use signature::{
-    KeyError, Purpose, Signer, public_file, public_half, read_signers, signers_for,
+    KeyError, Purpose, Signer, can_sign, public_file, public_half, read_signers, signers_for,
 };
 pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};

@@ -45,7 +45,7 @@ use model::ActionId;
 use protected::Kept;
 use record::Run;
 
-pub(crate) use asking::{cancel, status};
+pub(crate) use asking::{can_change, can_report, cancel, status};
 pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };

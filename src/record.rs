@@ -16,14 +16,14 @@ mod review;
 mod said;
 mod world;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
-    assets::Store,
+    assets::{Store, reach},
     catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
     executor::Desk,
     host::{Host, new_at, resolved},
-    ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, public_file},
+    ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, can_sign, public_file},
     task::{ASSETS, Course, Failure, Fault, OperationId},
 };
 
@@ -106,9 +106,24 @@ impl Project {
     }
 
     /// The ledger in which runs record, or why they cannot; none if there is none yet, or it is switched off.
-    pub(crate) fn recordable(&self) -> Result<Option<String>, String> {
+    pub(crate) fn recordable(&self, host: &Host) -> Result<Option<String>, String> {
         let (place, _) = self.found().map_err(|failure| failure.message)?;
-        place.usable().map_err(|error| error.to_string())
+        if let Some(dir) = place.missing().and_then(Utf8Path::parent) {
+            reach::probe(dir).map_err(|error| error.to_string())?;
+        }
+        let operation = OperationId::new(host.timestamp(), host.random_bytes());
+        let usable = place.usable(&self.state_dir, operation.as_str(), host);
+        usable.map_err(|error| error.to_string())
+    }
+
+    /// Whether the head of the ledger can be signed, if the catalog names a key for this.
+    pub(crate) fn can_sign(&self) -> Result<(), KeyError> {
+        match self.found() {
+            Ok((Place::File(_) | Place::Postgres(_), rule)) => {
+                self.sign_key(&rule).map_or(Ok(()), |key| can_sign(&key))
+            }
+            Ok((Place::Nowhere, _)) | Err(_) => Ok(()),
+        }
     }
 
     /// Whether the operator chose that nothing is recorded.

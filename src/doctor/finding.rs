@@ -43,6 +43,8 @@ pub(crate) struct Subject {
 pub(super) enum About {
     Catalog,
     Ledger,
+    /// The places in which file plans write.
+    Plans,
     /// The asset store.
     Storage,
     /// The state directory.
@@ -65,8 +67,14 @@ pub(super) enum Kind {
     LedgerGood,
     /// The ledger is foreign, damaged, of a newer version, unreachable, or read-only.
     LedgerUnusable,
+    /// The head of the ledger cannot be signed.
+    SignKeyUnusable,
     /// The entry demands a review, and nothing is recorded.
     ReviewUnrecorded,
+    /// No plan can make its report directory.
+    PlansUnusable,
+    /// No plan can change files directly in the root.
+    RootUnwritable,
     StoreGood,
     StoreUnusable,
     StoreNearlyFull,
@@ -114,7 +122,9 @@ impl Subject {
         let group = match self.kind {
             About::Server => "server",
             About::Capability => "capability",
-            About::Catalog | About::Ledger | About::Storage | About::Scratch => return None,
+            About::Catalog | About::Ledger | About::Plans | About::Storage | About::Scratch => {
+                return None;
+            }
         };
         Some((group, self.name.as_deref()?))
     }

@@ -22,7 +22,7 @@ use super::{
     chain::instant,
     record::{Head, Seq},
     signature::{KeyError, PublicKey, Purpose, SignatureError, SigningKey, check},
-    store::{Trouble, Tx, read},
+    store::{StoreError, Trouble, Tx, read},
 };
 
 /// A copy of a link's number and hash: one line of JSON.
@@ -153,15 +153,28 @@ impl HeadFile {
 
     /// Refuses a ledger that does not contain the link in the file.
     pub(super) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
-        let (place, head) = (tx.place().to_owned(), self.path.to_string());
+        let place = tx.place().to_owned();
+        self.agrees(place, &mut |seq| tx.entry_hash(seq))
+    }
+
+    /// Refuses a ledger that does not exist, although the file names one of its links.
+    pub(super) fn agrees_with_none(&self, place: &str) -> Result<(), LedgerError> {
+        self.agrees(place.to_owned(), &mut |_| Ok(None))
+    }
+
+    fn agrees(
+        &self,
+        place: String,
+        held: &mut dyn FnMut(Seq) -> Result<Option<String>, StoreError>,
+    ) -> Result<(), LedgerError> {
+        let head = self.path.to_string();
         let mut written = self.read();
         // Another run may be writing the file, so a mismatch counts only if two reads return the same.
         loop {
             match &written {
                 Written::Nothing => return Ok(()),
                 Written::Note(note) => {
-                    let held = tx.entry_hash(note.seq)?;
-                    if held.as_ref() == Some(&note.entry_hash) {
+                    if held(note.seq)?.as_ref() == Some(&note.entry_hash) {
                         return Ok(());
                     }
                 }

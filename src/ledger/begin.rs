@@ -54,6 +54,20 @@ impl Ledger<'_> {
         begun
     }
 
+    /// Takes the steps of [`begin`](Self::begin) before the questions about a request with effects. Returns the name of
+    /// the ledger, for people.
+    pub(super) fn try_out(mut self, operation_id: &str) -> Result<String, LedgerError> {
+        let head = &self.head;
+        read(&mut *self.store, |tx| {
+            tx.head()?;
+            head.agrees_with(tx)
+        })?;
+        let lock = lock_of(operation_id);
+        self.store.hold(lock)?;
+        self.store.release(lock);
+        Ok(self.store.place().to_owned())
+    }
+
     /// Asks the questions until the request is answered or claimed.
     fn answer_or_claim(
         &mut self,

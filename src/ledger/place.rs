@@ -17,7 +17,7 @@ use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
     canonical::sha256,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, real},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,18 +111,31 @@ impl Place {
         })
     }
 
-    /// The name of the ledger for people, if a run could use it; none if there is none yet, or it is switched off.
-    /// Nothing is created.
-    pub(crate) fn usable(&self) -> Result<Option<String>, StoreError> {
+    /// The name of the ledger for people, if the run `operation_id` could record a request with effects; none if there
+    /// is none yet, or it is switched off. Nothing is created but the file of the locks.
+    pub(crate) fn usable(
+        &self,
+        state_dir: &Utf8Path,
+        operation_id: &str,
+        host: &Host,
+    ) -> Result<Option<String>, LedgerError> {
         if *self == Self::Nowhere {
             return Ok(None);
         }
-        let mut store = match self.store(Wish::Decide) {
-            Err(error) if error.trouble == Trouble::NotYet => return Ok(None),
-            store => store?,
-        };
-        read(&mut *store, Tx::head)?;
-        Ok(Some(store.place().to_owned()))
+        if let Some(path) = self.missing() {
+            self.head(state_dir).agrees_with_none(path.as_str())?;
+        }
+        match Ledger::open(self, state_dir, Wish::Decide, host) {
+            Err(LedgerError::Store(error)) if error.trouble == Trouble::NotYet => Ok(None),
+            ledger => ledger?.try_out(operation_id).map(Some),
+        }
+    }
+
+    fn head(&self, state_dir: &Utf8Path) -> HeadFile {
+        HeadFile::new(match self {
+            Self::File(path) => real(path).with_extension(HEAD),
+            Self::Postgres(_) | Self::Nowhere => state_dir.join(FILE).with_extension(HEAD),
+        })
     }
 }
 
@@ -148,13 +161,9 @@ impl<'a> Ledger<'a> {
         state_dir: &Utf8Path,
         host: &'a Host,
     ) -> Self {
-        let head = match place {
-            Place::File(path) => real(path).with_extension(HEAD),
-            Place::Postgres(_) | Place::Nowhere => state_dir.join(FILE).with_extension(HEAD),
-        };
         Self {
             store,
-            head: HeadFile::new(head),
+            head: place.head(state_dir),
             outbox: state_dir.join(OUTBOX),
             actor: format!("uid:{}", host::user_id()),
             host,

@@ -141,6 +141,11 @@ fn read_text(path: &Utf8Path) -> Result<String, KeyError> {
     Ok(text)
 }
 
+/// Whether that private key can sign.
+pub(crate) fn can_sign(path: &Utf8Path) -> Result<(), KeyError> {
+    SigningKey::read(path).map(drop)
+}
+
 /// The public half of a private key: from the private key, or from the file `.pub` beside it if the private key
 /// cannot be read.
 pub(crate) fn public_half(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use camino::Utf8Path;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -12,12 +13,29 @@ use crate::{
 
 use super::{
     Desk,
-    engine::{Folder, Mark, Origin, REPORTS, account, finished, mark_of, unfinished},
-    files::Root,
+    engine::{Folder, Mark, Origin, REPORTS, UNFINISHED, account, finished, mark_of, unfinished},
+    files::{Root, innermost, joined, there},
     nothing_done, refused,
     report::{self, EXECUTION_REPORT, MANIFEST},
     reported,
 };
+
+/// Whether plans can make their report directories and their notes below this root. Nothing is made.
+pub(crate) fn can_report(root: &Utf8Path) -> Result<(), Failure> {
+    let root = Root::open(root)?;
+    unfinished(&root)?;
+    for dir in [REPORTS.to_owned(), format!("{REPORTS}/{UNFINISHED}")] {
+        let inside = joined("open", &format!("{dir}/new"))?;
+        let innermost = innermost(&inside, |dir| there(root.dir(Some(dir))))?;
+        root.dir(innermost.as_ref())?.may_change()?;
+    }
+    Ok(())
+}
+
+/// Whether plans can change files that are directly in this root.
+pub(crate) fn can_change(root: &Utf8Path) -> Result<(), Failure> {
+    Ok(Root::open(root)?.dir(None)?.may_change()?)
+}
 
 pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
     let told = || -> Result<Outcome, Failure> {

@@ -14,8 +14,8 @@ mod volumes;
 pub(crate) use content::is_undone;
 pub(crate) use entry::{Entry, Pre, Way};
 pub(crate) use folder::{
-    Folder, Mark, REPORTS, clear_begun, finished, forget, interrupted, mark_of, never_planned,
-    unfinished,
+    Folder, Mark, REPORTS, UNFINISHED, clear_begun, finished, forget, interrupted, mark_of,
+    never_planned, unfinished,
 };
 pub(crate) use journal::{Account, Origin, State, account, account_by_anybody};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};

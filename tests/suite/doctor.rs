@@ -3,7 +3,11 @@
 mod servers;
 mod setup;
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -32,12 +36,12 @@ pub(crate) struct Diagnosis {
 }
 
 pub(crate) fn examine(root: &Root, words: &[&str]) -> Diagnosis {
-    let output = root
-        .command()
-        .args(["doctor", "--json"])
-        .args(words)
-        .output()
-        .unwrap();
+    examine_by(root.command(), root, words)
+}
+
+fn examine_by(mut program: Command, root: &Root, words: &[&str]) -> Diagnosis {
+    let output = program.args(["doctor", "--json"]).args(words).output();
+    let output = output.unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let schema = include_str!("../../schemas/doctor.schema.json");
     let schema = serde_json::from_str(schema).unwrap();

@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub(crate) const REPORTS: &str = "agent_outputs/reports";
-const UNFINISHED: &str = ".unfinished";
+pub(crate) const UNFINISHED: &str = ".unfinished";
 pub(super) const STAGED: &str = "staged";
 const BACKUPS: &str = "backups";
 

@@ -1,6 +1,9 @@
 //! What is told of everything else: the catalog, the storage, the state directory, the ledger.
 
+use camino::{Utf8Path, Utf8PathBuf};
+
 use super::*;
+use crate::program::run;
 
 #[test]
 fn every_broken_entry_is_told_with_its_line_and_the_good_ones_are_examined() {
@@ -197,4 +200,119 @@ fn a_ledger_that_runs_cannot_record_in_is_found_and_none_is_made() {
     assert_eq!((newer.exit, &newer.report["not_ready"]), (1, &json!(["C"])));
     fs::write(&path, "no database ".repeat(1000)).unwrap();
     examine(&root, &[]).says("ledger_unusable", "problem", &["is not a ledger"]);
+}
+
+fn set_mode(path: Utf8PathBuf, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn make_dir(path: Utf8PathBuf, mode: u32) {
+    fs::create_dir(&path).unwrap();
+    set_mode(path, mode);
+}
+
+/// Puts a file in the place of a directory.
+fn put_file(path: Utf8PathBuf) {
+    fs::remove_dir_all(&path).unwrap();
+    fs::write(path, "").unwrap();
+}
+
+/// Names a key in the catalog.
+fn sign(root: &Utf8Path) {
+    let catalog = root.join("catalog.toml");
+    let entries = fs::read_to_string(&catalog).unwrap();
+    fs::write(
+        catalog,
+        format!("{entries}\n[ledger]\nsign_key = \"key\"\n"),
+    )
+    .unwrap();
+}
+
+#[test]
+fn whatever_stops_plans_or_the_head_of_the_ledger_is_told() {
+    type Break = fn(&Utf8Path);
+    let (ledger, plans) = ("ledger_unusable", "plans_unusable");
+    let key = "sign_key_unusable";
+    let rows: [(&str, &str, &str, Break); 18] = [
+        ("", "", "", |_| ()),
+        ("locked/none/l.db", ledger, "permission denied", |root| {
+            make_dir(root.join("locked"), 0o555);
+        }),
+        ("locked/l.db", ledger, "permission denied", |root| {
+            make_dir(root.join("locked"), 0o555);
+        }),
+        ("closed/l.db", ledger, "cannot be read", |root| {
+            make_dir(root.join("closed"), 0);
+        }),
+        ("catalog.toml/l.db", ledger, "Not a directory", |_| ()),
+        ("", ledger, "cannot be written", |root| {
+            set_mode(root.join(".oneact/ledger.lock"), 0o444);
+        }),
+        ("", ledger, "ledger.head cannot be read", |root| {
+            fs::write(root.join(".oneact/ledger.head"), "zz").unwrap();
+        }),
+        ("", ledger, "ledger.head cannot be read", |root| {
+            fs::remove_file(root.join(".oneact/ledger.head")).unwrap();
+            make_dir(root.join(".oneact/ledger.head"), 0o755);
+        }),
+        ("", ledger, "ledger.head cannot be read", |root| {
+            set_mode(root.join(".oneact/ledger.head"), 0);
+        }),
+        ("", ledger, "does not contain link 99", |root| {
+            let note = json!({"seq": 99, "entry_hash": "0".repeat(64)});
+            fs::write(root.join(".oneact/ledger.head"), note.to_string()).unwrap();
+        }),
+        ("", ledger, "does not contain link", |root| {
+            for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+                let _ = fs::remove_file(root.join(".oneact").join(name));
+            }
+        }),
+        ("", plans, "Not a directory", |root| {
+            put_file(root.join("agent_outputs/reports"));
+        }),
+        ("", plans, "Not a directory", |root| {
+            put_file(root.join("agent_outputs/reports/.unfinished"));
+        }),
+        ("", plans, "check owner and mode", |root| {
+            set_mode(root.join("agent_outputs/reports"), 0o555);
+        }),
+        ("", "root_unwritable", "change files in", |root| {
+            set_mode(root.to_owned(), 0o555);
+        }),
+        ("", key, "cannot be read", sign),
+        ("", key, "is not an OpenSSH private key", |root| {
+            sign(root);
+            fs::write(root.join("key"), "zz").unwrap();
+        }),
+        ("", key, "cannot be read", |root| {
+            sign(root);
+            make_dir(root.join("key"), 0o755);
+        }),
+    ];
+    let plan = json!({"task_plan": {"plan_id": "p", "protocol_validation": true, "action_plan": [{
+        "action_id": "a", "action_type": "FILE_CREATE", "target": "new.txt",
+        "operation": {"type": "create", "content": "x"},
+    }]}});
+    for (place, finding, word, breaks) in rows {
+        let root = root(&["[capability.apply_file_plan]\nfile_plan = {}"]);
+        assert_eq!(run(root.as_nobody(), plan.to_string().as_bytes()).exit, 0);
+        let mut program = root.as_nobody();
+        if !place.is_empty() {
+            program.env("ONEACT_LEDGER", place);
+        }
+        breaks(&root.path);
+        let diagnosis = examine_by(program, &root, &[]);
+        set_mode(root.path.clone(), 0o755);
+        let stops = [ledger, plans].contains(&finding);
+        assert_eq!(diagnosis.exit, i32::from(stops), "{}", diagnosis.report);
+        let not_ready: &[&str] = if stops { &["apply_file_plan"] } else { &[] };
+        assert_eq!(diagnosis.report["not_ready"], json!(not_ready));
+        let good = diagnosis.all("ledger_good").len();
+        assert_eq!(good, usize::from(finding != ledger), "{finding}: {word}");
+        if !finding.is_empty() {
+            let level = if stops { "problem" } else { "warning" };
+            diagnosis.says(finding, level, &[word]);
+        }
+        assert!(!root.path.join("locked/none").exists());
+    }
 }
