@@ -154,6 +154,9 @@ pub(crate) const SCRATCH: &str = "replay-";
 /// The answer that a name means. An operation that was resolved has several answers: the newest one is meant.
 pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
+    if let Some(session) = name.session {
+        known(tx, session)?;
+    }
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
             (Some(_), _) => None,
@@ -175,6 +178,22 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
         name.to_owned()
     };
     only(text, name.session, rows, called)
+}
+
+/// Fails if the ledger has no session of that id.
+pub(super) fn known(tx: &mut Tx<'_>, session: &str) -> Result<(), CommandError> {
+    if tx.session(session)?.is_some() || tx.row(&Which::session(session))?.is_some() {
+        return Ok(());
+    }
+    Err(match last_session(tx)? {
+        Some(last) => CommandError::NoSession {
+            session: session.to_owned(),
+            last,
+        },
+        None => CommandError::Empty {
+            place: tx.place().to_owned(),
+        },
+    })
 }
 
 /// The answer of that name. Its columns led to it, so its link must seal it.

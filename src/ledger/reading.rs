@@ -15,7 +15,7 @@ use super::{
     claims::linked,
     decision::Decision,
     grant::{self, GrantState, Improvisation},
-    naming::{Alone, CommandError, Name, find, last_session},
+    naming::{Alone, CommandError, Name, find, known, last_session},
     record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     review,
     store::{Store, StoreError, Tx, Which, Wish, read},
@@ -129,11 +129,8 @@ impl Reading {
             let Some(session) = said else {
                 return Ok(last);
             };
-            let session = session.to_owned();
-            if tx.session(&session)?.is_some() || tx.row(&Which::session(&session))?.is_some() {
-                return Ok(session);
-            }
-            Err(CommandError::NoSession { session, last })
+            known(tx, session)?;
+            Ok(session.to_owned())
         })
     }
 
@@ -190,7 +187,7 @@ impl Reading {
 
     /// One answer, by the number of its step, or by the beginning of its own id or its operation's id.
     pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, CommandError> {
-        // A session that does not exist is an error of its own.
+        // An empty ledger is an error of its own.
         self.session(session)?;
         let name = Name {
             text: id,

@@ -350,7 +350,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
         session: Some("t"),
         alone: Alone::Refused,
     };
-    assert!(error(elsewhere).contains("no recorded id"));
+    assert!(error(elsewhere).contains("has no session `t`"));
 }
 
 #[test]

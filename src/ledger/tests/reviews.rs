@@ -39,6 +39,27 @@ fn named(text: &str) -> Name<'_> {
     }
 }
 
+#[test]
+fn a_review_in_a_session_that_does_not_exist_says_so() {
+    let place = Place::new();
+    let refused = |text| {
+        let name = Name {
+            session: Some("sess-x"),
+            ..named(text)
+        };
+        let refused = place.open().review(name, Review::Accept, None);
+        refused.err().unwrap().to_string()
+    };
+    assert!(refused("5").ends_with("is empty: nothing has been recorded yet"));
+    record(&mut place.open(), &ask("op_1"), &ended());
+    for text in ["5", "op_1"] {
+        assert_eq!(
+            refused(text),
+            "the ledger has no session `sess-x`; the last one that was used is `s`"
+        );
+    }
+}
+
 fn review(place: &Place, operation: &str, review: Review) {
     let reviewed = place.open().review(named(operation), review, None);
     assert_eq!(reviewed.unwrap().row.operation_id, "op_1");
