@@ -37,7 +37,7 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    undone
   1    failed; do not retry
-  2    rejected: the plan was not undone
+  2    rejected: the rollback changed nothing
   75   failed; a retry may help
   128 + n   cancelled by signal n; the tree is as it was before";
 
@@ -77,13 +77,13 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
 
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
-    let nothing = match outcome.state {
-        State::Rejected => ", and the rollback changed nothing",
-        _ => "",
-    };
-    let mut lines = vec![match &outcome.failure {
-        None => "Undone.".to_owned(),
-        Some(failure) => format!("The plan was not undone{nothing}. {}", failure.message),
+    let mut lines = vec![match (&outcome.failure, outcome.state) {
+        (None, _) => "Undone.".to_owned(),
+        // The plan may have been undone before.
+        (Some(failure), State::Rejected) => {
+            format!("The rollback changed nothing. {}", failure.message)
+        }
+        (Some(failure), _) => format!("The plan was not undone. {}", failure.message),
     }];
     lines.extend(outcome.reasoning.iter().chain(&outcome.notes).cloned());
     if let Some(reports) = &outcome.reports {

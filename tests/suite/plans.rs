@@ -84,7 +84,7 @@ fn rollback_tells_people_and_prints_the_envelope_for_machines() {
     assert!(
         String::from_utf8(told.stdout)
             .unwrap()
-            .starts_with("The plan was not undone")
+            .starts_with("The rollback changed nothing.")
     );
     let printed = undo(&[
         "rollback",
