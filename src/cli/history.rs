@@ -1,6 +1,6 @@
 //! `oneact history`: the steps of a session, and why a step ran or did not.
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use clap::Args;
 
@@ -119,7 +119,7 @@ const ACTION: usize = 24;
 /// The narrowest columns for these names and for notes.
 const LEAST: usize = 8;
 /// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
-const TIME: usize = 14;
+const TIME: usize = 19;
 const TOOK: usize = 12;
 /// The narrowest column in which a note is wrapped, unless the note is shorter.
 const NOTE: usize = 16;
@@ -132,10 +132,13 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
         .steps
         .iter()
         .filter_map(|step| Some(desk.moment(&step.row.timestamp)?.date()));
-    let days: std::collections::BTreeSet<_> = days.collect();
-    let time = |instant: &str| match days.len() {
-        0 | 1 => desk.clock(instant),
-        _ => desk.date(instant).chars().skip(5).collect(),
+    let days: BTreeSet<_> = days.collect();
+    let years: BTreeSet<_> = days.iter().map(|day| day.year()).collect();
+    // The first line names the day of the first step.
+    let time = |instant: &str| match (days.len(), years.len()) {
+        (0 | 1, _) => desk.clock(instant),
+        (_, 1) => desk.date(instant).chars().skip(5).collect(),
+        _ => desk.date(instant),
     };
     let mut lines =
         vec![["#", "time", "task", "action", "state", "took", "note"].map(str::to_owned)];

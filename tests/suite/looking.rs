@@ -529,3 +529,22 @@ fn a_ledger_that_may_not_be_read_is_not_said_to_be_missing() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
+
+#[test]
+fn the_steps_of_several_years_are_listed_with_their_years() {
+    let root = Root::new();
+    let listed = |days: &[&str]| {
+        for day in days {
+            let mut command = root.command();
+            let clock = format!("{day}T10:00:00+00:00[UTC]");
+            command.args(["run", "--clock", &clock, "--seed", &day.replace('-', "")]);
+            run(command, download(day, "normal.mp4").to_string().as_bytes());
+        }
+        root.look(&["history", "--utc"]).out
+    };
+    let year = listed(&["2026-02-20", "2026-02-21"]);
+    assert!(year.contains("\n1  02-21 10:00:00  "), "{year}");
+    let years = listed(&["2027-02-20"]);
+    assert!(years.contains("\n1  2026-02-21 10:00:00  "), "{years}");
+    assert!(years.contains("\n2  2027-02-20 10:00:00  "), "{years}");
+}
