@@ -66,7 +66,7 @@ pub(crate) enum CommandError {
     #[error("the session `{session}` has no step {step}; {}", steps(*.last))]
     NoStep {
         session: String,
-        step: u64,
+        step: String,
         last: Option<u64>,
     },
     #[error(
@@ -164,7 +164,7 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
             (None, Alone::Refused) => return Err(CommandError::StepAlone(text.to_owned())),
         };
         let session = name.session.or(last.as_deref());
-        return at(tx, session.unwrap_or_default(), step);
+        return at(tx, session.unwrap_or_default(), step, text);
     }
     let operations = Which::operation(text).within(name.session);
     let mut rows = tx.rows(&operations, CANDIDATES)?;
@@ -261,8 +261,10 @@ pub(super) fn settled(
 
 /// The number of a step. A text with a leading zero is the beginning of an id.
 fn number(text: &str) -> Option<u64> {
-    let number: u64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = digits && (text == "0" || !text.starts_with('0'));
+    // No session has as many steps as the largest number.
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 /// The session of the newest answer, preferably not of a replay. Without answers, the session that was opened
@@ -284,13 +286,13 @@ pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError
     Ok(opened.map(|session| session.session_id))
 }
 
-fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, CommandError> {
+fn at(tx: &mut Tx<'_>, session_id: &str, step: u64, text: &str) -> Result<Row, CommandError> {
     if let Some(row) = tx.row(&Which::step(session_id, step))? {
         return Ok(row);
     }
     Err(CommandError::NoStep {
         session: session_id.to_owned(),
-        step,
+        step: text.to_owned(),
         last: tx.steps(&Which::latest(session_id), 1)?.pop(),
     })
 }

@@ -186,7 +186,11 @@ fn a_number_is_a_step_as_it_is_shown_and_never_the_beginning_of_an_id() {
     let error = found("01").unwrap_err().to_string();
     assert!(error.contains("01-a, 01-b"), "{error}");
     assert_eq!(found("7-").unwrap(), 2);
-    assert!(found("7").is_err());
+    for beyond in ["7", "99999999999999999999"] {
+        let error = found(beyond).unwrap_err().to_string();
+        let said = format!("the session `{SESSION}` has no step {beyond}; its steps are 0 to 2");
+        assert_eq!(error, said);
+    }
 }
 
 #[test]
