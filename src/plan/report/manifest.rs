@@ -114,7 +114,7 @@ impl Manifest {
                 text(&self.executed_at)
             )),
             ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
-                "it expired at {}; the backups that are left can be restored by hand, as its notes say",
+                "it expired at {}; if `backups/` still contains files, they can be restored by hand, as its notes say",
                 text(&self.expires_at)
             )),
         }

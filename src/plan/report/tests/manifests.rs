@@ -103,7 +103,7 @@ fn a_manifest_is_usable_until_it_is_used_up_or_has_expired() {
     assert_eq!(manifest.usable(now), Ok(()));
     manifest.expires_at = Some(At::from(&at(20)));
     let expired = manifest.usable(now).unwrap_err();
-    let says = "it expired at 2026-02-24T10:00:20.250+08:00; ";
+    let says = "it expired at 2026-02-24T10:00:20.250+08:00; if `backups/` still contains files, ";
     assert!(expired.starts_with(says), "{expired}");
     assert_eq!(manifest.usable(at(19).timestamp()), Ok(()));
     let every: Vec<Uuid> = (1..=5).map(uuid).collect();
