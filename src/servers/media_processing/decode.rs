@@ -1,8 +1,9 @@
-//! Decodes packets with symphonia. symphonia does not decode Opus; `opus-rs` does, with the same result as libopus.
+//! Decodes packets with symphonia. symphonia does not decode Opus; `ropus` does, with the same result as libopus in fixed
+//! point.
 
-use std::io;
+use std::{fmt::Display, io};
 
-use opus_rs::OpusDecoder;
+use ropus::DecodeMode;
 use symphonia::{
     core::{
         audio::{Channels, GenericAudioBufferRef},
@@ -208,24 +209,27 @@ impl Head {
 }
 
 struct Opus {
-    decoder: OpusDecoder,
+    decoder: ropus::Decoder,
     head: Head,
     interleaved: Vec<f32>,
 }
 
 impl Opus {
     fn new(head: Head) -> Result<Self, ToolError> {
-        let channels = usize::from(head.channels);
-        if !matches!(channels, 1 | 2) {
-            return Err(undecodable(&format!(
-                "Opus with {channels} channels is not supported; mono and stereo are"
-            )));
-        }
-        let decoder = OpusDecoder::new(OPUS_RATE.cast_signed(), channels).map_err(broken_packet)?;
+        let channels = match head.channels {
+            1 => ropus::Channels::Mono,
+            2 => ropus::Channels::Stereo,
+            channels => {
+                return Err(undecodable(&format!(
+                    "Opus with {channels} channels is not supported; mono and stereo are"
+                )));
+            }
+        };
+        let decoder = ropus::Decoder::new(OPUS_RATE, channels);
         Ok(Self {
-            decoder,
+            decoder: decoder.map_err(broken_packet)?,
             head,
-            interleaved: vec![0.0; LONGEST * channels],
+            interleaved: vec![0.0; LONGEST * usize::from(head.channels)],
         })
     }
 
@@ -237,7 +241,7 @@ impl Opus {
         let channels = usize::from(self.head.channels);
         let decoded = self
             .decoder
-            .decode(packet, LONGEST, &mut self.interleaved)
+            .decode_float(packet, &mut self.interleaved, DecodeMode::Normal)
             .map_err(broken_packet)?;
         let plane = |channel| {
             let samples = self.interleaved.iter().skip(channel).step_by(channels);
@@ -248,7 +252,7 @@ impl Opus {
     }
 }
 
-fn broken_packet(problem: &str) -> ToolError {
+fn broken_packet(problem: impl Display) -> ToolError {
     ToolError::Corrupt(format!("an Opus packet cannot be decoded: {problem}"))
 }
 
