@@ -155,9 +155,18 @@ fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
             "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https://HOST:PORT for a proxy that uses TLS"
         ))
     };
-    let proxy = Proxy::new(value).map_err(|_| refused("is not the URL of a proxy"))?;
+    let wrong = || refused("is not the URL of a proxy");
+    let proxy = Proxy::new(value).map_err(|_| wrong())?;
+    let url = if value.contains("://") {
+        Url::parse(value)
+    } else {
+        Url::parse(&format!("http://{value}"))
+    };
+    // `ureq` replaces a port that is none by the default.
+    let is_same = url.is_ok_and(|url| url.port_or_known_default() == Some(proxy.port()));
     match proxy.protocol() {
-        ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
+        ProxyProtocol::Http | ProxyProtocol::Https if is_same => Ok(proxy),
+        ProxyProtocol::Http | ProxyProtocol::Https => Err(wrong()),
         _ => Err(refused("is of a kind that is not supported")),
     }
 }
@@ -290,7 +299,14 @@ mod tests {
 
     #[test]
     fn what_is_no_proxy_is_refused_without_being_shown() {
-        for value in ["http://me:word@", "socks5://me:word@a:1", "ftp://me:word@a"] {
+        for value in [
+            "http://me:word@",
+            "socks5://me:word@a:1",
+            "ftp://me:word@a",
+            "http://me:word@a:99999",
+            "me:word@a:b",
+            "http://me:a/word@b:1",
+        ] {
             let text = proxies(&[("HTTPS_PROXY", value)]).unwrap_err().to_string();
             assert!(
                 text.contains("HTTPS_PROXY") && !text.contains("word"),
