@@ -251,12 +251,14 @@ pub(super) fn hanging(text: &str, columns: usize, blanks: usize) -> String {
     wrapped(text, room).join(&format!("\n{}", " ".repeat(blanks)))
 }
 
-/// A text of several lines, such as a diff, in lines of at most that many columns, which all begin with spaces.
+/// A text of several lines, such as a diff, in lines of at most that many columns, which all begin with spaces. A mark
+/// shows where a line goes on, so that its rest does not look like another line.
 pub(super) fn readable(text: &str, columns: usize) -> String {
     let lines = text.lines().map(|line| {
         // The width of a tab depends on its place, and is at most this.
         let line = visible_lines(line).replace('\t', "        ");
-        format!("  {}\n", hanging(&line, columns, 4))
+        let parts = wrapped(&line, columns.saturating_sub(4).max(1));
+        format!("  {}\n", parts.join("\n  ↪ "))
     });
     lines.collect()
 }
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn all_lines_of_a_diff_are_indented() {
         let diff = "+one two three\n-four\n+\ta|five\n";
-        let shown = "  +one two\n    three\n  -four\n  +       \n    a|five\n";
+        let shown = "  +one two\n  ↪ three\n  -four\n  +       \n  ↪ a|five\n";
         assert_eq!(readable(diff, 14), shown);
     }
 }

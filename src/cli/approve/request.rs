@@ -270,7 +270,7 @@ fn told<'p>(
     values: Values,
 ) -> Vec<String> {
     let parameters: Vec<_> = parameters
-        .map(|(name, value)| (words::line(name), words::plain(value)))
+        .map(|(name, value)| (quoted(name), words::plain(value)))
         .collect();
     let names = parameters.iter().map(|(name, _)| width(name));
     let label = names.max().unwrap_or(0).min(LABEL);
@@ -289,10 +289,25 @@ fn told<'p>(
             format!("  {}  {text}", padded(name, label))
         } else {
             let blanks = " ".repeat(label + 4);
-            format!("  {}\n{blanks}{text}", fit(name, NAME))
+            let name = match values {
+                Values::Short if width(name) > NAME => {
+                    let more = format!(" ({} characters; --full)", name.chars().count());
+                    fit(name, NAME.saturating_sub(width(&more))) + &more
+                }
+                Values::Short | Values::Whole => hanging(name, wide.saturating_sub(2), 2),
+            };
+            format!("  {name}\n{blanks}{text}")
         }
     };
     parameters.iter().map(told).collect()
+}
+
+/// The name of a parameter. With a blank it is quoted, so that its end does not look like the value.
+fn quoted(name: &str) -> String {
+    if name.contains(char::is_whitespace) {
+        return words::line(&Value::from(name).to_string());
+    }
+    words::line(name)
 }
 
 /// `uid:1000 (alice)`
@@ -343,5 +358,19 @@ mod tests {
         let below = format!("  {long}\n{}5", " ".repeat(24));
         let beside = format!("  to{}ops@example.org", " ".repeat(20));
         assert_eq!(lines, [beside, below]);
+    }
+
+    #[test]
+    fn no_part_of_a_name_looks_like_a_value_or_is_left_out_without_a_word() {
+        let (value, name) = (
+            json!(1),
+            format!("header_{}_to_mallory_{0}", "x".repeat(60)),
+        );
+        let shown = |name: &str, values| told([(name, &value)].into_iter(), 80, values).concat();
+        assert!(shown("to  ops@example.org", Values::Short).contains("\"to  ops@example.org\""));
+        assert!(shown(&name, Values::Short).contains("(148 characters; --full)"));
+        let whole = shown(&name, Values::Whole);
+        let letters: String = whole.split_whitespace().collect();
+        assert!(letters.contains(&name), "{whole}");
     }
 }
