@@ -58,13 +58,21 @@ impl Keepers {
         Started { answer, progress }
     }
 
-    /// Ends all supervisors, after their calls.
+    /// Ends all supervisors, each after its calls, at the same time.
     pub(super) async fn end(&self) {
         let keepers = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for turns in keepers.into_values() {
+        let end = |turns: Arc<Turns<Option<Keeper>>>| async move {
             if let Some(keeper) = turns.lock().await.take() {
                 keeper.leave().await;
             }
+        };
+        let ends: Vec<_> = keepers
+            .into_values()
+            .map(|turns| tokio::spawn(end(turns)))
+            .collect();
+        for end in ends {
+            // A panic was reported by its task.
+            let _ = end.await;
         }
     }
 }
