@@ -190,7 +190,7 @@ impl Doctor<'_> {
             self.note(Finding::problem(
                 &about,
                 Kind::PlansUnusable,
-                failure.message,
+                format!("{root}: {}", failure.message),
                 "make it a directory that your user can write to; until then, file plans are refused",
             ));
         } else if let Err(failure) = can_change(root) {
