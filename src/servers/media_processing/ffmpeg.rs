@@ -350,7 +350,7 @@ impl Film {
                 .into_iter()
                 .flatten()
         };
-        // The first packet of audio may be hidden because it only prepares the decoder.
+        // The first packets of audio may be hidden because they only prepare the decoder: up to 4 of Opus, 3 of AAC.
         let is_hidden = |index: u64, number: usize| {
             let mut packets = list("packets").filter(|packet| packet["stream_index"] == index);
             let flags = packets
@@ -384,7 +384,7 @@ impl Film {
                 }
                 Some("audio") => {
                     film.audio.push(codec);
-                    film.hides_beginning |= is_hidden(index, 1);
+                    film.hides_beginning |= is_hidden(index, 4);
                 }
                 _ => {}
             }
