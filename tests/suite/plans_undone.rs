@@ -173,6 +173,10 @@ fn of_a_renamed_file_permissions_that_were_changed_after_the_plan_stay_too() {
     }
     let undone = told(&root, &["rollback", &directory, "--json"]);
     assert_eq!(undone.exit, 0, "{}", undone.text);
+    let notes = [
+        "b.txt: the permissions, owner or attributes of `a2.txt` were changed after the plan",
+        "c.txt: its permissions, owner or attributes were changed after the plan",
+    ];
     for (name, text) in [("b.txt", "two\n"), ("c.txt", "three\n")] {
         let path = root.path.join(name);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -180,13 +184,34 @@ fn of_a_renamed_file_permissions_that_were_changed_after_the_plan_stay_too() {
             fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
             0o600
         );
-        let note = "its permissions, owner or attributes were changed after the plan";
-        assert!(
-            undone.text.contains(&format!("{name}: {note}")),
-            "{}",
-            undone.text
-        );
     }
+    for note in notes {
+        assert!(undone.text.contains(note), "{}", undone.text);
+    }
+}
+
+/// A plan can put another file at the new path of a renamed one.
+#[test]
+fn a_rollback_gives_no_file_the_permissions_of_another_one() {
+    let (root, _) = furnished();
+    let secret = root.path.join("b.txt");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "n.txt"}},
+        {"action_id": "a002", "action_type": "FILE_DELETE", "target": "n.txt", "operation": {"type": "delete"}},
+        {"action_id": "a003", "action_type": "FILE_CREATE", "target": "n.txt",
+            "operation": {"type": "create", "content": "new\n"}},
+    ]});
+    let (directory, _) = done(&root, &plan);
+    let open = fs::Permissions::from_mode(0o4777);
+    fs::set_permissions(root.path.join("n.txt"), open).unwrap();
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert_eq!(
+        fs::metadata(&secret).unwrap().permissions().mode() & 0o7777,
+        0o600
+    );
 }
 
 #[test]

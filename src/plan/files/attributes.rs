@@ -110,6 +110,15 @@ impl Attributes {
         }
     }
 
+    /// The same with the permissions that both have.
+    pub(crate) fn limited_to(self, other: &Self) -> Self {
+        let both = |mode| mode & other.mode.unwrap_or(mode);
+        Self {
+            mode: self.mode.map(both),
+            ..self
+        }
+    }
+
     /// A text that is the same for the same owner, permissions and extended attributes.
     pub(crate) fn digest(&self) -> String {
         let mut extended: Vec<_> = self.extended.iter().collect();

@@ -24,8 +24,10 @@ pub(super) struct Inverse<'a> {
     now: Option<Original>,
     /// The original; `None` if the plan created or renamed the file.
     then: Option<Original>,
-    /// The owner, permissions and extended attributes, if they were changed after the plan. They stay.
+    /// The owner, permissions and extended attributes that the file gets if they were changed after the plan.
     later: Option<Attributes>,
+    /// The path of the file to which the plan renamed this one and which it changed. The file that is there may be another.
+    moved: Option<&'a RelPath>,
     /// The extended attributes of the backup are not those of the original.
     backup_differs: bool,
     /// Directories that have to be made again, the outermost first.
@@ -40,7 +42,7 @@ pub(super) struct Inverse<'a> {
 impl<'a> Inverse<'a> {
     /// Checks that the change can be undone without the loss of later changes. `all` are the checkpoints of the plan.
     pub(super) fn of(
-        (point, all): (&'a Point, &[Point]),
+        (point, all): (&'a Point, &'a [Point]),
         told: &Told,
         root: &Root,
         limits: &Limits,
@@ -105,7 +107,8 @@ impl<'a> Inverse<'a> {
             (ChangeKind::Rename, _) => pre.and_then(|pre| pre.attributes.clone()),
             (_, then) => then.as_ref().map(|then| then.attributes.digest()),
         };
-        let current = match moved(point, all) {
+        let moved = moved(point, all);
+        let current = match moved {
             // If it has changed, its own inverse fails.
             Some(path) => original(root, path)
                 .ok()
@@ -123,6 +126,10 @@ impl<'a> Inverse<'a> {
             let is = current.digest();
             (is != was && Some(&is) != left).then_some(current)
         });
+        let later = match (moved, &then) {
+            (Some(_), Some(then)) => later.map(|later| then.attributes.clone().limited_to(&later)),
+            _ => later,
+        };
         let was = pre.and_then(|pre| pre.attributes.as_ref());
         let backup_differs =
             (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
@@ -132,6 +139,7 @@ impl<'a> Inverse<'a> {
             now,
             then,
             later,
+            moved,
             backup_differs,
             missing,
             mount: nearest.mount()?,
@@ -169,14 +177,21 @@ impl<'a> Inverse<'a> {
 
     /// The note about attributes that are not restored.
     pub(super) fn note(&self) -> Option<String> {
-        let what = match (&self.later, self.backup_differs) {
-            (Some(_), _) => {
+        let what = match (&self.later, self.moved, self.backup_differs) {
+            (Some(_), Some(moved), _) => {
+                return Some(format!(
+                    "{}: the permissions, owner or attributes of `{moved}` were changed after the plan; the file gets the \
+                     permissions that both have, and the owner and the attributes from before the plan.",
+                    self.point.file_path
+                ));
+            }
+            (Some(_), None, _) => {
                 "its permissions, owner or attributes were changed after the plan; these changes stay"
             }
-            (None, true) => {
+            (None, _, true) => {
                 "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
             }
-            (None, false) => return None,
+            (None, _, false) => return None,
         };
         Some(format!("{}: {what}.", self.point.file_path))
     }
@@ -201,7 +216,8 @@ impl<'a> Inverse<'a> {
     }
 }
 
-/// The path of the file that the plan renamed and changed, if the checkpoint is that of its old path.
+/// The path of the file that the plan renamed and changed, if the checkpoint is that of its old path. The manifest does
+/// not tell whether the plan put another file there later.
 fn moved<'p>(point: &Point, all: &'p [Point]) -> Option<&'p RelPath> {
     let is_old = point.operation_to_reverse == ChangeKind::Delete;
     let is_new = |other: &&Point| {
