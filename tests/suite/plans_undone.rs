@@ -174,7 +174,7 @@ fn of_a_renamed_file_permissions_that_were_changed_after_the_plan_stay_too() {
     let undone = told(&root, &["rollback", &directory, "--json"]);
     assert_eq!(undone.exit, 0, "{}", undone.text);
     let notes = [
-        "b.txt: the permissions, owner or attributes of `a2.txt` were changed after the plan",
+        "b.txt: after the plan, permissions, owner or attributes were changed of a file that an action made of it",
         "c.txt: its permissions, owner or attributes were changed after the plan",
     ];
     for (name, text) in [("b.txt", "two\n"), ("c.txt", "three\n")] {
@@ -188,6 +188,16 @@ fn of_a_renamed_file_permissions_that_were_changed_after_the_plan_stay_too() {
     for note in notes {
         assert!(undone.text.contains(note), "{}", undone.text);
     }
+}
+
+#[test]
+fn a_renamed_and_changed_file_that_was_moved_on_is_not_made_twice() {
+    let (root, _) = furnished();
+    let (directory, _) = done(&root, &renamed_and_changed());
+    fs::rename(root.path.join("a2.txt"), root.path.join("a3.txt")).unwrap();
+    let refused = told(&root, &["rollback", &directory]);
+    assert_eq!(refused.exit, 1, "{}", refused.text);
+    assert!(!root.path.join("b.txt").exists());
 }
 
 /// A plan can put another file at the new path of a renamed one.
@@ -208,10 +218,24 @@ fn a_rollback_gives_no_file_the_permissions_of_another_one() {
     fs::set_permissions(root.path.join("n.txt"), open).unwrap();
     let undone = told(&root, &["rollback", &directory]);
     assert_eq!(undone.exit, 0, "{}", undone.text);
-    assert_eq!(
-        fs::metadata(&secret).unwrap().permissions().mode() & 0o7777,
-        0o600
-    );
+    let mode = |name: &str| {
+        let facts = fs::metadata(root.path.join(name)).unwrap();
+        facts.permissions().mode() & 0o7777
+    };
+    assert_eq!(mode("b.txt"), 0o600);
+    // As a rotation of logs does it.
+    let rotated = json!({"plan_id": "plan-002", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "d/b.2"}},
+        {"action_id": "a002", "action_type": "FILE_RENAME", "target": "a.txt",
+            "operation": {"type": "rename", "new_path": "b.txt"}},
+    ]});
+    let (directory, _) = done(&root, &rotated);
+    let open = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(root.path.join("b.txt"), open).unwrap();
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert_eq!((mode("b.txt"), mode("a.txt")), (0o600, 0o644));
 }
 
 #[test]

@@ -24,10 +24,7 @@ pub(super) struct Inverse<'a> {
     now: Option<Original>,
     /// The original; `None` if the plan created or renamed the file.
     then: Option<Original>,
-    /// The owner, permissions and extended attributes that the file gets if they were changed after the plan.
-    later: Option<Attributes>,
-    /// The path of the file to which the plan renamed this one and which it changed. The file that is there may be another.
-    moved: Option<&'a RelPath>,
+    later: Later,
     /// The extended attributes of the backup are not those of the original.
     backup_differs: bool,
     /// Directories that have to be made again, the outermost first.
@@ -107,28 +104,32 @@ impl<'a> Inverse<'a> {
             (ChangeKind::Rename, _) => pre.and_then(|pre| pre.attributes.clone()),
             (_, then) => then.as_ref().map(|then| then.attributes.digest()),
         };
-        let moved = moved(point, all);
-        let current = match moved {
-            // If it has changed, its own inverse fails.
-            Some(path) => original(root, path)
-                .ok()
-                .flatten()
-                .map(|file| (path, file.attributes)),
-            None => now.as_ref().map(|now| (path, now.attributes.clone())),
-        };
-        let later = current.zip(was).and_then(|((path, current), was)| {
-            let left = match entries.iter().find(|entry| *entry.path() == *path) {
-                Some(Entry::Modify { post, .. } | Entry::Create { post, .. }) => {
-                    post.attributes.as_ref()
+        let related = all.iter().filter(|other| point.is_half_of(other));
+        let related: Vec<&Point> = related.collect();
+        let later = match (&then, told.origin, related.as_slice()) {
+            // The point itself: no action changed another path, so the file at its path is the same one.
+            (_, Origin::Here, [_]) | (None, _, _) => match &now {
+                Some(now) if is_changed(&now.attributes, path, entries) => {
+                    let is = now.attributes.digest();
+                    match was {
+                        Some(was) if was != is => Later::Stays(now.attributes.clone()),
+                        Some(_) | None => Later::Nothing,
+                    }
                 }
-                _ => None,
-            };
-            let is = current.digest();
-            (is != was && Some(&is) != left).then_some(current)
-        });
-        let later = match (moved, &then) {
-            (Some(_), Some(then)) => later.map(|later| then.attributes.clone().limited_to(&later)),
-            _ => later,
+                Some(_) | None => Later::Nothing,
+            },
+            (Some(then), _, _) => related.iter().fold(Later::Nothing, |later, other| {
+                let path = other.new_path.as_ref().unwrap_or(&other.file_path);
+                // If a file cannot be read, its own inverse fails.
+                let found = original(root, path).ok().flatten();
+                match found.map(|found| found.attributes) {
+                    Some(found) if is_changed(&found, path, entries) => {
+                        let known = later.attributes().unwrap_or(&then.attributes);
+                        Later::Limits(known.clone().limited_to(&found))
+                    }
+                    Some(_) | None => later,
+                }
+            }),
         };
         let was = pre.and_then(|pre| pre.attributes.as_ref());
         let backup_differs =
@@ -139,7 +140,6 @@ impl<'a> Inverse<'a> {
             now,
             then,
             later,
-            moved,
             backup_differs,
             missing,
             mount: nearest.mount()?,
@@ -157,10 +157,10 @@ impl<'a> Inverse<'a> {
             (Some(new), _) => (new, After::Renamed { to: path }),
             (None, None) => (path, After::Deleted),
             (None, Some(then)) => {
-                let attributes = self.later.as_ref().unwrap_or(&then.attributes).clone();
+                let attributes = self.later.attributes().unwrap_or(&then.attributes);
                 let written = After::Written {
                     bytes: &then.bytes,
-                    attributes: attributes.dated_like(&then.seen.facts),
+                    attributes: attributes.clone().dated_like(&then.seen.facts),
                 };
                 (path, written)
             }
@@ -177,21 +177,18 @@ impl<'a> Inverse<'a> {
 
     /// The note about attributes that are not restored.
     pub(super) fn note(&self) -> Option<String> {
-        let what = match (&self.later, self.moved, self.backup_differs) {
-            (Some(_), Some(moved), _) => {
-                return Some(format!(
-                    "{}: the permissions, owner or attributes of `{moved}` were changed after the plan; the file gets the \
-                     permissions that both have, and the owner and the attributes from before the plan.",
-                    self.point.file_path
-                ));
-            }
-            (Some(_), None, _) => {
+        let what = match (&self.later, self.backup_differs) {
+            (Later::Stays(_), _) => {
                 "its permissions, owner or attributes were changed after the plan; these changes stay"
             }
-            (None, _, true) => {
+            (Later::Limits(_), _) => {
+                "after the plan, permissions, owner or attributes were changed of a file that an action made of it; it gets \
+                 only permissions that both have, and the owner and the attributes from before the plan"
+            }
+            (Later::Nothing, true) => {
                 "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
             }
-            (None, _, false) => return None,
+            (Later::Nothing, false) => return None,
         };
         Some(format!("{}: {what}.", self.point.file_path))
     }
@@ -216,15 +213,37 @@ impl<'a> Inverse<'a> {
     }
 }
 
-/// The path of the file that the plan renamed and changed, if the checkpoint is that of its old path. The manifest does
-/// not tell whether the plan put another file there later.
-fn moved<'p>(point: &Point, all: &'p [Point]) -> Option<&'p RelPath> {
-    let is_old = point.operation_to_reverse == ChangeKind::Delete;
-    let is_new = |other: &&Point| {
-        other.operation_to_reverse == ChangeKind::Create && point.is_half_of(other)
-    };
-    let new = all.iter().find(is_new).filter(|_| is_old);
-    new.map(|new| &new.file_path)
+/// What became of the owner, the permissions and the extended attributes after the plan.
+enum Later {
+    Nothing,
+    /// They were changed, and stay.
+    Stays(Attributes),
+    /// They were changed of a file that may be another one: the actions of the checkpoint changed several paths, or the
+    /// journal is foreign. These are those of the original, with the permissions that both files have.
+    Limits(Attributes),
+}
+
+impl Later {
+    fn attributes(&self) -> Option<&Attributes> {
+        match self {
+            Self::Nothing => None,
+            Self::Stays(attributes) | Self::Limits(attributes) => Some(attributes),
+        }
+    }
+}
+
+/// Whether a file no longer has the attributes with which the plan left it, by its journal.
+fn is_changed(attributes: &Attributes, path: &RelPath, entries: &[Entry]) -> bool {
+    let left = entries.iter().find_map(|entry| match entry {
+        Entry::Modify { path: at, post, .. } | Entry::Create { path: at, post, .. }
+            if at == path =>
+        {
+            post.attributes.as_ref()
+        }
+        Entry::Rename { to, pre, .. } if to == path => pre.attributes.as_ref(),
+        _ => None,
+    });
+    Some(&attributes.digest()) != left
 }
 
 /// The owner and permissions that a file gets if somebody else may have written the journal, or if a copy may have changed
