@@ -1,9 +1,9 @@
 //! The rules for containers and codecs: which codecs a container supports, which tracks are copied, and how the
 //! others are encoded.
 //!
-//! A track is copied if the container supports its codec and no other codec is required. In Matroska and `WebM`, FFmpeg
-//! copies neither a rotation nor an edit list, so such tracks are encoded. Video is encoded as 4:2:0 with 8 bits, which
-//! every player supports.
+//! A track is copied if the container supports its codec and no other codec is required. FFmpeg copies also what an edit
+//! list hides, and does not copy a rotation to Matroska and `WebM`, so such films are encoded. Video is encoded as 4:2:0
+//! with 8 bits, which every player supports.
 
 use std::ffi::OsString;
 
@@ -77,9 +77,8 @@ impl Container {
         codecs.split(' ').any(|each| each == codec)
     }
 
-    /// Whether a copied track has no rotation, and also the packets that an edit list hides.
-    fn copies_all_packets(self) -> bool {
-        matches!(self, Self::Mkv | Self::Webm)
+    fn keeps_rotation(self) -> bool {
+        matches!(self, Self::Mp4 | Self::Mov)
     }
 
     /// Decides whether the video is copied or encoded. `asked` is the requested codec.
@@ -91,7 +90,7 @@ impl Container {
             return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());
-        let is_same = !self.copies_all_packets() || !(film.is_turned || film.hides_beginning);
+        let is_same = !film.is_cut && (!film.is_turned || self.keeps_rotation());
         let fits = |codec: &&Codec| is_same && Some(codec.ffprobe_name()) == found;
         let copied = match asked {
             Some(codec) => fits(&&codec),
@@ -136,9 +135,7 @@ impl Container {
         if codec == Some("hevc") && matches!(self, Self::Mp4 | Self::Mov) {
             arguments.extend(words("-tag:v hvc1"));
         }
-        // Audio begins with the video.
-        let is_copied =
-            *picture == Picture::Copied || !(self.copies_all_packets() && film.hides_beginning);
+        let is_copied = *picture == Picture::Copied || !film.is_cut;
         for (track, codec) in film.audio.iter().enumerate() {
             arguments.extend(words(&if is_copied && self.takes_sound(codec) {
                 format!("-c:a:{track} copy")

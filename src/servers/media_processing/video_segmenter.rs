@@ -52,6 +52,10 @@ impl Method {
                 let (codec, filter) = (Codec::H264, EVEN.to_owned());
                 Ok((Container::Mp4, Picture::Encoded { codec, filter }))
             }
+            Self::Keyframe if film.is_cut => Err(ToolError::argument(
+                "method",
+                "an edit list of the input hides a part, which keyframe would show; use exact",
+            )),
             Self::Keyframe => {
                 let fits = Container::Mp4.picture(film, None)? == Picture::Copied;
                 let container = if fits { Container::Mp4 } else { Container::Mkv };

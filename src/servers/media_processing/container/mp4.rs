@@ -41,8 +41,10 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
         let trak = inside(source, trak)?;
         let track = find(&trak, *b"tkhd").map(|tkhd| field(source, tkhd));
         if track.transpose()? == Some(id) {
+            let (played, hides_end) = played(source, &trak, movie_scale)?;
             return Ok(Marks {
-                played: played(source, &trak, movie_scale)?,
+                played,
+                hides_end,
                 ..Marks::default()
             });
         }
@@ -50,19 +52,31 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     Ok(Marks::default())
 }
 
-/// The part that is played, in the track's time scale.
-fn played(source: &mut Source, trak: &[BoxHeader], movie_scale: u32) -> Result<Played, Flaw> {
+/// The part that is played, in the track's time scale, and whether the track goes on for longer behind it than a packet
+/// or two.
+fn played(
+    source: &mut Source,
+    trak: &[BoxHeader],
+    movie_scale: u32,
+) -> Result<(Played, bool), Flaw> {
     let (Some(edts), Some(mdia)) = (find(trak, *b"edts"), find(trak, *b"mdia")) else {
-        return Ok(Played::Whole);
+        return Ok((Played::Whole, false));
     };
     let (edts, mdia) = (inside(source, edts)?, inside(source, mdia)?);
     let (Some(elst), Some(mdhd)) = (find(&edts, *b"elst"), find(&mdia, *b"mdhd")) else {
-        return Ok(Played::Whole);
+        return Ok((Played::Whole, false));
     };
+    let is_long = version(source, mdhd)? == 1;
     let track_scale = field(source, mdhd)?;
+    // In a fragmented file, the duration is 0 or that of the first part.
+    let whole = if is_long {
+        i64::try_from(u64::from_be_bytes(source.exact("a header")?)).unwrap_or(i64::MAX)
+    } else {
+        u32::from_be_bytes(source.exact("a header")?).into()
+    };
     let entries = entries(source, elst)?;
     if entries.is_empty() {
-        return Ok(Played::Whole);
+        return Ok((Played::Whole, false));
     }
     // Empty edits before the others are silence before the track, which ffmpeg does not write either.
     let mut edits = entries.iter().skip_while(|edit| edit.start == EMPTY);
@@ -73,9 +87,14 @@ fn played(source: &mut Source, trak: &[BoxHeader], movie_scale: u32) -> Result<P
                 0 => i64::MAX,
                 _ => rescaled(duration, movie_scale, track_scale),
             };
-            Played::Part(start..start.saturating_add(length))
+            let end = start.saturating_add(length);
+            let behind = whole.saturating_sub(end);
+            (
+                Played::Part(start..end),
+                behind > i64::from(track_scale / 10),
+            )
         }
-        _ => Played::Parts,
+        _ => (Played::Parts, true),
     })
 }
 

@@ -123,7 +123,7 @@ fn a_codec_that_fits_is_copied_picture_for_picture() {
 }
 
 #[test]
-fn a_rotation_and_a_hidden_beginning_are_kept_where_a_copy_would_lose_them() {
+fn a_rotation_and_what_an_edit_list_hides_are_kept_where_a_copy_would_lose_them() {
     let scratch = TempDir::new().expect("a directory");
     let turned = ["-c", "copy", "-metadata:s:v", "rotate=90"];
     let turned = made(&scratch, "turned.mp4", "fox.mp4", &turned);
@@ -133,12 +133,14 @@ fn a_rotation_and_a_hidden_beginning_are_kept_where_a_copy_would_lose_them() {
         cut.to_str().expect("Unicode"),
     );
     ffmpeg(&["-ss", "0.7", "-i", whole, "-c", "copy", to]);
-    let converted = |input: &Path| {
-        let output = input.with_extension("mkv");
-        let arguments = json!({"input_uri": input, "target_format": "mkv", "output_path": output});
+    let converted_to = |container: &str, input: &Path| {
+        let output = input.with_extension(format!("new.{container}"));
+        let arguments =
+            json!({"input_uri": input, "target_format": container, "output_path": output});
         call_tool("format_converter", &arguments).expect("converted");
         output
     };
+    let converted = |input: &Path| converted_to("mkv", input);
     let size = |path: &Path| {
         let path = path.to_str().expect("Unicode");
         let out = ffmpeg(&[
@@ -161,6 +163,29 @@ fn a_rotation_and_a_hidden_beginning_are_kept_where_a_copy_would_lose_them() {
     let shown = pictures(&cut, "null").len();
     assert!(shown < pictures(&medium("fox.mp4"), "null").len());
     assert_eq!(pictures(&converted(&cut), "null").len(), shown);
+    let mut bytes = fs::read(medium("fox.mp4")).expect("readable");
+    let lists = bytes.windows(4).enumerate().filter(|(_, at)| at == b"elst");
+    let lists: Vec<usize> = lists.map(|(at, _)| at).collect();
+    assert_eq!(lists.len(), 2);
+    for list in lists {
+        bytes[list + 12..list + 16].copy_from_slice(&500_u32.to_be_bytes());
+    }
+    let early = scratch.path().join("early.mp4");
+    fs::write(&early, bytes).expect("written");
+    let shown = pictures(&early, "null").len();
+    assert!(shown < pictures(&medium("fox.mp4"), "null").len());
+    for container in ["mp4", "mov", "mkv"] {
+        let converted = converted_to(container, &early);
+        assert_eq!(pictures(&converted, "null").len(), shown, "{container}");
+    }
+    let arguments = json!({"input_uri": early, "method": "keyframe", "segment_duration": 1});
+    let refused = call_tool("video_segmenter", &arguments)
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        refused.contains("an edit list of the input hides a part"),
+        "{refused}"
+    );
 }
 
 #[test]
