@@ -100,8 +100,9 @@ impl Source {
             codec: decoder.codec(),
             duration: duration(track, &*reader),
         };
-        // symphonia estimates the length of an MP3 without a LAME tag from its bit rate.
-        let guessed = name == "mp3" && track.delay.is_none();
+        // symphonia estimates the length of an MP3 without a LAME tag from its bit rate, and takes the time of the last
+        // page for the length of Ogg. The time need not begin at 0, and all pages of Ogg have been checked.
+        let guessed = name == "ogg" || (name == "mp3" && track.delay.is_none());
         let promised = track.num_frames.filter(|_| !guessed);
         let track = track.id;
         Ok(Self {

@@ -241,6 +241,21 @@ fn ogg_with_vorbis() {
 }
 
 #[test]
+fn ogg_whose_time_does_not_begin_at_0() {
+    let scratch = TempDir::new().expect("a directory");
+    for (name, codec, tolerance) in [
+        ("opus.ogg", "libopus", OPUS),
+        ("vorbis.ogg", "libvorbis", ROUNDING),
+        ("flac.ogg", "flac", EXACT),
+    ] {
+        let how = ["-c:a", codec, "-ar", "48000", "-output_ts_offset", "0.7"];
+        let late = made(&scratch, name, "fox.wav", &how);
+        let decoding = if codec == "libopus" { LIBOPUS } else { &[] };
+        agrees_with(decoding, &late, tolerance);
+    }
+}
+
+#[test]
 fn mp3_with_a_lame_tag() {
     agrees(&medium("fox.mp3"), ROUNDING);
 }
