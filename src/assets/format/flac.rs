@@ -114,18 +114,40 @@ fn without_flaw(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     starts.filter_map(|(at, _)| bytes.get(at..))
 }
 
-/// The size of an `ID3v1` tag, which some programs append.
-const TAG: u64 = 128;
+/// The size of an `ID3v1` tag.
+const ID3: u64 = 128;
+/// The size of the footer of an `APEv2` tag, and of its header.
+const APE: u64 = 32;
 
-/// The end of the frames of a FLAC file: its length without an `ID3v1` tag.
+/// The end of the frames of a FLAC file: its length without the tags that some programs append, an `APEv2` tag and,
+/// behind it, an `ID3v1` tag.
 pub(crate) fn frames_end(source: &mut Source) -> Result<u64, Flaw> {
-    let end = source.len();
-    let Some(tag) = end.checked_sub(TAG) else {
+    let len = source.len();
+    let end = begun(source, len, ID3, b"TAG")?.unwrap_or(len);
+    if begun(source, end, APE, b"APETAGEX")?.is_none() {
         return Ok(end);
+    }
+    source.skip(12, "a tag")?;
+    let size = u32::from_le_bytes(source.exact("a tag")?);
+    source.skip(4, "a tag")?;
+    let flags = u32::from_le_bytes(source.exact("a tag")?);
+    // The size does not include the header, which the highest bit announces.
+    let size = u64::from(size) + u64::from(flags >> 31) * APE;
+    Ok(end.checked_sub(size).unwrap_or(end))
+}
+
+/// The beginning of the last `size` bytes before `end`, if `mark` stands there. The source is moved there.
+fn begun<const N: usize>(
+    source: &mut Source,
+    end: u64,
+    size: u64,
+    mark: &[u8; N],
+) -> Result<Option<u64>, Flaw> {
+    let Some(start) = end.checked_sub(size) else {
+        return Ok(None);
     };
-    source.seek(tag, "a tag")?;
-    let is_tag = source.peek()? == Some(*b"TAG");
-    Ok(if is_tag { tag } else { end })
+    source.seek(start, "a tag")?;
+    Ok((source.peek()? == Some(*mark)).then_some(start))
 }
 
 #[derive(Clone, Copy)]

@@ -368,6 +368,27 @@ fn a_flac_that_lacks_whole_frames_is_found_out() {
 }
 
 #[test]
+fn a_flac_ends_before_its_tags() {
+    let bench = Bench::new();
+    let flac = media::sample("flac").content.as_slice();
+    let ape = |size: u32| {
+        [
+            b"APETAGEX\xd0\x07\0\0".as_slice(),
+            &size.to_le_bytes(),
+            &[0; 16],
+        ]
+        .concat()
+    };
+    let last = [b"TAG".as_slice(), &[b' '; 125]].concat();
+    for behind in [&*last, &[]] {
+        let tagged = [flac, &[b' '; 16], &ape(48), behind].concat();
+        assert!(bench.check(&tagged, Format::Flac).is_ok());
+        let problem = bench.problem(&[flac, &ape(u32::MAX), behind].concat(), Format::Flac);
+        assert!(problem.contains("whole audio frame"), "{problem}");
+    }
+}
+
+#[test]
 fn a_flac_of_nothing_but_frame_starts_is_broken() {
     let bench = Bench::new();
     let mut flac = b"fLaC\x80\0\0\x22\xFF\xFF\xFF\xFF\0\0\0\0\0\0\x0A\xC4\x4F\xF0\0\0\0\0".to_vec();

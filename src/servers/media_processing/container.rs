@@ -118,8 +118,8 @@ pub(super) fn check_beginning(name: &str, file: File, path: &Path) -> Result<(),
     Err(ToolError::Corrupt(problem))
 }
 
-/// The length of the file without an `ID3v1` tag behind FLAC. symphonia would leave out the last frame before the tag.
-/// Before FLAC, too, there may be a tag. If MP3 follows it, the result is the same without the other tag.
+/// The length of the file without the tags behind FLAC. symphonia would leave out the last frame before a tag. Before
+/// FLAC, too, there may be a tag. If MP3 follows it, the result is the same without the other tags.
 pub(super) fn audio_end(file: File, path: &Path) -> Result<u64, ToolError> {
     let found = Source::new(file, BLOCK)
         .map_err(Flaw::Read)

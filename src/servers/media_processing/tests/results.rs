@@ -78,16 +78,31 @@ fn flac_holds_the_samples_of_wav_and_ffmpeg_accepts_it() {
 }
 
 #[test]
-fn flac_before_a_tag_or_between_two_is_read_whole() {
+fn flac_before_tags_or_between_them_is_read_whole() {
     let scratch = TempDir::new().expect("a directory");
     let whole = medium("fox.flac");
     let tagged = scratch.path().join("tagged.flac");
-    let tag = [b"TAG".as_slice(), &[b' '; 125]].concat();
-    let other_tag = b"ID3\x04\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0";
-    let bytes = [fs::read(&whole).expect("readable"), tag].concat();
-    for bytes in [bytes.clone(), [other_tag, &*bytes].concat()] {
-        fs::write(&tagged, bytes).expect("written");
-        assert!(extracted(&tagged, None, 1) == extracted(&whole, None, 1));
+    let expected = extracted(&whole, None, 1);
+    let stated = fs::read(&whole).expect("readable");
+    let mut open = stated.clone();
+    open[21] &= 0xF0;
+    open[22..26].fill(0);
+    let last = [b"TAG".as_slice(), &[b' '; 125]].concat();
+    let ape = |flags: u8| {
+        let fields = [0xD0, 7, 0, 0, 48, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, flags];
+        [b"APETAGEX".as_slice(), &fields, &[0; 8]].concat()
+    };
+    let footer = [&[b' '; 16], &*ape(0)].concat();
+    let header = [&*ape(0xA0), &[b' '; 16], &*ape(0x80)].concat();
+    let first = b"ID3\x04\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0".as_slice();
+    let both = [&*header, &last].concat();
+    for behind in [&last, &footer, &header, &both] {
+        for before in [&[], first] {
+            for flac in [&stated, &open] {
+                fs::write(&tagged, [before, flac, behind].concat()).expect("written");
+                assert!(extracted(&tagged, None, 1) == expected);
+            }
+        }
     }
 }
 
