@@ -16,7 +16,7 @@ use super::{
     questions::{Known, Questions, Step, Turn},
     record::{Effects, Event, Link, Row, RowOutcome},
     request::Hashes,
-    store::{Durability, StoreError, Tx, Which, read, write},
+    store::{Access, Durability, StoreError, Tx, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
@@ -54,17 +54,23 @@ impl Ledger<'_> {
         begun
     }
 
-    /// Takes the steps of [`begin`](Self::begin) before the questions about a request with effects. Returns the name of
-    /// the ledger, for people.
+    /// Takes the steps of [`begin`](Self::begin) before the questions about a request with effects, and adds a link in a
+    /// transaction that is dropped, so the database says whether a run may write. Returns the name of the ledger, for
+    /// people.
     pub(super) fn try_out(mut self, operation_id: &str) -> Result<String, LedgerError> {
-        let head = &self.head;
-        read(&mut *self.store, |tx| {
-            tx.head()?;
-            head.agrees_with(tx)
-        })?;
         let lock = lock_of(operation_id);
         self.store.hold(lock)?;
         self.store.release(lock);
+        let mut tx = self.store.begin(Access::Write(Durability::Disk))?;
+        self.head.agrees_with(&mut tx)?;
+        let stamp = Stamp {
+            operation_id,
+            session_id: "",
+            at: self.host.timestamp(),
+            actor: &self.actor,
+        };
+        chain::append(&mut tx, Event::Reserved, stamp, &Body::default())?;
+        drop(tx);
         Ok(self.store.place().to_owned())
     }
 

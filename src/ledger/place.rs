@@ -123,6 +123,7 @@ impl Place {
             return Ok(None);
         }
         if let Some(path) = self.missing() {
+            SqliteStore::check_files(path)?;
             self.head(state_dir).agrees_with_none(path.as_str())?;
         }
         match Ledger::open(self, state_dir, Wish::Decide, host) {
@@ -214,7 +215,7 @@ fn read_mark(path: &Utf8Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
     use crate::ledger::Reading;
@@ -253,6 +254,20 @@ mod tests {
                 missing,
                 "{said}"
             );
+        }
+    }
+
+    #[test]
+    fn a_ledger_that_cannot_be_created_among_what_stands_there_is_not_usable() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        symlink("/none/ledger.db", root.join("link.db")).unwrap();
+        fs::create_dir(root.join("other.lock")).unwrap();
+        let host = Host::new(None, Some(1), host::Interrupts::catch());
+        for name in ["link.db", "other.db"] {
+            let place = Place::File(root.join(name));
+            let refused = place.usable(root, "op_1", &host).unwrap_err();
+            assert!(refused.to_string().contains("no regular file"), "{refused}");
         }
     }
 

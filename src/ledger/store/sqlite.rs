@@ -82,6 +82,11 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// Fails if what stands at one of the ledger's paths is no regular file. There need not be a ledger at `path`.
+    pub(crate) fn check_files(path: &Utf8Path) -> Result<(), StoreError> {
+        Files::of(path).are_plain(path)
+    }
+
     /// Every file that may belong to the ledger at `path`.
     pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
         Files::of(path).all(SQLITE_VERSION)

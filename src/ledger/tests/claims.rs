@@ -1,10 +1,25 @@
 //! Which run performs a request, what happens if that run dies or cannot record it, and what a changed claim does.
 
 use super::{
-    tampering::{InFile, broken, other},
+    tampering::{InFile, broken, other, record},
     *,
 };
 use crate::ledger::{Happened, Wish, verify::Damage};
+
+#[test]
+fn a_ledger_is_usable_only_if_it_takes_a_link_and_the_trial_leaves_none() {
+    let place = Place::new();
+    record(&mut place.open(), &ask("op_1"), &ended());
+    let dir = place.file.dir();
+    let usable = || super::super::Place::default_in(dir).usable(dir, "op_2", &place.host);
+    let head = || read::<_, StoreError>(&mut *place.open().store, Tx::head).unwrap();
+    let before = head();
+    assert!(usable().unwrap().is_some());
+    assert_eq!(head(), before);
+    place.file.break_down();
+    let refused = usable().unwrap_err().to_string();
+    assert!(refused.contains("refused a record"), "{refused}");
+}
 
 #[test]
 fn a_live_owner_is_waited_for_and_a_dead_one_is_not() {

@@ -53,13 +53,21 @@ impl InPostgres {
         Cluster::shared().sql(&self.database, text);
     }
 
-    /// As somebody who may only read it.
-    fn verdict(&self) -> Verdict {
+    fn place(&self, user: &str) -> Where {
+        Where::Postgres(Cluster::shared().uri_of(user, &self.database))
+    }
+
+    /// The ledger for somebody who may only read it.
+    fn to_read(&self) -> Where {
         let make = "DO $$ BEGIN CREATE ROLE auditor LOGIN IN ROLE oneact_reader; \
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
         self.change(make);
-        let place = Where::Postgres(Cluster::shared().uri_of("auditor", &self.database));
-        let ledger = Ledger::open(&place, self.dir(), Wish::Read, &self.host);
+        self.place("auditor")
+    }
+
+    /// As somebody who may only read it.
+    fn verdict(&self) -> Verdict {
+        let ledger = Ledger::open(&self.to_read(), self.dir(), Wish::Read, &self.host);
         let mut ledger = ledger.unwrap();
         ledger.verify(Vec::new(), Signers::Nobody).unwrap()
     }
@@ -78,6 +86,16 @@ impl InPostgres {
 fn a_ledger_is_examined_by_somebody_who_may_only_read_it() {
     let verdict = InPostgres::filled().verdict();
     assert_eq!((verdict.broken, verdict.links), (None, 5));
+}
+
+#[test]
+fn a_ledger_is_usable_for_a_writer_and_not_for_a_reader() {
+    let ledger = InPostgres::filled();
+    let usable = |place: &Where| place.usable(ledger.dir(), "op_9", &ledger.host);
+    assert!(usable(&ledger.place("oneact")).unwrap().is_some());
+    assert_eq!(ledger.verdict().links, 5);
+    let refused = usable(&ledger.to_read()).unwrap_err().to_string();
+    assert!(refused.contains("GRANT oneact_writer"), "{refused}");
 }
 
 #[test]
