@@ -28,6 +28,7 @@ const CLAIM: i64 = 1 << 62;
 pub(crate) struct PostgresStore {
     target: Target,
     line: Line,
+    stage: Stage<'static>,
     /// The claims whose lock this process holds.
     holds: Vec<u64>,
 }
@@ -42,6 +43,7 @@ impl PostgresStore {
         Ok(Self {
             target,
             line,
+            stage: Stage::of(wish),
             holds: Vec::new(),
         })
     }
@@ -54,14 +56,14 @@ impl PostgresStore {
             Err(failure) => failure,
         };
         if !failure.is_loss() {
-            return Err(Stage::Working.trouble(&self.target.place, &failure));
+            return Err(self.stage.trouble(&self.target.place, &failure));
         }
         (self.line, _) = Line::open(&self.target, "SELECT")?;
         for claim in &self.holds {
             // If another process took the claim over, the claim records it.
             let _ = self.line.rows(TAKE, &[Value::Int(lock(*claim))]);
         }
-        ask(&self.line).map_err(|failure| Stage::Working.trouble(&self.target.place, &failure))
+        ask(&self.line).map_err(|failure| self.stage.trouble(&self.target.place, &failure))
     }
 }
 
@@ -89,6 +91,7 @@ impl Store for PostgresStore {
         let inside = Inside {
             line: &self.line,
             place: &self.target.place,
+            stage: self.stage,
             failed: None,
             is_open: true,
         };
@@ -155,6 +158,7 @@ fn lock(claim: u64) -> i64 {
 struct Inside<'a> {
     line: &'a Line,
     place: &'a str,
+    stage: Stage<'static>,
     /// The error of a step. After it, the transaction cannot be committed.
     failed: Option<String>,
     is_open: bool,
@@ -164,7 +168,7 @@ impl Sql for Inside<'_> {
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
         let statement = statement.replace('?', "$");
         let found = self.line.rows(&statement, values).map_err(|failure| {
-            let error = Stage::Working.trouble(self.place, &failure);
+            let error = self.stage.trouble(self.place, &failure);
             self.failed = Some(error.to_string());
             error
         })?;

@@ -99,6 +99,28 @@ fn a_ledger_is_usable_for_a_writer_and_not_for_a_reader() {
 }
 
 #[test]
+fn somebody_who_may_not_read_is_told_which_role_suffices() {
+    let ledger = InPostgres::filled();
+    ledger.change(
+        "DO $$ BEGIN CREATE ROLE stranger LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
+    );
+    let opened = |wish| {
+        let opened = Ledger::open(&ledger.place("stranger"), ledger.dir(), wish, &ledger.host);
+        opened.err().unwrap().to_string()
+    };
+    for (wish, problem, role) in [
+        (Wish::Read, "cannot be read", "GRANT oneact_reader"),
+        (Wish::Decide, "cannot be written", "GRANT oneact_writer"),
+    ] {
+        let refused = opened(wish);
+        assert!(
+            refused.contains(problem) && refused.contains(role),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn what_its_owner_changes_is_found() {
     type Of = fn(String) -> Damage;
     let changed: [Of; 2] = [

@@ -12,7 +12,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    super::{StoreError, Trouble, sql::Value},
+    super::{StoreError, Trouble, Wish, sql::Value},
     uri::{self, Target},
 };
 
@@ -253,6 +253,8 @@ fn with_causes(error: &Error) -> String {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage<'a> {
     Opening(&'a Target),
+    /// For somebody who only reads.
+    Reading,
     /// Before the commit was sent.
     Working,
     /// After the commit was sent: the transaction may have been kept.
@@ -260,12 +262,20 @@ pub(super) enum Stage<'a> {
 }
 
 impl Stage<'_> {
+    /// The stage in which statements are run for `wish`.
+    pub(super) fn of(wish: Wish) -> Self {
+        match wish {
+            Wish::Read => Self::Reading,
+            Wish::Write | Wish::Decide => Self::Working,
+        }
+    }
+
     pub(super) fn trouble(self, place: &str, failure: &Failure) -> StoreError {
         let why = failure.words();
         let Some(code) = failure.code() else {
             return match self {
                 Self::Opening(target) => target.unreachable(remedy(failure, why)),
-                Self::Working => Trouble::Lost.with(place, why),
+                Self::Reading | Self::Working => Trouble::Lost.with(place, why),
                 Self::Keeping => Trouble::Unconfirmed.with(place, why),
             };
         };
@@ -284,6 +294,10 @@ impl Stage<'_> {
             // read_only_sql_transaction
             ("25006", _, _) => (Trouble::ReadOnly, ". Name the primary server"),
             // insufficient_privilege
+            ("42501", _, Self::Reading) => (
+                Trouble::Unreadable,
+                ". The owner of the database can grant this right: GRANT oneact_reader TO the user",
+            ),
             ("42501", _, _) => (
                 Trouble::ReadOnly,
                 ". The owner of the database can grant this right: GRANT oneact_writer TO the user",
@@ -299,7 +313,7 @@ impl Stage<'_> {
                 ". Create it with `createdb`, or name another one",
             ),
             (_, _, Self::Opening(_)) => (Trouble::Unreachable, ""),
-            (_, _, Self::Working | Self::Keeping) => (Trouble::Refused, ""),
+            (_, _, Self::Reading | Self::Working | Self::Keeping) => (Trouble::Refused, ""),
         };
         trouble.with(place, why + advice)
     }

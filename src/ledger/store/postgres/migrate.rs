@@ -59,7 +59,7 @@ fn checked(
 ) -> Result<Option<Standing>, StoreError> {
     let rows = match versions {
         Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(None),
-        versions => versions.map_err(|failure| Stage::Working.trouble(place, &failure))?,
+        versions => versions.map_err(|failure| Stage::of(wish).trouble(place, &failure))?,
     };
     let applied = rows
         .iter()
