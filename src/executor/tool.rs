@@ -169,14 +169,17 @@ fn failed(
     failure
 }
 
-/// A note about the parts of an answer that the result does not contain.
+/// A note about the parts of an answer that the result does not contain. Structured content often repeats them.
 fn left_out(entry: &Entry, answer: &ToolAnswer) -> Option<String> {
+    if entry.result.kind != ResultKind::Metadata || answer.structured.is_some() {
+        return None;
+    }
     let parts = answer.content.iter().filter(|block| !block.is_text());
-    match (entry.result.kind, parts.count()) {
-        (ResultKind::Asset | ResultKind::Analysis, _) | (ResultKind::Metadata, 0) => None,
-        (ResultKind::Metadata, parts) => Some(format!(
+    match parts.count() {
+        0 => None,
+        parts => Some(format!(
             "The answer of {} has parts that are no text ({parts}), such as images, resources and links. A result of the \
-             kind `metadata` does not contain them; with the kind `asset`, one of them is stored.",
+             kind `metadata` does not contain them; with the kind `asset`, a file, an image or a text can be stored.",
             entry.tool
         )),
     }
