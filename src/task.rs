@@ -64,4 +64,4 @@ pub use terms::{
     duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
-pub use visible::{visible, visible_json, visible_lines};
+pub use visible::{visible, visible_json, visible_json_line, visible_lines};

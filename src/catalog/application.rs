@@ -11,7 +11,7 @@ use std::{
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::visible;
+use crate::task::{visible, visible_json_line};
 
 use super::{
     code::{Code, Place, Wrong},
@@ -200,10 +200,10 @@ impl Application {
             let same = of_tools.get(row.tool.as_str()).is_some_and(Option::is_some);
             let name = if same { &row.tool } else { &row.id };
             if told.insert(name) {
-                let defaults = row
-                    .defaults
-                    .iter()
-                    .map(|(name, value)| format!("{name}: {value}"));
+                // With JSON's escapes, an unseen character stays the same when the document is shown and read again.
+                let defaults = row.defaults.iter().map(|(name, value)| {
+                    format!("{name}: {}", visible_json_line(&value.to_string()))
+                });
                 text += &line(&[name, &defaults.collect::<Vec<_>>().join(", ")]);
             }
         }

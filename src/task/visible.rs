@@ -19,6 +19,11 @@ pub fn visible_json(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen_within_json, unit)
 }
 
+/// The same for a JSON text on one line, also for the line ends of Unicode.
+pub fn visible_json_line(text: &str) -> Cow<'_, str> {
+    rewritten(text, is_unseen, unit)
+}
+
 /// JSON contains no raw escape character, so an escape character here starts a colour that oneact printed. U+2028
 /// and U+2029 end no line in JSON or on a terminal.
 fn is_unseen_within_json(c: char) -> bool {

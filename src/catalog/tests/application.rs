@@ -3,6 +3,7 @@
 use camino::Utf8Path;
 
 use super::super::{Application, Catalog};
+use crate::task::visible_lines;
 
 const SHIPPED: &str = include_str!("../../../catalog.toml");
 const DOCUMENT: &str = include_str!("../../../context/application.md");
@@ -117,6 +118,19 @@ fn a_backtick_in_a_default_is_a_part_of_it() {
     let text = "catalog = 1\n[server.s]\ncommand = [\"s\"]\n[capability.a]\nmcp = { server = \"s\", tool = \"t\" }\n\
         defaults = { x = \"`a`\", y = \"b`c\" }\n";
     assert_eq!(document(&catalog(text).to_markdown()), catalog(text));
+}
+
+#[test]
+fn an_unseen_character_of_a_default_is_escaped_and_read_again() {
+    let text = "catalog = 1\n[server.s]\ncommand = [\"s\"]\n[capability.a]\nmcp = { server = \"s\", tool = \"t\" }\n\
+        defaults = { x = \"a\\u200Bb\\u2028\\U000E0041\\u007F\" }\n";
+    let page = catalog(text).to_markdown();
+    assert!(
+        page.ends_with("| t | x: \"a\\u200bb\\u2028\\udb40\\udc41\\u007f\" |\n"),
+        "{page}"
+    );
+    assert_eq!(visible_lines(&page), page);
+    assert_eq!(document(&page), catalog(text));
 }
 
 #[test]
