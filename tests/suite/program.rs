@@ -74,7 +74,10 @@ impl Root {
     /// The binary, to be run here by a user who is not root, and to whom root gives what is here.
     pub(crate) fn as_nobody(&self) -> Command {
         let program = self.path.join("oneact-here");
-        fs::copy(ONEACT, &program).unwrap();
+        // If this process made the copy, a child of another test could hold it open for writing, and it could not be run.
+        let mut copy = self.within("cp");
+        let copied = copy.args([ONEACT, program.as_str()]).status().unwrap();
+        assert!(copied.success());
         let mut command = self.within(program.as_str());
         if getuid().is_root() {
             let inside = self.path.read_dir_utf8().unwrap().flatten();

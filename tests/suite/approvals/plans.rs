@@ -177,7 +177,7 @@ fn the_request_of_a_plan_has_no_secrets_of_its_files() {
     fs::write(root.path.join(".env"), secrets).unwrap();
     let first = root.run(&plan_of(&json!([of_env("A=1", "A=2")])));
     let listed = shown(&root, &asks(&first));
-    let file = ".env: changed, 50 bytes before, 50 bytes after, 2 values hidden in the diff,\n    protected\n";
+    let file = ".env: changed, 50 bytes before, 50 bytes after, 2 values hidden in the diff,\n  ↪ protected\n";
     assert!(listed.contains(file), "{listed}");
     assert!(
         listed.contains("   PASSWORD=***\n  -A=1\n  +A=2\n"),
@@ -219,7 +219,7 @@ fn the_request_of_a_plan_lists_its_files_and_no_file_hides_another() {
     for text in [listed.as_str(), &terminal.replace('\r', "")] {
         for part in [
             "-A=1\n  +A=evil\n",
-            "after: 2 bytes, SHA-256\n    b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n",
+            "after: 2 bytes, SHA-256\n  ↪ b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n",
             "more bytes of the diff of a: created",
         ] {
             assert!(text.contains(part), "{part}");
