@@ -245,18 +245,12 @@ fn left_to_do(
             continue;
         }
         if is_restored(point, root)? {
-            already.push(point);
+            already.push(point.checkpoint_id);
         } else {
             todo.push(point.clone());
         }
     }
-    // A file that was renamed and changed is either at its new path or was restored as a whole.
-    let is_lost = |point: &&&Point| todo.iter().any(|old| point.is_new_path_of(old));
-    if let Some(lost) = already.iter().find(is_lost) {
-        return Err(changed(&lost.file_path, "it no longer exists"));
-    }
-    let already = already.into_iter().map(|point| point.checkpoint_id);
-    Ok((already.collect(), todo))
+    Ok((already, todo))
 }
 
 /// Whether the result of the plan is still there, also if the manifest says that the checkpoint was restored.

@@ -90,11 +90,6 @@ impl Point {
         let mut actions = self.actions.iter();
         actions.any(|action| other.actions.contains(action))
     }
-
-    /// Whether it is the checkpoint of the new path of a file that was renamed and changed.
-    pub(crate) fn is_new_path_of(&self, old: &Self) -> bool {
-        self.operation_to_reverse == ChangeKind::Create && self.is_half_of(old)
-    }
 }
 
 impl Manifest {

@@ -100,25 +100,9 @@ impl<'a> Inverse<'a> {
                 None => missing.push(dir),
             }
         }
-        let was = match (point.operation_to_reverse, &then) {
-            (ChangeKind::Rename, _) => pre.and_then(|pre| pre.attributes.clone()),
-            (_, then) => then.as_ref().map(|then| then.attributes.digest()),
-        };
         let related = all.iter().filter(|other| point.is_half_of(other));
-        let related: Vec<&Point> = related.collect();
-        let later = match (&then, told.origin, related.as_slice()) {
-            // The point itself: no action changed another path, so the file at its path is the same one.
-            (_, Origin::Here, [_]) | (None, _, _) => match &now {
-                Some(now) if is_changed(&now.attributes, path, entries) => {
-                    let is = now.attributes.digest();
-                    match was {
-                        Some(was) if was != is => Later::Stays(now.attributes.clone()),
-                        Some(_) | None => Later::Nothing,
-                    }
-                }
-                Some(_) | None => Later::Nothing,
-            },
-            (Some(then), _, _) => related.iter().fold(Later::Nothing, |later, other| {
+        let later = match (&then, &now) {
+            (Some(then), _) => related.fold(Later::Nothing, |later, other| {
                 let path = other.new_path.as_ref().unwrap_or(&other.file_path);
                 // If a file cannot be read, its own inverse fails.
                 let found = original(root, path).ok().flatten();
@@ -130,6 +114,12 @@ impl<'a> Inverse<'a> {
                     Some(_) | None => later,
                 }
             }),
+            (None, Some(now))
+                if point.new_path.is_some() && is_changed(&now.attributes, path, entries) =>
+            {
+                Later::Stays
+            }
+            (None, _) => Later::Nothing,
         };
         let was = pre.and_then(|pre| pre.attributes.as_ref());
         let backup_differs =
@@ -178,12 +168,12 @@ impl<'a> Inverse<'a> {
     /// The note about attributes that are not restored.
     pub(super) fn note(&self) -> Option<String> {
         let what = match (&self.later, self.backup_differs) {
-            (Later::Stays(_), _) => {
+            (Later::Stays, _) => {
                 "its permissions, owner or attributes were changed after the plan; these changes stay"
             }
             (Later::Limits(_), _) => {
-                "after the plan, permissions, owner or attributes were changed of a file that an action made of it; it gets \
-                 only permissions that both have, and the owner and the attributes from before the plan"
+                "permissions, owner or attributes were changed after the plan, of it or of a file that an action made of it; it \
+                 gets only permissions that it had before and has now, and the owner and the attributes from before the plan"
             }
             (Later::Nothing, true) => {
                 "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
@@ -213,21 +203,21 @@ impl<'a> Inverse<'a> {
     }
 }
 
-/// What became of the owner, the permissions and the extended attributes after the plan.
+/// What becomes of permissions, owner and attributes that were changed after the plan.
 enum Later {
     Nothing,
-    /// They were changed, and stay.
-    Stays(Attributes),
-    /// They were changed of a file that may be another one: the actions of the checkpoint changed several paths, or the
-    /// journal is foreign. These are those of the original, with the permissions that both files have.
+    /// The file is renamed back as it is.
+    Stays,
+    /// The attributes of the original, with the permissions that it and the files of its actions have. The file at a path
+    /// may be another one than before the plan, so nothing else of it counts.
     Limits(Attributes),
 }
 
 impl Later {
     fn attributes(&self) -> Option<&Attributes> {
         match self {
-            Self::Nothing => None,
-            Self::Stays(attributes) | Self::Limits(attributes) => Some(attributes),
+            Self::Nothing | Self::Stays => None,
+            Self::Limits(attributes) => Some(attributes),
         }
     }
 }
