@@ -149,7 +149,7 @@ pub(super) fn show(preview: &Preview) {
 }
 
 fn text(preview: &Preview, line: impl FnMut(&str) -> String) -> String {
-    let mut lines: Vec<String> = preview.diff.lines().map(line).collect();
+    let mut lines: Vec<String> = preview.diff.split_terminator('\n').map(line).collect();
     lines.push(String::new());
     lines.push(format!(
         "Nothing was changed. To make exactly this change: oneact --expect {}\n",
@@ -254,7 +254,8 @@ pub(super) fn hanging(text: &str, columns: usize, blanks: usize) -> String {
 /// A text of several lines, such as a diff, in lines of at most that many columns, which all begin with spaces. A mark
 /// shows where a line goes on, so that its rest does not look like another line.
 pub(super) fn readable(text: &str, columns: usize) -> String {
-    let lines = text.lines().map(|line| {
+    // A carriage return at the end of a line is shown, too.
+    let lines = text.split_terminator('\n').map(|line| {
         // The width of a tab depends on its place, and is at most this.
         let line = visible_lines(line).replace('\t', "        ");
         let parts = wrapped(&line, columns.saturating_sub(4).max(1));
@@ -347,8 +348,8 @@ mod tests {
 
     #[test]
     fn all_lines_of_a_diff_are_indented() {
-        let diff = "+one two three\n-four\n+\ta|five\n";
-        let shown = "  +one two\n  ↪ three\n  -four\n  +       \n  ↪ a|five\n";
+        let diff = "+one two three\n-four\r\n+\ta|five\n";
+        let shown = "  +one two\n  ↪ three\n  -four^M\n  +       \n  ↪ a|five\n";
         assert_eq!(readable(diff, 14), shown);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{
     printing::{Desk, columns, words},
-    terminal::{fit, hanging, padded, width},
+    terminal::{fit, hanging, padded, width, wrapped},
 };
 use crate::{
     host::{Host, name_of},
@@ -294,7 +294,9 @@ fn told<'p>(
                     let more = format!(" ({} characters; --full)", name.chars().count());
                     fit(name, NAME.saturating_sub(width(&more))) + &more
                 }
-                Values::Short | Values::Whole => hanging(name, wide.saturating_sub(2), 2),
+                Values::Short | Values::Whole => {
+                    wrapped(name, wide.saturating_sub(4).max(1)).join("\n  ↪ ")
+                }
             };
             format!("  {name}\n{blanks}{text}")
         }
@@ -368,9 +370,9 @@ mod tests {
         );
         let shown = |name: &str, values| told([(name, &value)].into_iter(), 80, values).concat();
         assert!(shown("to  ops@example.org", Values::Short).contains("\"to  ops@example.org\""));
-        assert!(shown(&name, Values::Short).contains("(148 characters; --full)"));
+        assert!(shown(&name, Values::Short).contains("(139 characters; --full)"));
         let whole = shown(&name, Values::Whole);
-        let letters: String = whole.split_whitespace().collect();
+        let letters: String = whole.split([' ', '\n', '↪']).collect();
         assert!(letters.contains(&name), "{whole}");
     }
 }
