@@ -20,8 +20,6 @@ pub(super) struct Marks {
     pub(super) played: Played,
     /// The padding of packets, by their numbers in ascending order.
     pub(super) padding: Vec<Padding>,
-    /// Whether an edit list hides the end, or plays other than one part.
-    pub(super) hides_end: bool,
     /// Whether the container does not state its length, as in a live recording.
     pub(super) is_open: bool,
 }
@@ -130,22 +128,14 @@ pub(super) fn audio_end(file: File, path: &Path) -> Result<u64, ToolError> {
     found.map_err(|flaw| refused(flaw, path))
 }
 
-/// Whether an edit list of MP4 or MOV hides the end of one of these tracks, or plays other than one part.
-pub(super) fn hides_end(file: File, path: &Path, ids: &[u32]) -> Result<bool, ToolError> {
-    let hides = || -> Result<bool, Flaw> {
-        let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
-        match source.peek::<8>()? {
-            Some([_, _, _, _, kind @ ..]) if bmff::is_first(kind) => {}
-            _ => return Ok(false),
-        }
-        for id in ids {
-            if mp4::marks(&mut source, *id)?.hides_end {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
-    hides().map_err(|flaw| refused(flaw, path))
+/// Whether an edit list of MP4 or MOV hides a part of a track. Of the beginning, only what is longer than 0.4 s is found.
+pub(super) fn hides_part(file: File, path: &Path) -> Result<bool, ToolError> {
+    let head = Source::new(file, BLOCK).map_err(Flaw::Read);
+    let hides = head.and_then(|mut source| match source.peek::<8>()? {
+        Some([_, _, _, _, kind @ ..]) if bmff::is_first(kind) => mp4::hides(&mut source),
+        _ => Ok(false),
+    });
+    hides.map_err(|flaw| refused(flaw, path))
 }
 
 /// The marks of track `id`, in the container that symphonia calls `name`.

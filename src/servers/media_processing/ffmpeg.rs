@@ -18,7 +18,7 @@ use process::{Ended, Program};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::container::{check_whole, hides_end};
+use super::container::{check_whole, hides_part};
 use crate::{
     servers::{
         files::open_regular,
@@ -67,7 +67,7 @@ impl<'a> Input<'a> {
     pub(super) fn open(path: &Path, limits: Limits, run: &'a Run<'a>) -> Result<Self, ToolError> {
         let mut film = Film::look(path, limits, run)?;
         check_whole(open_regular("input_uri", path)?, path, run)?;
-        film.is_cut |= hides_end(open_regular("input_uri", path)?, path, &film.ids)?;
+        film.is_cut |= hides_part(open_regular("input_uri", path)?, path)?;
         Ok(Self {
             path: path.to_owned(),
             film,
@@ -297,8 +297,6 @@ pub(super) struct Film {
     pub(super) is_turned: bool,
     /// Whether an edit list hides a part of a track.
     pub(super) is_cut: bool,
-    /// The ids of the tracks in the container.
-    ids: Vec<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -314,7 +312,7 @@ impl Film {
     fn look(path: &Path, limits: Limits, run: &Run<'_>) -> Result<Self, ToolError> {
         let arguments = opening(
             "-of json -read_intervals %+#64 -show_entries \
-             packet=stream_index,flags:format=duration:stream=index,id,codec_type,codec_name,width,height:\
+             packet=stream_index,flags:format=duration:stream=index,codec_type,codec_name,width,height:\
              stream_disposition=attached_pic:stream_side_data=rotation",
         );
         let ended = Program {
@@ -345,7 +343,6 @@ impl Film {
             audio: Vec::new(),
             is_turned: false,
             is_cut: false,
-            ids: Vec::new(),
         };
         let list = |name: &str| {
             probed
@@ -373,8 +370,6 @@ impl Film {
             let codec = text("codec_name").unwrap_or("unknown").to_owned();
             let is_cover = number("/disposition/attached_pic") > 0;
             let index = number("/index").into();
-            let id = text("id").and_then(|id| id.strip_prefix("0x"));
-            let id = id.and_then(|id| u32::from_str_radix(id, 16).ok());
             match text("codec_type") {
                 Some("video") if !is_cover && film.video.is_none() => {
                     film.video = Some(Video {
@@ -387,12 +382,10 @@ impl Film {
                         |data: &Value| data["rotation"].as_f64().is_some_and(|by| by != 0.0);
                     film.is_turned = beside.any(turned);
                     film.is_cut |= is_hidden(index, 0);
-                    film.ids.extend(id);
                 }
                 Some("audio") => {
                     film.audio.push(codec);
                     film.is_cut |= is_hidden(index, 4);
-                    film.ids.extend(id);
                 }
                 _ => {}
             }

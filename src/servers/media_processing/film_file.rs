@@ -124,8 +124,15 @@ fn make(
     let made = Input::open(draft.path(), Limits::default(), run).map_err(|error| {
         ToolError::Failed(format!("the output of ffmpeg cannot be read: {error}"))
     })?;
-    let Written { uri, bytes } = draft.publish()?;
     let film = made.film;
+    if film.video.is_none() && film.audio.is_empty() {
+        let problem = "its edit list plays nothing, or it has no packets";
+        return Err(ToolError::Failed(format!(
+            "{}: {problem}",
+            input.path.display()
+        )));
+    }
+    let Written { uri, bytes } = draft.publish()?;
     Ok(json!({
         "output_uri": uri,
         "output_format": container.name(),

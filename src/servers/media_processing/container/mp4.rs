@@ -27,24 +27,14 @@ struct Edit {
 
 /// The edit of track `id` in a file that was checked.
 pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
-    let all = 0..source.len();
-    let top = boxes(source, all)?;
-    let moov = match find(&top, *b"moov") {
-        Some(moov) => inside(source, moov)?,
-        None => Vec::new(),
-    };
-    let Some(mvhd) = find(&moov, *b"mvhd") else {
-        return broken("it has no movie header");
-    };
-    let movie_scale = field(source, mvhd)?;
-    for trak in moov.iter().filter(|each| each.kind == *b"trak") {
-        let trak = inside(source, trak)?;
+    let (movie_scale, traks) = tracks(source)?;
+    for trak in traks {
+        let trak = inside(source, &trak)?;
         let track = find(&trak, *b"tkhd").map(|tkhd| field(source, tkhd));
         if track.transpose()? == Some(id) {
-            let (played, hides_end) = played(source, &trak, movie_scale)?;
+            let (played, _) = played(source, &trak, movie_scale)?;
             return Ok(Marks {
                 played,
-                hides_end,
                 ..Marks::default()
             });
         }
@@ -52,8 +42,50 @@ pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
     Ok(Marks::default())
 }
 
-/// The part that is played, in the track's time scale, and whether the track goes on for longer behind it than a packet
-/// or two.
+/// Whether an edit list hides a part of a track of audio or video.
+pub(super) fn hides(source: &mut Source) -> Result<bool, Flaw> {
+    let (movie_scale, traks) = tracks(source)?;
+    for trak in traks {
+        let trak = inside(source, &trak)?;
+        if is_played(source, &trak)? && played(source, &trak, movie_scale)?.1 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The time scale of the movie, and the boxes of its tracks.
+fn tracks(source: &mut Source) -> Result<(u32, Vec<BoxHeader>), Flaw> {
+    let all = 0..source.len();
+    let top = boxes(source, all)?;
+    let mut moov = match find(&top, *b"moov") {
+        Some(moov) => inside(source, moov)?,
+        None => Vec::new(),
+    };
+    let Some(mvhd) = find(&moov, *b"mvhd") else {
+        return broken("it has no movie header");
+    };
+    let movie_scale = field(source, mvhd)?;
+    moov.retain(|each| each.kind == *b"trak");
+    Ok((movie_scale, moov))
+}
+
+/// Whether a track is of audio or video, by its handler.
+fn is_played(source: &mut Source, trak: &[BoxHeader]) -> Result<bool, Flaw> {
+    let Some(mdia) = find(trak, *b"mdia") else {
+        return Ok(false);
+    };
+    let mdia = inside(source, mdia)?;
+    let Some(hdlr) = find(&mdia, *b"hdlr") else {
+        return Ok(false);
+    };
+    source.seek(hdlr.body, "a handler")?;
+    let [_, _, _, _, _, _, _, _, kind @ ..]: [u8; 12] = source.exact("a handler")?;
+    Ok(matches!(&kind, b"vide" | b"soun"))
+}
+
+/// The part that is played, in the track's time scale, and whether a part is hidden: more than 0.1 s of the duration that
+/// the track states behind it, or more before it than a codec needs to begin.
 fn played(
     source: &mut Source,
     trak: &[BoxHeader],
@@ -70,10 +102,15 @@ fn played(
     let track_scale = field(source, mdhd)?;
     // In a fragmented file, the duration is 0 or that of the first part.
     let whole = if is_long {
-        i64::try_from(u64::from_be_bytes(source.exact("a header")?)).unwrap_or(i64::MAX)
+        u64::from_be_bytes(source.exact("a header")?)
     } else {
         u32::from_be_bytes(source.exact("a header")?).into()
     };
+    // All ones stand for an unknown duration.
+    let whole = i64::try_from(whole)
+        .ok()
+        .filter(|whole| *whole != i64::from(u32::MAX));
+    let whole = whole.unwrap_or(0);
     let entries = entries(source, elst)?;
     if entries.is_empty() {
         return Ok((Played::Whole, false));
