@@ -113,15 +113,15 @@ fn describe(error: &FormatError) -> String {
 /// it succeeded is its result.
 fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
-    let needs_no_result = step.entry.effects.read_only != Some(true);
-    if data.is_none() && !needs_no_result {
+    let needs_result = step.entry.effects.read_only == Some(true);
+    if data.is_none() && needs_result {
         let message = format!(
             "{tool} reported success, but its answer contains neither structured content nor text"
         );
         return Err(Failure::new(Fault::OutputMissing, message));
     }
     checks.output_exists = true;
-    if data.is_some_and(Document::is_empty) && !needs_no_result {
+    if data.is_some_and(Document::is_empty) && needs_result {
         let message = format!("the result of {tool} is empty");
         return Err(Failure::new(Fault::OutputEmpty, message));
     }

@@ -39,7 +39,7 @@ pub(super) struct Inverse<'a> {
 impl<'a> Inverse<'a> {
     /// Checks that the change can be undone without the loss of later changes. `all` are the checkpoints of the plan.
     pub(super) fn of(
-        (point, all): (&'a Point, &'a [Point]),
+        (point, all): (&'a Point, &[Point]),
         told: &Told,
         root: &Root,
         limits: &Limits,
