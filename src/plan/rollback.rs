@@ -165,7 +165,7 @@ fn undo(
         return Err(Failure::new(Fault::ApprovalRequired, message));
     }
     let own = Folder::create(root, &desk.report_name())?;
-    let actions = inverses.iter().flat_map(|inverse| inverse.actions.clone());
+    let actions = inverses.iter().map(Inverse::action);
     // The plan's id must continue to name the plan, not its rollback.
     let plan_id = format!("rollback-{}", manifest.plan_id);
     let actions = actions.map(|action| (action, Vec::new()));

@@ -1,6 +1,9 @@
 //! Plans and what comes after them: previews that bind, questions, rollback, recovery.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+};
 
 use serde_json::{Value, json};
 
@@ -74,6 +77,16 @@ fn done(root: &Root, plan: &Value) -> (String, Value) {
     let manifest = manifest(root, directory);
     assert_eq!(manifest["status"], "ACTIVE");
     (directory.to_owned(), manifest)
+}
+
+/// The directory and the manifest of the plan or rollback that was carried out last.
+fn newest(root: &Root) -> (String, Value) {
+    let names = fs::read_dir(root.path.join("agent_outputs/reports")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    let name = names.max().unwrap().into_string().unwrap();
+    let directory = format!("agent_outputs/reports/{name}");
+    let manifest = manifest(root, &directory);
+    (directory, manifest)
 }
 
 fn manifest(root: &Root, directory: &str) -> Value {
@@ -223,45 +236,85 @@ fn a_rollback_gives_no_file_the_permissions_of_another_one() {
     // The rollback of the rollback.
     let open = fs::Permissions::from_mode(0o666);
     fs::set_permissions(root.path.join("a.txt"), open).unwrap();
-    let reports = root.path.join("agent_outputs/reports");
-    let newest = fs::read_dir(reports)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name());
-    let newest = newest.max().unwrap().into_string().unwrap();
-    let redone = told(
-        &root,
-        &["rollback", &format!("agent_outputs/reports/{newest}")],
-    );
+    let redone = told(&root, &["rollback", &newest(&root).0]);
     assert_eq!(redone.exit, 0, "{}", redone.text);
     // It restores what was there before the first one.
     assert_eq!((mode("d/b.2"), mode("b.txt")), (0o600, 0o666));
+}
+
+/// The same, by way of a third name.
+fn renamed_twice_and_changed() -> Value {
+    json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "between"}},
+        {"action_id": "a002", "action_type": "FILE_RENAME", "target": "between", "depends_on": ["a001"],
+            "operation": {"type": "rename", "new_path": "a2.txt"}},
+        {"action_id": "a003", "action_type": "FILE_MODIFY", "target": "a2.txt", "depends_on": ["a002"],
+            "operation": {"type": "text_replace", "pattern": "two", "replacement": "zwei"}},
+        {"action_id": "a004", "action_type": "FILE_RENAME", "target": "c.txt",
+            "operation": {"type": "rename", "new_path": "d/e.txt"}},
+    ]})
+}
+
+/// Restores one checkpoint.
+fn undo_of(root: &Root, (directory, manifest): &(String, Value), path: &str) -> Told {
+    let mut points = manifest["checkpoints"].as_array().unwrap().iter();
+    let point = points.find(|point| point["file_path"] == path).unwrap();
+    let id = point["checkpoint_id"].as_str().unwrap();
+    told(root, &["rollback", directory, "--checkpoint", id])
 }
 
 #[test]
 fn both_checkpoints_of_a_file_that_was_renamed_and_changed_are_undone_together() {
     let (root, _) = furnished();
     let before = tree(&root);
+    for plan in [renamed_and_changed(), renamed_twice_and_changed()] {
+        for half in ["b.txt", "a2.txt"] {
+            let done = done(&root, &plan);
+            let undone = undo_of(&root, &done, half);
+            assert_eq!(undone.exit, 0, "{}", undone.text);
+            assert!(!root.path.join("a2.txt").exists());
+            assert!(root.path.join("b.txt").exists() && root.path.join("d/e.txt").exists());
+            let rest = told(&root, &["rollback", &done.0]);
+            assert_eq!(rest.exit, 0, "{}", rest.text);
+            assert_eq!(tree(&root), before);
+        }
+    }
+}
+
+#[test]
+fn the_rollback_of_a_rollback_keeps_both_checkpoints_together_too() {
+    let (root, _) = furnished();
+    let before = tree(&root);
     for half in ["b.txt", "a2.txt"] {
-        let (directory, manifest) = done(&root, &renamed_and_changed());
-        let points = manifest["checkpoints"].as_array().unwrap();
-        let point = points
-            .iter()
-            .find(|point| point["file_path"] == half)
-            .unwrap();
-        let named = [
-            "rollback",
-            &directory,
-            "--checkpoint",
-            point["checkpoint_id"].as_str().unwrap(),
-        ];
-        let undone = told(&root, &named);
+        let (directory, _) = done(&root, &renamed_twice_and_changed());
+        let undone = told(&root, &["rollback", &directory]);
         assert_eq!(undone.exit, 0, "{}", undone.text);
-        assert!(!root.path.join("a2.txt").exists());
-        assert!(root.path.join("b.txt").exists() && root.path.join("d/e.txt").exists());
-        let rest = told(&root, &["rollback", &directory]);
-        assert_eq!(rest.exit, 0, "{}", rest.text);
+        let rollback = newest(&root);
+        let redone = undo_of(&root, &rollback, half);
+        assert_eq!(redone.exit, 0, "{}", redone.text);
+        assert!(!root.path.join("b.txt").exists());
+        assert_eq!(
+            fs::read_to_string(root.path.join("a2.txt")).unwrap(),
+            "zwei\n"
+        );
+        let again = newest(&root);
+        let undone = undo_of(&root, &again, half);
+        assert_eq!(undone.exit, 0, "{}", undone.text);
         assert_eq!(tree(&root), before);
     }
+}
+
+#[test]
+fn permissions_that_were_tightened_limit_a_file_that_was_renamed_twice_too() {
+    let (root, _) = furnished();
+    let (directory, _) = done(&root, &renamed_twice_and_changed());
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(root.path.join("a2.txt"), private).unwrap();
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    let mode = fs::metadata(root.path.join("b.txt")).unwrap().mode();
+    assert_eq!(mode & 0o7777, 0o600);
 }
 
 #[test]

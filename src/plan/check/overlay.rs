@@ -85,8 +85,13 @@ impl<'a> Overlay<'a> {
                 self.vacant(target)?;
                 self.with(path, stopped, |now, file| now.fits_name(&target.path, file))?;
                 let now = self.entry(path).now.take();
+                let origin = now.as_ref().and_then(|now| now.origin.clone());
                 self.entry(&target.path).now = now;
                 self.entry(&target.path).actions.push(action.id.clone());
+                // Each change of a file that is moved several times names an action that another of them names, too.
+                if let Some(origin) = origin.filter(|it| it != path && *it != target.path) {
+                    self.entry(&origin).actions.push(action.id.clone());
+                }
                 format!("File '{}' renamed to '{to}'", action.target)
             }
         };

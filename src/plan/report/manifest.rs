@@ -356,6 +356,12 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
                 .flatten()
                 .copied()
         });
+        // The halves of one change are restored together, the later one first.
+        let is_half = |other: usize| {
+            let other = undo.changes.get(other);
+            other.is_some_and(|other| change.actions.iter().any(|it| other.actions.contains(it)))
+        };
+        let after = after.filter(|other| *other > at || !is_half(*other));
         let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
         let depends_on = others
             .into_iter()

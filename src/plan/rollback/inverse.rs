@@ -1,5 +1,7 @@
 //! The inverse of one change of a finished plan.
 
+use std::iter;
+
 use rustix::io::Errno;
 
 use crate::{
@@ -33,7 +35,8 @@ pub(super) struct Inverse<'a> {
     mount: u64,
     /// What a new file inherits from the innermost directory that exists.
     inherited: Inherited,
-    pub(super) actions: [ActionId; 1],
+    /// Its own, and those of the other changes that are undone with it: a later rollback keeps them together, too.
+    actions: Vec<ActionId>,
 }
 
 impl<'a> Inverse<'a> {
@@ -101,6 +104,10 @@ impl<'a> Inverse<'a> {
             }
         }
         let related = all.iter().filter(|other| point.is_half_of(other));
+        let others = related.clone().filter(|other| {
+            other.checkpoint_id != point.checkpoint_id && other.undone_at.is_none()
+        });
+        let actions = iter::once(point).chain(others).map(action).collect();
         let later = match (&then, &now) {
             (Some(then), _) => related.fold(Later::Nothing, |later, other| {
                 let path = other.new_path.as_ref().unwrap_or(&other.file_path);
@@ -134,8 +141,13 @@ impl<'a> Inverse<'a> {
             missing,
             mount: nearest.mount()?,
             inherited: Inherited::of(&nearest)?,
-            actions: [ActionId(point.checkpoint_id.to_string())],
+            actions,
         })
+    }
+
+    /// The action of the rollback that makes this change.
+    pub(super) fn action(&self) -> ActionId {
+        action(self.point)
     }
 
     pub(super) fn stage(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
@@ -185,7 +197,6 @@ impl<'a> Inverse<'a> {
 
     pub(super) fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
-        let [id] = self.actions.clone();
         let (action_type, what, done) = match self.point.operation_to_reverse {
             ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
             ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
@@ -193,7 +204,7 @@ impl<'a> Inverse<'a> {
             ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
         };
         Verdict {
-            action: id,
+            action: self.action(),
             action_type: Some(action_type),
             target: Some(path.to_string()),
             began: desk.host.now(),
@@ -201,6 +212,10 @@ impl<'a> Inverse<'a> {
             end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
+}
+
+fn action(point: &Point) -> ActionId {
+    ActionId(point.checkpoint_id.to_string())
 }
 
 /// What becomes of permissions, owner and attributes that were changed after the plan.
