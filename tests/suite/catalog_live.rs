@@ -150,6 +150,19 @@ fn pins_are_printed_and_only_a_person_at_a_terminal_has_them_written() {
 }
 
 #[test]
+fn nobody_is_asked_about_pins_that_cannot_be_written() {
+    let root = root("", &note(""));
+    let path = root.path.join("catalog.toml");
+    let mixed = fs::read_to_string(&path).unwrap() + "# a line\r\n";
+    fs::write(&path, &mixed).unwrap();
+    let arguments = ["catalog", "check", "--live", "--pin"];
+    let (_, said) = at_a_terminal(&root, "y\n", &arguments);
+    assert!(!said.contains("Write these pins"), "{said}");
+    assert!(said.contains("no pin can be written"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), mixed);
+}
+
+#[test]
 fn a_pin_that_would_be_replaced_is_named_with_its_entry() {
     let old = format!("sha256:{}/-/-/-", "0".repeat(64));
     let root = root("", &note(&format!("pin = \"{old}\"\n")));

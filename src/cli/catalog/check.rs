@@ -241,6 +241,8 @@ fn offer(
             ids.join(" and the pin of ")
         ),
     };
+    let text = pinned(catalog.text(), pins)
+        .map_err(|why| stop(2)(format!("{path}: no pin can be written: {why}")))?;
     let question = format!("Write these pins into {path}?{replaces} [y/N] ");
     if !terminal::agreed(&question, interrupts) {
         return Ok(());
@@ -250,7 +252,6 @@ fn offer(
             "{path} has changed since it was checked, so nothing was written; check it again"
         )));
     }
-    let text = pinned(catalog.text(), pins).map_err(stop(2))?;
     before.replace(text.as_bytes())
 }
 
@@ -264,9 +265,9 @@ fn pinned(text: &str, pins: &[NewPin]) -> Result<String, String> {
     if returns > 0 && returns < lines.matches('\n').count() {
         return Err("its lines end in two ways, so the pins have to be added by hand".to_owned());
     }
-    let mut document: DocumentMut = lines
-        .parse()
-        .map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut document: DocumentMut = lines.parse().map_err(|error: toml_edit::TomlError| {
+        format!("its TOML is invalid: {}", error.message())
+    })?;
     for NewPin { id, pin, .. } in pins {
         let capabilities = document.get_mut("capability");
         let entry = capabilities.and_then(|all| all.as_table_like_mut()?.get_mut(id));

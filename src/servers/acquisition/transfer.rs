@@ -91,8 +91,9 @@ impl<'a> Transfer<'a> {
         }
         let length = self.part.origin().and_then(|origin| origin.length);
         let length = length.map(|length| length.to_string());
+        // The words "corrupt" and "incomplete" would say that the input is bad (docs/catalog.md).
         Err(ToolError::Failed(format!(
-            "the download of {} is incomplete: {} of {} bytes after {MAX_RESUMPTIONS} resumptions ({why}); retrying may help",
+            "the download of {} broke off after {} of {} bytes and {MAX_RESUMPTIONS} resumptions ({why}); retrying may help",
             presentable(url),
             self.part.bytes(),
             length.as_deref().unwrap_or("an unknown number of"),

@@ -93,7 +93,7 @@ fn a_download_whose_url_contains_a_credential_leaves_nothing_to_resume() {
             Server::start(|request| Reply::ranged(request, &film(), ETAG).cut_after(50_000));
         let (folder, target) = folder();
         let text = refused(&server.url(query), &target);
-        assert!(text.contains("incomplete"), "{text}");
+        assert!(text.contains("broke off"), "{text}");
         assert_eq!(names(&folder), [""; 0], "{query}");
     }
 }

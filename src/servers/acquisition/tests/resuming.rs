@@ -95,7 +95,7 @@ fn a_failed_download_is_resumed_by_the_next_call() {
     let (folder, target) = folder();
     let text = refused(&server.url(&format!("/v?{SIGNED}one")), &target);
     assert!(
-        text.contains("incomplete: 300000 of 700032 bytes"),
+        text.contains("broke off after 300000 of 700032 bytes"),
         "{text}"
     );
     assert!(!text.contains("=one"), "{text}");
@@ -216,11 +216,11 @@ fn a_complete_part_whose_rest_is_empty_begins_anew() {
 }
 
 #[test]
-fn a_body_shorter_than_announced_is_incomplete_and_leaves_nothing_at_the_target() {
+fn a_body_shorter_than_announced_has_broken_off_and_leaves_nothing_at_the_target() {
     let server = Server::start(|_| Reply::content(b"half").with("Content-Length", "8"));
     let (folder, target) = folder();
     let text = refused(&server.url("/"), &target);
-    assert!(text.contains("incomplete: 4 of 8 bytes"), "{text}");
+    assert!(text.contains("broke off after 4 of 8 bytes"), "{text}");
     assert_eq!(server.requests().len(), 6);
     assert_eq!(names(&folder), [""; 0]);
 }
