@@ -357,11 +357,13 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
                 .copied()
         });
         // The halves of one change are restored together, the later one first.
-        let is_half = |other: usize| {
-            let other = undo.changes.get(other);
-            other.is_some_and(|other| change.actions.iter().any(|it| other.actions.contains(it)))
-        };
-        let after = after.filter(|other| *other > at || !is_half(*other));
+        let halves = change
+            .actions
+            .iter()
+            .filter_map(|action| changed_by.get(action));
+        let halves: BTreeSet<usize> = halves.flatten().copied().collect();
+        let after = after.filter(|other| !halves.contains(other));
+        let beside = beside.chain(halves.iter().copied().filter(|other| *other > at));
         let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
         let depends_on = others
             .into_iter()
