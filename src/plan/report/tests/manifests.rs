@@ -143,7 +143,7 @@ fn the_last_checkpoint_that_is_restored_uses_the_manifest_up_r_001_118() {
     assert_eq!(manifest.checkpoints[4].undone_at, Some(At::from(&at(20))));
 }
 
-/// Of changes made in this order, which each one rests under.
+/// Of changes made in this order, each by an action of its own, which each one rests under.
 fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
     let mut story = story();
     story.run.actions.clear();
@@ -152,7 +152,7 @@ fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
         .enumerate()
         .map(|(n, (kind, from, path))| Told {
             n: n as u128 + 1,
-            action: "a",
+            action: ["a", "b", "c"][n],
             kind: *kind,
             from: *from,
             path,
