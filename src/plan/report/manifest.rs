@@ -356,7 +356,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
                 .flatten()
                 .copied()
         });
-        // The halves of one change are restored together, the later one first.
+        // Changes that name a common action are restored together, the later one first.
         let halves = change
             .actions
             .iter()

@@ -143,7 +143,7 @@ fn the_last_checkpoint_that_is_restored_uses_the_manifest_up_r_001_118() {
     assert_eq!(manifest.checkpoints[4].undone_at, Some(At::from(&at(20))));
 }
 
-/// Of changes made in this order, each by an action of its own, which each one rests under.
+/// For each of these changes, the numbers of those that must be restored before it. Each has an action of its own.
 fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
     let mut story = story();
     story.run.actions.clear();
