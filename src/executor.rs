@@ -286,7 +286,7 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
 impl Context<'_> {
     /// Why the run must stop now: a signal, or the end of its time. This is checked between steps and while bytes are
     /// moved.
-    fn stopped(&self) -> Option<Failure> {
+    pub(crate) fn stopped(&self) -> Option<Failure> {
         if let Some(interrupt) = self.host.interrupts().caught() {
             let message = format!("cancelled by {}", interrupt.name());
             return Some(Failure::new(Fault::Cancelled, message));

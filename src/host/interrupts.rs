@@ -147,6 +147,11 @@ impl Interrupts {
     }
 }
 
+/// Whether a signal has asked this process to stop.
+pub fn is_interrupted() -> bool {
+    CAUGHT.load(Ordering::Relaxed) != 0
+}
+
 impl Alarm {
     fn new() -> io::Result<Self> {
         let (wake, ring) = UnixStream::pair()?;

@@ -169,7 +169,10 @@ impl<'h> RunLedger<'h> {
         let opened = open.map_or_else(|| run.connect(), Ok);
         let mut ledger = match opened {
             Ok(ledger) => ledger,
-            Err(error) => return run.without(&ask, (work, rule), error),
+            Err(error) => {
+                let stopped = context.stopped().map(LedgerError::Stopped);
+                return run.without(&ask, (work, rule), stopped.unwrap_or(error));
+            }
         };
         let go_on = || context.go_on().is_ok();
         let here = Here {

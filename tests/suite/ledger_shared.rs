@@ -11,9 +11,10 @@ use std::{
 };
 
 use camino::Utf8Path;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{ONEACT, Root, feed, run};
+use crate::program::{ONEACT, Root, feed, run, signal_child};
 
 #[path = "../../src/ledger/store/postgres/tests/cluster.rs"]
 #[expect(
@@ -353,4 +354,25 @@ fn a_server_that_is_silent_when_the_tool_has_answered_loses_nothing() {
         again.envelope
     );
     assert_eq!(machine.happened(), ["a"]);
+}
+
+#[test]
+fn a_signal_ends_the_attempt_to_connect_to_a_server_that_says_nothing() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let ledger = format!("postgres://nobody@127.0.0.1:{port}/none?connect_timeout=600");
+    let root = Root::with_catalog(CATALOG);
+    let mut command = root.command();
+    let mut child = command.env("ONEACT_LEDGER", ledger).spawn().unwrap();
+    feed(&mut child, &request("once", "t1", "a"));
+    let _line = silent.accept().unwrap();
+    signal_child(&child, Signal::TERM);
+    let answer = crate::program::Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(
+        (answer.exit, answer.state()),
+        (143, &json!("cancelled")),
+        "{}",
+        answer.envelope
+    );
+    assert!(!root.path.join("counted").exists());
 }

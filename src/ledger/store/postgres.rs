@@ -17,7 +17,7 @@ use super::{
     Access, Durability, Store, StoreError, Trouble, Tx, Wish,
     sql::{Engine, Sql, Value},
 };
-use line::{Failure, Line, Stage, values_of};
+use line::{Attempt, Failure, Line, Stage, values_of};
 use uri::Target;
 
 /// The advisory lock of every writing transaction. The chain's trigger names it as well.
@@ -38,7 +38,7 @@ impl PostgresStore {
     /// brought up to date first. Tables of another program are refused.
     pub(crate) fn open(uri: &str, wish: Wish) -> Result<Self, StoreError> {
         let target = Target::parse(uri)?;
-        let (line, versions) = Line::open(&target, migrate::VERSIONS)?;
+        let (line, versions) = Line::open(&target, migrate::VERSIONS, Attempt::First)?;
         migrate::ensure(&line, &target.place, versions, wish)?;
         Ok(Self {
             target,
@@ -58,7 +58,7 @@ impl PostgresStore {
         if !failure.is_loss() {
             return Err(self.stage.trouble(&self.target.place, &failure));
         }
-        (self.line, _) = Line::open(&self.target, "SELECT")?;
+        (self.line, _) = Line::open(&self.target, "SELECT", Attempt::Again)?;
         for claim in &self.holds {
             // If another process took the claim over, the claim records it.
             let _ = self.line.rows(TAKE, &[Value::Int(lock(*claim))]);

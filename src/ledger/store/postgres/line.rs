@@ -1,9 +1,15 @@
 //! A connection: how it is opened and used, how values are sent and received, and what its errors mean. No error
 //! message contains a part of a password.
 
-use std::{borrow::Cow, error::Error as StdError, future::Future, io, time::Duration};
+use std::{
+    borrow::Cow,
+    error::Error as StdError,
+    future::{Future, pending},
+    io,
+    time::Duration,
+};
 
-use tokio::{runtime, time};
+use tokio::{runtime, select, time};
 use tokio_postgres::{
     Client, Error, Row,
     config::{Config, SslMode},
@@ -15,17 +21,29 @@ use super::{
     super::{StoreError, Trouble, Wish, sql::Value},
     uri::{self, Target},
 };
+use crate::host;
 
 /// The longest wait for an answer. `statement_timeout` is shorter, so then the server is lost.
 const LONGEST: Duration = Duration::from_secs(45);
 
 const BRIEFLY: Duration = Duration::from_secs(1);
 
+/// How often a first connection looks for a signal.
+const OFTEN: Duration = Duration::from_millis(20);
+
 /// The settings of every connection. Either side notices within a minute that the other machine has vanished, and
 /// a process that stops within a transaction delays the others for at most 30 s.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Attempt {
+    /// A signal that stops the run ends the attempt: nothing was begun.
+    First,
+    /// Something was begun, and must be recorded also after a signal.
+    Again,
+}
 
 /// An open connection. Dropping it closes it and releases its locks.
 pub(super) struct Line {
@@ -38,6 +56,7 @@ impl Line {
     pub(super) fn open(
         target: &Target,
         ask: &str,
+        attempt: Attempt,
     ) -> Result<(Self, Result<Vec<Row>, Failure>), StoreError> {
         let trouble = |failure: &Failure| Stage::Opening(target).trouble(&target.place, failure);
         let runtime = runtime::Builder::new_current_thread()
@@ -54,21 +73,22 @@ impl Line {
                     other => other,
                 }
             };
-            time::timeout(target.patience(), connect).await
+            select! {
+                biased;
+                connected = connect => connected.map_err(Failure::Told),
+                () = time::sleep(target.patience()) => Err(Failure::Silent(target.patience())),
+                () = attempt.stopped() => Err(Failure::Stopped),
+            }
         });
-        let opened = match connected {
-            Ok(Ok(client)) => Ok(Self { client, runtime }),
-            Ok(Err(error)) => {
+        let client = match connected {
+            Ok(client) => client,
+            Err(failure) => {
                 // A look-up of a host name cannot be cancelled, so this does not wait for it.
                 runtime.shutdown_background();
-                Err(Failure::Told(error))
-            }
-            Err(_) => {
-                runtime.shutdown_background();
-                Err(Failure::Silent(target.patience()))
+                return Err(trouble(&failure));
             }
         };
-        let line = opened.map_err(|failure| trouble(&failure))?;
+        let line = Self { client, runtime };
         let (set, answer) = line
             .wait(async {
                 Ok(tokio::join!(
@@ -112,6 +132,19 @@ impl Line {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(Failure::Told(error)),
             Err(_) => Err(Failure::Silent(LONGEST)),
+        }
+    }
+}
+
+impl Attempt {
+    async fn stopped(self) {
+        match self {
+            Self::First => {
+                while !host::is_interrupted() {
+                    time::sleep(OFTEN).await;
+                }
+            }
+            Self::Again => pending().await,
         }
     }
 }
@@ -203,6 +236,8 @@ pub(super) enum Failure {
     Told(Error),
     /// There was no answer within that time.
     Silent(Duration),
+    /// A signal ended the attempt to connect.
+    Stopped,
 }
 
 impl Failure {
@@ -219,7 +254,7 @@ impl Failure {
     fn told(&self) -> Option<&DbError> {
         match self {
             Self::Told(error) => error.as_db_error(),
-            Self::Silent(_) => None,
+            Self::Silent(_) | Self::Stopped => None,
         }
     }
 
@@ -230,6 +265,7 @@ impl Failure {
     pub(super) fn words(&self) -> String {
         match (self, self.told()) {
             (Self::Silent(time), _) => format!("no answer within {} s", time.as_secs()),
+            (Self::Stopped, _) => "a signal ended the attempt to connect".to_owned(),
             (_, Some(told)) => told.message().to_owned(),
             (Self::Told(error), None) => with_causes(error),
         }
