@@ -15,7 +15,7 @@ use super::{
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
-    record::{Durability, Jail, PreviewHash, Undo},
+    record::{Change, Durability, Jail, PreviewHash, Undo},
     refused,
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
@@ -286,10 +286,38 @@ pub(super) fn make<'a>(
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
+    let lost = attributes_lost(teller.story.changes());
+    teller.story.warnings.extend(lost);
     if committed.durability == Durability::Unconfirmed {
         teller.warn("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)
+}
+
+/// A sentence for each file that lost attributes, up to a number of files.
+fn attributes_lost(changes: &[Change]) -> Vec<String> {
+    const MOST: usize = 5;
+    let lost = changes
+        .iter()
+        .filter(|change| !change.fidelity.degraded.is_empty());
+    let mut told: Vec<String> = lost
+        .clone()
+        .take(MOST)
+        .map(|change| {
+            let what = change.fidelity.degraded.join("; ");
+            format!(
+                "Not every attribute of `{}` could be kept: {what}.",
+                change.path
+            )
+        })
+        .collect();
+    let others = lost.count().saturating_sub(MOST);
+    if others > 0 {
+        told.push(format!(
+            "The same is true of {others} other files; the execution report names them under `degraded`."
+        ));
+    }
+    told
 }
 
 pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {

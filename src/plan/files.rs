@@ -3,6 +3,7 @@
 //! Every call that changes something goes through [`Faults::before`], so that tests and
 //! `oneact selftest` can stop the process, or have the call fail, at each of them.
 
+mod acl;
 mod attributes;
 mod dir;
 mod faults;

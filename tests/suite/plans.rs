@@ -228,3 +228,43 @@ fn where_the_owner_of_a_file_is_lost_the_set_user_id_and_set_group_id_bits_are_l
             .contains("set-user-ID and set-group-ID bits")
     );
 }
+
+/// A group that cannot be kept must not leave its permissions to the group that the file has instead.
+#[test]
+fn a_group_that_the_user_may_give_is_kept_and_any_other_takes_its_permissions_with_it() {
+    let root = Root::new();
+    root.as_nobody();
+    // Only root can give a file to another user.
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let file = root.path.join("a.txt");
+    for (before, after) in [
+        ((0, 2000, 0o660), (65534, 2000, 0o660)),
+        ((65534, 0, 0o660), (65534, 65534, 0o600)),
+        ((0, 0, 0o664), (65534, 65534, 0o644)),
+    ] {
+        let (owner, group, mode) = before;
+        fs::write(&file, "one\n").unwrap();
+        chown(&file, Some(owner), Some(group)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+            {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+                "operation": {"type": "text_replace", "pattern": "one", "replacement": format!("{before:?}")}},
+        ]});
+        let mut command = root.within("setpriv");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--groups=2000"])
+            .arg(root.path.join("oneact-here"));
+        let answer = run(command, plan.to_string().as_bytes());
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+        let changed = fs::metadata(&file).unwrap();
+        let found = (changed.uid(), changed.gid(), changed.mode() & 0o7777);
+        assert_eq!(found, after, "{before:?}");
+        let notes = answer.at("/audit/compliance_notes").as_str().unwrap();
+        assert!(
+            notes.contains("Not every attribute of `a.txt` could be kept"),
+            "{notes}"
+        );
+    }
+}

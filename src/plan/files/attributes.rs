@@ -19,7 +19,12 @@ use sha2::{Digest, Sha256};
 
 use crate::task::hexadecimal;
 
-use super::{Dir, Facts, FileError, faults::Call, timespec};
+use super::{
+    Dir, Facts, FileError,
+    acl::{self, ACL, DEFAULT_ACL},
+    faults::Call,
+    timespec,
+};
 
 /// The attributes of one file, to be given to another.
 #[derive(Debug, Clone)]
@@ -39,7 +44,10 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
-const ACL: &str = "system.posix_acl_access";
+/// The mode with no more than these three bits for the group.
+fn limited(mode: u32, bits: u32) -> u32 {
+    mode & (!0o070 | bits << 3)
+}
 
 /// What the kernel writes to a buffer: names, each with a NUL behind it, or a value.
 fn told(tell: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
@@ -169,26 +177,48 @@ impl Attributes {
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
         let mut wanted = self.mode;
+        let mut extended = self.extended.clone();
         if owner.is_some() || group.is_some() {
             gate()?;
-            if let Err(errno) = fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
-                missed("owner and group", errno);
+            let (owner, group) = (owner.map(Uid::from_raw), group.map(Gid::from_raw));
+            if let Err(errno) = fchown(file, owner, group) {
+                // Without root's rights, only a group of this user can be given.
+                let group_is_kept =
+                    group.is_none() || owner.is_some() && fchown(file, None, group).is_ok();
                 // These bits would give the rights of another user or group to whoever runs the file.
                 wanted = wanted.map(|mode| mode & !(SET_USER_ID | SET_GROUP_ID));
                 if wanted != self.mode {
                     missed("set-user-ID and set-group-ID bits", errno);
                 }
+                if group_is_kept {
+                    missed("owner", errno);
+                } else {
+                    missed("group, and its permissions", errno);
+                    if owner.is_some() {
+                        missed("owner", errno);
+                    }
+                    // The group that the file has now gets no more than others.
+                    match acl::among(&mut extended) {
+                        Some(acl) => acl::limit_group(acl),
+                        None => wanted = wanted.map(|mode| limited(mode, mode & 0o7)),
+                    }
+                }
             }
         }
-        for (attribute, value) in &self.extended {
+        for (attribute, value) in &extended {
             gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
                 missed(&attribute.to_string_lossy(), errno);
+                if attribute.as_bytes() == ACL.as_bytes() {
+                    // Nobody gets more than the ACL gave to everybody.
+                    let least = acl::least(value);
+                    let mode = wanted.unwrap_or(facts.mode);
+                    wanted = Some(limited(mode & (!0o7 | least), least));
+                }
             }
         }
         // The file may have inherited an ACL from the directory of the slot.
-        let has_acl = |(name, _): &(CString, Vec<u8>)| name.as_bytes() == ACL.as_bytes();
-        if !self.extended.iter().any(has_acl) {
+        if acl::among(&mut extended).is_none() {
             remove(file, ACL).unwrap_or_else(|errno| missed(ACL, errno));
         }
         // The mode comes after them, because an ACL sets one.
@@ -226,9 +256,6 @@ impl Dir<'_> {
     }
 }
 
-/// The ACL that what is made in a directory begins with.
-const DEFAULT_ACL: &str = "system.posix_acl_default";
-
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 
@@ -257,7 +284,7 @@ impl Inherited {
     /// What a new file in it has. Permission bits that are named are set whatever the ACL says.
     pub(crate) fn of_a_file(&self, mode: Option<u32>) -> Attributes {
         let acl = self.acl.as_ref();
-        let acl = acl.map(|acl| bounded(acl, mode.unwrap_or(0o666)));
+        let acl = acl.map(|acl| acl::bounded(acl, mode.unwrap_or(0o666)));
         Attributes {
             mode,
             owner: None,
@@ -279,7 +306,7 @@ impl Inherited {
             lost.push(format!("{what} of a new directory: {error}"));
         };
         if let Some(acl) = &self.acl {
-            for (name, acl) in [(ACL, &bounded(acl, 0o777)), (DEFAULT_ACL, acl)] {
+            for (name, acl) in [(ACL, &acl::bounded(acl, 0o777)), (DEFAULT_ACL, acl)] {
                 if let Err(errno) = fsetxattr(dir.fd(), name, acl, XattrFlags::empty()) {
                     missed(name, errno);
                 }
@@ -306,31 +333,4 @@ impl Inherited {
         }
         Ok(())
     }
-}
-
-/// The ACL with no more than these permission bits for owner, group and others, as the kernel does it
-/// when something is made: named users and groups are bounded by the mask (acl(5)).
-fn bounded(acl: &[u8], mode: u32) -> Vec<u8> {
-    const OWNER: u8 = 0x01;
-    const GROUP: u8 = 0x04;
-    const MASK: u8 = 0x10;
-    const OTHERS: u8 = 0x20;
-    let (head, entries) = acl.split_at(acl.len().min(4));
-    let has_mask = entries.chunks(8).any(|entry| entry.first() == Some(&MASK));
-    let mut all = head.to_vec();
-    for entry in entries.chunks(8) {
-        let mut entry = entry.to_vec();
-        let bits = match entry.first() {
-            Some(&OWNER) => mode >> 6,
-            Some(&GROUP) if !has_mask => mode >> 3,
-            Some(&MASK) => mode >> 3,
-            Some(&OTHERS) => mode,
-            _ => 0o7,
-        };
-        if let Some(permissions) = entry.get_mut(2) {
-            *permissions &= u8::try_from(bits & 0o7).unwrap_or_default();
-        }
-        all.extend(entry);
-    }
-    all
 }

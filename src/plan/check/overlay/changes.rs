@@ -1,0 +1,183 @@
+//! The changes that the actions of a plan amount to, a file at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Entry, Now, Overlay};
+use crate::{
+    plan::{
+        check::{After, Change, Sink},
+        files::{Attributes, FileError, Inherited},
+        model::Permissions,
+    },
+    task::{Failure, RelPath},
+};
+
+/// The files that were only renamed, and their new paths.
+type Renames = BTreeMap<RelPath, RelPath>;
+
+impl<'a> Overlay<'a> {
+    /// Called when no later action names these paths: the sink gets their changes.
+    pub(in crate::plan::check) fn finish(
+        &mut self,
+        paths: &BTreeSet<RelPath>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        for path in paths {
+            self.make_dirs(path, sink)?;
+        }
+        let renames = self.renames(paths)?;
+        for path in paths {
+            let Some(change) = self.change(path, &renames)? else {
+                continue;
+            };
+            let so_far = self.changed + 1;
+            self.plan.limits.fits_files(so_far)?;
+            self.admit_executable(&change)?;
+            sink.change(change)?;
+            self.changed = so_far;
+        }
+        for path in paths {
+            if let Some(entry) = self.files.get_mut(path) {
+                // Frees the bytes. The entry stays, because the plan has named this path.
+                entry.before = None;
+                if let Some(now) = &mut entry.now {
+                    now.bytes = Some(Vec::new());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn make_dirs(&mut self, path: &RelPath, sink: &mut dyn Sink) -> Result<(), FileError> {
+        if self.files.get(path).is_none_or(|entry| entry.now.is_none()) {
+            return Ok(());
+        }
+        for dir in path.ancestors() {
+            if !self.dirs.contains(&dir) && self.view.look(&dir)?.is_none() {
+                let mount = self.mount_of(&dir)?;
+                sink.dir(&dir, mount, &self.inherited(&dir)?)?;
+                self.dirs.insert(dir);
+            }
+        }
+        Ok(())
+    }
+
+    fn change<'b>(
+        &'b self,
+        path: &'b RelPath,
+        renames: &'b Renames,
+    ) -> Result<Option<Change<'b>>, FileError> {
+        let Some(entry) = self.files.get(path) else {
+            return Ok(None);
+        };
+        let before = entry.before.as_ref();
+        let after = match &entry.now {
+            None if before.is_none() => return Ok(None),
+            None => renames
+                .get(path)
+                .map_or(After::Deleted, |to| After::Renamed { to }),
+            Some(now) => {
+                let bytes = now.content(self.original(now));
+                let same = match (before, &now.origin) {
+                    (Some(before), Some(origin)) => origin == path && bytes == before.bytes,
+                    // A plain rename is a change of the path where the file was.
+                    (None, Some(origin)) => renames.get(origin) == Some(path),
+                    (_, None) => false,
+                };
+                if same {
+                    return Ok(None);
+                }
+                let attributes = self.attributes(path, now)?;
+                After::Written { bytes, attributes }
+            }
+        };
+        Ok(Some(Change {
+            actions: &entry.actions,
+            path,
+            before,
+            after,
+            link: entry.link.as_ref(),
+            mount: self.mount_of(path)?,
+        }))
+    }
+
+    /// The files that were only renamed, to a path that was free. In another mount, the file has to be written anew.
+    /// This is found out once for both paths, so that they agree.
+    fn renames(&self, paths: &BTreeSet<RelPath>) -> Result<Renames, FileError> {
+        let mut renames = Renames::new();
+        for path in paths {
+            if let Some(to) = self.only_renamed(path)
+                && self.mount_of(path)? == self.mount_of(to)?
+            {
+                renames.insert(path.clone(), to.clone());
+            }
+        }
+        Ok(renames)
+    }
+
+    fn only_renamed(&self, origin: &RelPath) -> Option<&RelPath> {
+        let from = self.files.get(origin)?;
+        let before = from.before.as_ref().filter(|_| from.now.is_none())?;
+        let moved = |entry: &Entry<'_>| {
+            let now = entry.now.as_ref().filter(|_| entry.before.is_none());
+            now.is_some_and(|now| {
+                now.origin.as_ref() == Some(origin)
+                    && now
+                        .bytes
+                        .as_ref()
+                        .is_none_or(|bytes| *bytes == before.bytes)
+            })
+        };
+        let mut files = self.files.iter();
+        files.find_map(|(path, entry)| moved(entry).then_some(path))
+    }
+
+    /// The attributes of the new file: those of the file that it comes from or replaces, with the permissions that
+    /// the plan names.
+    fn attributes(&self, path: &RelPath, now: &Now<'a>) -> Result<Attributes, FileError> {
+        let origin = self
+            .files
+            .get(now.origin.as_ref().unwrap_or(path))
+            .and_then(|entry| entry.before.as_ref());
+        match (origin, self.plan.instructions.permissions) {
+            (Some(before), Permissions::Preserve) => {
+                Ok(before.attributes.clone().with_mode(now.mode))
+            }
+            (Some(_), Permissions::Fresh) | (None, _) => {
+                Ok(self.inherited(path)?.of_a_file(now.mode))
+            }
+        }
+    }
+
+    /// Whether the plan may leave an execute bit where it does. A file that has one may be changed, and moved from where
+    /// the catalog protects such files, unless a new file takes the bit at the path that it leaves.
+    fn admit_executable(&self, change: &Change<'_>) -> Result<(), Failure> {
+        let executable = |mode: u32| mode & 0o111 != 0;
+        let (path, came_from, mode) = match &change.after {
+            After::Written { attributes, .. } => {
+                let now = self.files.get(change.path).and_then(|it| it.now.as_ref());
+                let origin = now.and_then(|now| now.origin.as_ref());
+                (change.path, origin.unwrap_or(change.path), attributes.mode)
+            }
+            After::Renamed { to } => (*to, change.path, None),
+            After::Deleted => return Ok(()),
+        };
+        let origin = self.files.get(came_from);
+        let before = origin.and_then(|origin| origin.before.as_ref());
+        let had = before.map(|before| before.seen.facts.mode);
+        let limits = &self.plan.limits;
+        let new = origin.and_then(|origin| origin.now.as_ref());
+        let new = new.filter(|new| new.origin.is_none() && new.mode.is_none_or(executable));
+        let kept = had.is_some_and(executable)
+            && (path == came_from || new.is_none() && limits.protected.counts(came_from));
+        if kept || !mode.or(had).is_some_and(executable) {
+            return Ok(());
+        }
+        limits.admits_executable(path)
+    }
+
+    /// What a new file at the path inherits, also through directories that have to be made.
+    fn inherited(&self, path: &RelPath) -> Result<Inherited, FileError> {
+        Inherited::of(&*self.nearest(path)?)
+    }
+}
