@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, feed, run, text};
+use crate::program::{Answer, ONEACT, Root, feed, run, text};
 
 fn plan() -> Value {
     json!({"plan_id": "plan-001", "action_plan": [{
@@ -187,11 +187,7 @@ fn a_large_minified_file_is_edited_in_little_memory() {
             "a.json"
         };
         let mut limited = root.within("sh");
-        limited.args([
-            "-c",
-            "ulimit -v 400000 && exec \"$0\"",
-            crate::program::ONEACT,
-        ]);
+        limited.args(["-c", "ulimit -v 400000 && exec \"$0\"", ONEACT]);
         let answer = run(limited, edit(target, operation).to_string().as_bytes());
         assert_eq!(
             answer.exit, 0,
@@ -267,4 +263,49 @@ fn a_group_that_the_user_may_give_is_kept_and_any_other_takes_its_permissions_wi
             "{notes}"
         );
     }
+}
+
+/// strace lets each of these calls fail once. An answer that says "done" must be true.
+#[test]
+fn whichever_look_at_a_file_fails_a_plan_is_made_whole_or_not_at_all() {
+    let root = Root::new();
+    let log = root.path.join("calls");
+    let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "line_insert", "line_number": 1, "content": "zero"}},
+        {"action_id": "a002", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "z.txt"}},
+    ]});
+    let mut failed = 0;
+    for call in ["fstat", "statx", "fstatfs"] {
+        for number in 1.. {
+            let (a, b, z) = ["a.txt", "b.txt", "z.txt"]
+                .map(|name| root.path.join(name))
+                .into();
+            fs::write(&a, "one\n").unwrap();
+            fs::write(&b, "two\n").unwrap();
+            let _ = fs::remove_file(&z);
+            let mut command = root.within("strace");
+            command
+                .env("ONEACT_LEDGER", "none")
+                .args(["-f", "-qq", "-o", log.as_str()])
+                .arg(format!("-etrace={call}"))
+                .arg(format!("-einject={call}:error=EIO:when={number}"))
+                .arg(ONEACT);
+            let answer = run(command, plan.to_string().as_bytes());
+            let read = |path| fs::read_to_string(path).ok();
+            let found = [&a, &b, &z].map(read);
+            let found = found.each_ref().map(|text| text.as_deref());
+            let whole = match answer.exit {
+                0 => [Some("zero\none\n"), None, Some("two\n")],
+                _ => [Some("one\n"), Some("two\n"), None],
+            };
+            assert_eq!(found, whole, "{call} {number}: {}", answer.envelope);
+            if !fs::read_to_string(&log).unwrap().contains("(INJECTED)") {
+                break;
+            }
+            failed += usize::from(answer.exit != 0);
+        }
+    }
+    assert!(failed > 10, "{failed}");
 }
