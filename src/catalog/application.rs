@@ -16,7 +16,7 @@ use crate::task::{visible, visible_json_line};
 use super::{
     code::{Code, Place, Wrong},
     compile::{Capability, compile},
-    document::{CatalogError, Tables},
+    document::{Catalog, CatalogError, Tables},
     lint::Finding,
 };
 use page::Row;
@@ -210,8 +210,11 @@ impl Application {
         text
     }
 
-    /// A catalog with these entries. `command` is the command of a server.
-    pub(crate) fn to_catalog(&self, command: &dyn Fn(&str) -> Vec<String>) -> String {
+    /// A catalog with these entries. `command` is the command of a server. An error if oneact could not read the catalog.
+    pub(crate) fn to_catalog(
+        &self,
+        command: &dyn Fn(&str) -> Vec<String>,
+    ) -> Result<String, CatalogError> {
         let path = self.rows.first().map_or("", |row| row.place.path.as_str());
         let mut text = vec![format!(
             "catalog = 1\napplication = {}\n",
@@ -249,7 +252,10 @@ impl Application {
                 toml(&properties.into())
             ));
         }
-        text.concat()
+        let text = text.concat();
+        let name = Utf8Path::new("the printed catalog");
+        Catalog::from_bytes(name, text.clone().into_bytes())?.whole()?;
+        Ok(text)
     }
 }
 

@@ -150,6 +150,9 @@ impl Catalog {
     /// The catalog in these bytes; `path` only names it in errors.
     pub(crate) fn from_bytes(path: &Utf8Path, bytes: Vec<u8>) -> Result<Self, CatalogError> {
         let path = path.to_owned();
+        if !u64::try_from(bytes.len()).is_ok_and(|length| length <= LARGEST) {
+            return Err(CatalogError::NoCatalog { path });
+        }
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
             CatalogError::Invalid(Wrong {

@@ -276,7 +276,7 @@ struct ImportArgs {
 /// Prints a catalog with the entries of an application document.
 fn import(args: &ImportArgs) -> Result<ExitCode, Stop> {
     let text = read_document(&args.file)?.to_catalog(&command);
-    Ok(printed(text, 0))
+    Ok(printed(text.map_err(stop(2))?, 0))
 }
 
 fn read_document(path: &Utf8Path) -> Result<Application, Stop> {

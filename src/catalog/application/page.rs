@@ -122,9 +122,11 @@ pub(super) fn values(cell: &str) -> Result<Map<String, Value>, String> {
         let value = json
             .next()
             .and_then(Result::ok)
-            .filter(|value| !value.is_null());
+            .filter(|value| !has_null(value));
         let value = value.ok_or_else(|| {
-            format!("the default of `{name}` is not JSON; write a number, true, false or a text in quotes")
+            format!(
+                "the default of `{name}` must be a number, true, false, a text in quotes, a list or an object, without null; write a vertical bar as `\\|`"
+            )
         })?;
         let after = said
             .get(json.byte_offset()..)
@@ -135,4 +137,14 @@ pub(super) fn values(cell: &str) -> Result<Map<String, Value>, String> {
         rest = rest.trim_start_matches(BLANK);
     }
     Ok(values)
+}
+
+/// TOML has no null.
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(members) => members.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }

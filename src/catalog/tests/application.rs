@@ -17,7 +17,9 @@ fn catalog(text: &str) -> Application {
 }
 
 fn imported(text: &str) -> String {
-    document(text).to_catalog(&|name| vec![name.to_owned()])
+    document(text)
+        .to_catalog(&|name| vec![name.to_owned()])
+        .unwrap()
 }
 
 /// The texts of the differences of this repository's catalog from its document, after a change of the document.
@@ -173,7 +175,11 @@ fn a_document_that_cannot_be_read_names_the_line() {
         (table(&row.repeat(2)), "d.md:4: A is mapped twice"),
         (
             defaults("| t | x: wav |"),
-            "d.md:7: the default of `x` is not JSON",
+            "d.md:7: the default of `x` must be a number",
+        ),
+        (
+            defaults(r#"| t | x: {"a": [null]} |"#),
+            "d.md:7: the default of `x` must be a number",
         ),
         (defaults("| t | x |"), "d.md:7: \"x\" is no default"),
         (
@@ -183,5 +189,21 @@ fn a_document_that_cannot_be_read_names_the_line() {
     ] {
         let error = Application::read(Utf8Path::new("d.md"), &text).unwrap_err();
         assert!(error.to_string().starts_with(says), "{says}\n{error}");
+    }
+}
+
+#[test]
+fn a_document_whose_catalog_could_not_be_read_is_refused() {
+    let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+    let text = format!(
+        "{}\n| Tool | Default Parameters |\n|---|---|\n| t | x: {deep} |\n",
+        table("| A | s | t | x |\n")
+    );
+    let long = table(&format!("| A | {} | t | x |\n", "s".repeat(3 << 20)));
+    for (text, says) in [(text, "max recursion depth"), (long, "at most 8 MiB")] {
+        let refused = document(&text).to_catalog(&|name| vec![name.to_owned()]);
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("the printed catalog"), "{error}");
+        assert!(error.contains(says), "{error}");
     }
 }
