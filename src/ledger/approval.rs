@@ -4,6 +4,7 @@
 //! action that waits for one of its steps gives the approval back.
 
 mod checks;
+mod dispatch;
 mod vote;
 
 use std::collections::HashMap;
@@ -19,16 +20,14 @@ use crate::{
 
 use super::{
     Ledger,
-    begin::stamp,
     canonical::sha256,
-    chain::{self, AskedApproval, Body, instant},
-    claims::{must_have, open},
-    grant,
+    chain::{AskedApproval, Body, instant},
+    claims::must_have,
     past::examined,
-    record::{Claim, ClaimState, Effects, Event, Link, Row, Seq, word},
+    record::{Event, Link, Row, Seq, word},
     request::Asked,
     signature::{Purpose, Signer, check},
-    store::{Durability, StoreError, Tx, Which, read, write},
+    store::{StoreError, Tx, Which, read},
     validity::{is_complete, sealed},
     words::{Ask, LedgerError, Note, Running},
 };
@@ -362,68 +361,6 @@ impl Ledger<'_> {
         Ok(read::<_, StoreError>(&mut *self.store, |tx| {
             Case::newest(tx, session, request, (ask.who.task_id, root))
         })?)
-    }
-
-    /// Records that the request may happen from here on, before anything can happen. If it needs an approval, all
-    /// checks of the approval are made in the same transaction, and the link uses the approval up. The same holds for
-    /// a grant. A request without effects, an approval and a grant needs no such record.
-    pub(crate) fn dispatch(
-        &mut self,
-        ask: &Ask<'_>,
-        running: &Running,
-        intended: Option<&Intended>,
-    ) -> Result<Passage, LedgerError> {
-        if ask.effects == Effects::None && intended.is_none() && ask.under.is_none() {
-            return Ok(Passage::Dispatched);
-        }
-        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
-        let stamp = stamp(ask, &self.actor, self.host.timestamp());
-        write(&mut *self.store, Durability::Disk, |tx| {
-            let Some(claim) = open(tx, session, request, running.claim)? else {
-                return Err(LedgerError::InFlight {
-                    by: "another run".to_owned(),
-                    waited: ask.patience,
-                });
-            };
-            let grant = match &ask.under {
-                None => None,
-                Some(under) => match grant::covers(tx, under, ask, stamp.at)? {
-                    Ok(operation) => Some(operation),
-                    Err(failure) => return Ok(Passage::Ungranted(failure)),
-                },
-            };
-            let mut approval = None;
-            if let Some(intended) = intended {
-                let about = (ask.who.task_id, intended.policy.root.as_deref());
-                let case = Case::newest(tx, session, request, about)?;
-                let session_is_open = checks::is_open(tx, session)?;
-                let facts = checks::Facts {
-                    case: case.as_ref(),
-                    intended,
-                    now: stamp.at,
-                    session: session_is_open,
-                };
-                if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
-                    return Ok(failed.passage(case));
-                }
-                approval = case.map(|case| case.id);
-            }
-            let body = Body {
-                request_hash: Some(request.clone()),
-                entry_digest: Some(ask.entry_digest.clone()),
-                claim: Some(running.claim),
-                changes: chain::changes(ask.change),
-                approval,
-                under: grant,
-                ..Body::default()
-            };
-            chain::append(tx, Event::Dispatched, stamp, &body)?;
-            tx.put_claim(&Claim {
-                state: ClaimState::Dispatched,
-                ..claim
-            })?;
-            Ok(Passage::Dispatched)
-        })
     }
 }
 

@@ -3,10 +3,14 @@
 use std::{
     collections::HashMap,
     fs,
-    io::copy,
+    io::{Read, Write, copy},
     net::{Shutdown, TcpListener, TcpStream},
+    os::unix::net::{UnixListener, UnixStream},
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -375,4 +379,86 @@ fn a_signal_ends_the_attempt_to_connect_to_a_server_that_says_nothing() {
         answer.envelope
     );
     assert!(!root.path.join("counted").exists());
+}
+
+/// Passes connections on to a server, and ends the connection of a COMMIT when the server has answered it: the client does
+/// not learn the answer. Returns the number of COMMITs so far.
+fn losing_answer(dir: &Utf8Path, cluster: &Cluster, number: usize) -> Arc<AtomicUsize> {
+    let name = format!(".s.PGSQL.{}", cluster.port);
+    let listener = UnixListener::bind(dir.join(&name)).unwrap();
+    let server = cluster.dir.join(&name);
+    let commits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&commits);
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = UnixStream::connect(&server).unwrap();
+            let is_cut = Arc::new(AtomicBool::new(false));
+            let (cut, count) = (Arc::clone(&is_cut), Arc::clone(&count));
+            let pair = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || {
+                pass(pair.0, pair.1, |bytes| {
+                    if bytes.windows(6).any(|word| word == b"COMMIT") {
+                        let found = count.fetch_add(1, Ordering::SeqCst) + 1;
+                        cut.store(found == number, Ordering::SeqCst);
+                    }
+                    true
+                });
+            });
+            thread::spawn(move || pass(server, client, |_| !is_cut.load(Ordering::SeqCst)));
+        }
+    });
+    commits
+}
+
+/// Passes bytes on as long as `goes_on` says so, and then ends both connections.
+fn pass(mut from: UnixStream, mut to: UnixStream, goes_on: impl Fn(&[u8]) -> bool) {
+    let mut bytes = [0; 65_536];
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        let bytes = &bytes[..length];
+        if !goes_on(bytes) || to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+#[test]
+fn whichever_commit_is_not_confirmed_a_once_only_call_happens_once_and_needs_no_person() {
+    let cluster = Cluster::shared();
+    let database = cluster.database();
+    let direct = cluster.uri(&database);
+    let root = Root::with_catalog(CATALOG);
+    let send = |ledger: &str, task: &Value| {
+        let mut command = root.command();
+        command.env("ONEACT_LEDGER", ledger);
+        run(command, task.to_string().as_bytes())
+    };
+    // The database is migrated, and the session is open.
+    send(&direct, &request("once", "first", "first"));
+    for number in 1.. {
+        let dir = root.path.join(format!("socket-{number}"));
+        fs::create_dir(&dir).unwrap();
+        let commits = losing_answer(&dir, cluster, number);
+        let there = cluster.dir.to_str().unwrap().replace('/', "%2F");
+        let ledger = direct.replace(&there, &dir.as_str().replace('/', "%2F"));
+        let what = format!("call-{number}");
+        let task = request("once", &what, &what);
+        let happened = || {
+            let counted = fs::read_to_string(root.path.join("counted")).unwrap();
+            counted.lines().filter(|line| **line == what).count()
+        };
+        let one = send(&ledger, &task);
+        assert_eq!(one.exit == 0, happened() == 1, "{}", one.envelope);
+        let other = send(&direct, &task);
+        assert_eq!(other.exit, 0, "{number}: {}", other.envelope);
+        assert_eq!(happened(), 1, "{number}");
+        if commits.load(Ordering::SeqCst) < number {
+            assert!(number > 3, "{number} commits");
+            break;
+        }
+    }
+    let mut command = root.command();
+    command.env("ONEACT_LEDGER", direct).arg("verify");
+    assert!(command.status().unwrap().success());
 }
