@@ -412,7 +412,7 @@ fn losing_answer(dir: &Utf8Path, cluster: &Cluster, number: usize) -> Arc<Atomic
 
 /// Passes bytes on as long as `goes_on` says so, and then ends both connections.
 fn pass(mut from: UnixStream, mut to: UnixStream, goes_on: impl Fn(&[u8]) -> bool) {
-    let mut bytes = [0; 65_536];
+    let mut bytes = [0; 8192];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
         let bytes = &bytes[..length];
         if !goes_on(bytes) || to.write_all(bytes).is_err() {
