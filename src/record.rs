@@ -162,7 +162,9 @@ impl Project {
         if let Some(key) = self.sign_key(rule) {
             own.extend([public_file(&key), key]);
         }
-        if let Ok(place) = self.place(rule) {
+        if let Ok(place) = self.place(rule)
+            && place != Place::default_in(&self.state_dir)
+        {
             own.extend(place.files());
         }
         // A catalog of the usual name may be changed with an approval.

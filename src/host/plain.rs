@@ -69,8 +69,12 @@ pub fn read_named(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read(&open_named(path)?, most)
 }
 
+/// The first buffer for a file, in bytes.
+const SMALL: usize = 4096;
+
 fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Most files are small, so one read gets all of it and another one finds the end.
+    let mut bytes = Vec::with_capacity(SMALL);
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let message = format!("it has more than {most} bytes");

@@ -69,8 +69,9 @@ impl Place {
     pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
         match self {
             Self::File(path) => {
-                let mut files = SqliteStore::files(path);
-                files.extend([path.clone(), real(path).with_extension(HEAD)]);
+                let real = real(path);
+                let mut files = SqliteStore::files(&real);
+                files.extend([path.clone(), real.with_extension(HEAD)]);
                 files
             }
             Self::Postgres(_) | Self::Nowhere => Vec::new(),
@@ -124,7 +125,8 @@ impl Place {
         }
         if let Some(path) = self.missing() {
             SqliteStore::check_files(path)?;
-            self.head(state_dir).agrees_with_none(path.as_str())?;
+            let head = self.head(&real(path), state_dir);
+            head.agrees_with_none(path.as_str())?;
         }
         match Ledger::open(self, state_dir, Wish::Decide, host) {
             Err(LedgerError::Store(error)) if error.trouble == Trouble::NotYet => Ok(None),
@@ -132,9 +134,9 @@ impl Place {
         }
     }
 
-    fn head(&self, state_dir: &Utf8Path) -> HeadFile {
+    fn head(&self, real: &Utf8Path, state_dir: &Utf8Path) -> HeadFile {
         HeadFile::new(match self {
-            Self::File(path) => real(path).with_extension(HEAD),
+            Self::File(_) => real.with_extension(HEAD),
             Self::Postgres(_) | Self::Nowhere => state_dir.join(FILE).with_extension(HEAD),
         })
     }
@@ -163,8 +165,9 @@ impl<'a> Ledger<'a> {
         host: &'a Host,
     ) -> Self {
         Self {
+            // A store in a file is named by its real path.
+            head: place.head(Utf8Path::new(store.place()), state_dir),
             store,
-            head: place.head(state_dir),
             outbox: state_dir.join(OUTBOX),
             actor: format!("uid:{}", host::user_id()),
             host,

@@ -87,9 +87,9 @@ impl SqliteStore {
         Files::of(path).are_plain(path)
     }
 
-    /// Every file that may belong to the ledger at `path`.
-    pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
-        Files::of(path).all(SQLITE_VERSION)
+    /// Every file that may belong to the ledger at this path, which is without symbolic links.
+    pub(crate) fn files(real: &Utf8Path) -> Vec<Utf8PathBuf> {
+        Files::at(real.to_owned()).all(SQLITE_VERSION)
     }
 
     /// The length of the write-ahead file in pages.
