@@ -239,6 +239,7 @@ fn a_group_that_the_user_may_give_is_kept_and_any_other_takes_its_permissions_wi
         ((0, 2000, 0o660), (65534, 2000, 0o660)),
         ((65534, 0, 0o660), (65534, 65534, 0o600)),
         ((0, 0, 0o664), (65534, 65534, 0o644)),
+        ((65534, 0, 0o604), (65534, 65534, 0o600)),
     ] {
         let (owner, group, mode) = before;
         fs::write(&file, "one\n").unwrap();

@@ -3,12 +3,13 @@
 
 use std::{
     fs,
+    io::Write,
     process::{Command, Output},
 };
 
 use serde_json::{Value, json};
 
-use crate::program::{ONEACT, Root, feed};
+use crate::program::{ONEACT, Root};
 
 const SECRET: &str = "p\"4ss/w<rd&+%41 9";
 
@@ -50,7 +51,10 @@ fn task(capability: &str, how: &str) -> Value {
 
 fn output(mut command: Command, task: &Value) -> Output {
     let mut child = command.env("TELLER_SECRET", SECRET).spawn().unwrap();
-    feed(&mut child, task);
+    // A verb does not read its stdin, and may have ended already.
+    let mut stdin = child.stdin.take().unwrap();
+    let _ = stdin.write_all(task.to_string().as_bytes());
+    drop(stdin);
     child.wait_with_output().unwrap()
 }
 

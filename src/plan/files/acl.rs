@@ -55,19 +55,19 @@ pub(super) fn bounded(acl: &[u8], mode: u32) -> Vec<u8> {
     acl
 }
 
-/// Leaves the file's group no more than others.
+/// Leaves the file's group and others only the bits that both had.
 pub(super) fn limit_group(acl: &mut [u8]) {
-    let others = entries(acl).find(|(kind, _)| *kind == OTHERS);
-    let others = others.map_or(0, |(_, bits)| bits);
-    let mut entries = entries_mut(acl);
-    if let Some((_, bits)) = entries.find(|(kind, _)| *kind == GROUP) {
-        *bits &= others;
+    let both = |kind| [GROUP, OTHERS].contains(&kind);
+    let shared = entries(acl).filter(|(kind, _)| both(*kind));
+    let shared = shared.fold(0o7, |shared, (_, bits)| shared & bits);
+    for (_, bits) in entries_mut(acl).filter(|(kind, _)| both(*kind)) {
+        *bits &= shared;
     }
 }
 
 /// The permission bits that everybody but the owner has.
 pub(super) fn least(acl: &[u8]) -> u32 {
-    let all = entries(acl).filter(|(kind, _)| ![OWNER, MASK].contains(kind));
+    let all = entries(acl).filter(|(kind, _)| *kind != OWNER);
     all.fold(0o7, |least, (_, bits)| least & u32::from(bits))
 }
 
@@ -92,15 +92,22 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_was_not_kept_gets_what_others_get() {
-        let mut acl = acl();
-        limit_group(&mut acl);
-        assert_eq!(bits(&acl), [6, 4, 4, 6, 4]);
+    fn where_a_group_was_not_kept_the_group_and_others_get_what_both_had() {
+        for (group, others, left) in [(6, 4, 4), (0, 4, 0), (6, 0, 0)] {
+            let mut acl = acl();
+            *entries_mut(&mut acl).nth(2).unwrap().1 = group;
+            *entries_mut(&mut acl).nth(4).unwrap().1 = others;
+            limit_group(&mut acl);
+            assert_eq!(bits(&acl), [6, 4, left, 6, left]);
+        }
     }
 
     #[test]
-    fn the_least_of_an_acl_is_what_every_entry_but_the_owners_gives() {
+    fn the_least_of_an_acl_is_what_the_mask_and_every_entry_but_the_owners_give() {
         assert_eq!(least(&acl()), 4);
+        let mut masked = acl();
+        *entries_mut(&mut masked).nth(3).unwrap().1 = 2;
+        assert_eq!(least(&masked), 0);
         let mut refused = acl();
         *entries_mut(&mut refused).nth(1).unwrap().1 = 0;
         assert_eq!(least(&refused), 0);

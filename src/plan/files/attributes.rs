@@ -44,9 +44,14 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
-/// The mode with no more than these three bits for the group.
+/// The mode in which the group and others have only the bits that both had.
+fn without_group(mode: u32) -> u32 {
+    limited(mode, mode >> 3 & mode & 0o7)
+}
+
+/// The mode with no more than these three bits for the group and for others.
 fn limited(mode: u32, bits: u32) -> u32 {
-    mode & (!0o070 | bits << 3)
+    mode & (!0o077 | bits << 3 | bits)
 }
 
 /// What the kernel writes to a buffer: names, each with a NUL behind it, or a value.
@@ -197,10 +202,10 @@ impl Attributes {
                     if owner.is_some() {
                         missed("owner", errno);
                     }
-                    // The group that the file has now gets no more than others.
+                    // The users of both groups get no more than before, whichever group the file has.
                     match acl::among(&mut extended) {
                         Some(acl) => acl::limit_group(acl),
-                        None => wanted = wanted.map(|mode| limited(mode, mode & 0o7)),
+                        None => wanted = Some(without_group(wanted.unwrap_or(facts.mode))),
                     }
                 }
             }
@@ -213,7 +218,7 @@ impl Attributes {
                     // Nobody gets more than the ACL gave to everybody.
                     let least = acl::least(value);
                     let mode = wanted.unwrap_or(facts.mode);
-                    wanted = Some(limited(mode & (!0o7 | least), least));
+                    wanted = Some(limited(mode, least));
                 }
             }
         }
@@ -305,18 +310,28 @@ impl Inherited {
             let error = std::io::Error::from(errno);
             lost.push(format!("{what} of a new directory: {error}"));
         };
-        if let Some(acl) = &self.acl {
+        let mut acl = self.acl.clone();
+        if let Some(group) = self.group {
+            let given = fchown(dir.fd(), None, Some(Gid::from_raw(group)));
+            let mode = dir.facts()?.mode;
+            let mode = match (&given, &mut acl) {
+                (Ok(()), _) => mode | SET_GROUP_ID,
+                (Err(_), Some(acl)) => {
+                    acl::limit_group(acl);
+                    mode
+                }
+                (Err(_), None) => without_group(mode),
+            };
+            let set = fchmod(dir.fd(), Mode::from_raw_mode(mode));
+            if let Err(errno) = given.and(set) {
+                missed("group", errno);
+            }
+        }
+        if let Some(acl) = &acl {
             for (name, acl) in [(ACL, &acl::bounded(acl, 0o777)), (DEFAULT_ACL, acl)] {
                 if let Err(errno) = fsetxattr(dir.fd(), name, acl, XattrFlags::empty()) {
                     missed(name, errno);
                 }
-            }
-        }
-        if let Some(group) = self.group {
-            let given = fchown(dir.fd(), None, Some(Gid::from_raw(group)));
-            let mode = Mode::from_raw_mode(dir.facts()?.mode | SET_GROUP_ID);
-            if let Err(errno) = given.and_then(|()| fchmod(dir.fd(), mode)) {
-                missed("group", errno);
             }
         }
         Ok(lost)
