@@ -55,14 +55,15 @@ pub(super) fn bounded(acl: &[u8], mode: u32) -> Vec<u8> {
     acl
 }
 
-/// Leaves the file's group and others only the bits that both had.
-pub(super) fn limit_group(acl: &mut [u8]) {
+/// Leaves the file's group and others only the bits that both had, and returns these.
+pub(super) fn limit_group(acl: &mut [u8]) -> u32 {
     let both = |kind| [GROUP, OTHERS].contains(&kind);
     let shared = entries(acl).filter(|(kind, _)| both(*kind));
     let shared = shared.fold(0o7, |shared, (_, bits)| shared & bits);
     for (_, bits) in entries_mut(acl).filter(|(kind, _)| both(*kind)) {
         *bits &= shared;
     }
+    shared.into()
 }
 
 /// The permission bits that everybody but the owner has.
@@ -97,7 +98,7 @@ mod tests {
             let mut acl = acl();
             *entries_mut(&mut acl).nth(2).unwrap().1 = group;
             *entries_mut(&mut acl).nth(4).unwrap().1 = others;
-            limit_group(&mut acl);
+            assert_eq!(limit_group(&mut acl), u32::from(left));
             assert_eq!(bits(&acl), [6, 4, left, 6, left]);
         }
     }

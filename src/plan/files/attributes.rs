@@ -203,10 +203,12 @@ impl Attributes {
                         missed("owner", errno);
                     }
                     // The users of both groups get no more than before, whichever group the file has.
-                    match acl::among(&mut extended) {
-                        Some(acl) => acl::limit_group(acl),
-                        None => wanted = Some(without_group(wanted.unwrap_or(facts.mode))),
-                    }
+                    let mode = wanted.unwrap_or(facts.mode);
+                    wanted = Some(match acl::among(&mut extended) {
+                        // The group bits of the mode are the mask of the ACL.
+                        Some(acl) => mode & (!0o7 | acl::limit_group(acl)),
+                        None => without_group(mode),
+                    });
                 }
             }
         }
