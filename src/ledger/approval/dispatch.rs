@@ -28,19 +28,18 @@ impl Ledger<'_> {
         if ask.effects == Effects::None && intended.is_none() && ask.under.is_none() {
             return Ok(Passage::Dispatched);
         }
-        match self.dispatched(ask, running, intended) {
-            Err(LedgerError::Store(unconfirmed)) if unconfirmed.trouble == Trouble::Unconfirmed => {
-                match self.dispatched(ask, running, intended) {
-                    // The first record may have been kept.
-                    Err(LedgerError::Store(_)) => Err(LedgerError::Store(unconfirmed)),
-                    passage => passage,
-                }
-            }
+        let unconfirmed = match self.record_dispatch(ask, running, intended) {
+            Err(LedgerError::Store(error)) if error.trouble == Trouble::Unconfirmed => error,
+            passage => return passage,
+        };
+        match self.record_dispatch(ask, running, intended) {
+            // The first record may have been kept.
+            Err(LedgerError::Store(_)) => Err(LedgerError::Store(unconfirmed)),
             passage => passage,
         }
     }
 
-    fn dispatched(
+    fn record_dispatch(
         &mut self,
         ask: &Ask<'_>,
         running: &Running,

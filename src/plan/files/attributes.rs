@@ -202,7 +202,7 @@ impl Attributes {
                     if owner.is_some() {
                         missed("owner", errno);
                     }
-                    // The users of both groups get no more than before, whichever group the file has.
+                    // The members of neither group get more than before.
                     let mode = wanted.unwrap_or(facts.mode);
                     wanted = Some(match acl::among(&mut extended) {
                         // The group bits of the mode are the mask of the ACL.
