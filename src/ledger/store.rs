@@ -50,7 +50,8 @@ pub(crate) enum Trouble {
     Full,
     /// The connection ended before the commit was sent: nothing was kept.
     Lost,
-    /// The connection ended after the commit was sent and before the answer: the transaction may have been kept.
+    /// The connection ended after the commit was sent and before the answer, or a commit failed with an error of the disk:
+    /// the transaction may have been kept.
     Unconfirmed,
     Refused,
 }
@@ -109,7 +110,7 @@ impl StoreError {
                 "the connection to the ledger {place} was lost: {why}. Nothing was recorded; try again"
             ),
             Trouble::Unconfirmed => format!(
-                "the connection to the ledger {place} was lost while a record was being stored: {why}. It is not known whether the record was stored; read the ledger again"
+                "the ledger {place} did not confirm a record: {why}. The record may have been stored; read the ledger again"
             ),
             Trouble::Refused => format!("the ledger {place} refused a record: {why}"),
         }

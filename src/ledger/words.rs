@@ -13,7 +13,7 @@ use super::{
     chain::{AskedApproval, Body, Change},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
-    store::StoreError,
+    store::{StoreError, Trouble},
 };
 
 /// A request that is about to be performed.
@@ -342,6 +342,13 @@ pub(crate) enum LedgerError {
     NoReview,
     #[error("{}", .0.message)]
     Stopped(Failure),
+}
+
+impl LedgerError {
+    /// Whether a record that was to be stored may be in the ledger.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        matches!(self, Self::Store(error) if error.trouble == Trouble::Unconfirmed)
+    }
 }
 
 impl From<LedgerError> for Failure {

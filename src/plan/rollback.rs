@@ -102,7 +102,7 @@ impl<'r> Found<'r> {
             given => given.clone(),
         };
         let told = vouched(&folder, &manifest, &limits, order.by)?;
-        let (already, points) = left_to_do(&manifest, order, root)?;
+        let (already, points) = left_to_do(&manifest, order, &told.entries, root)?;
         Ok(Self {
             folder,
             manifest,
@@ -225,6 +225,7 @@ fn undo(
 fn left_to_do(
     manifest: &Manifest,
     order: &RollbackOrder,
+    entries: &[Entry],
     root: &Root,
 ) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
     let (mut already, mut todo) = (Vec::new(), Vec::new());
@@ -234,7 +235,7 @@ fn left_to_do(
     {
         let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
         if point.undone_at.is_some() && !is_named {
-            if stands(point, root) && !is_restored(point, root)? {
+            if stands(point, root) && !is_restored(point, entries, root)? {
                 let message = format!(
                     "the manifest says that `{}` was restored, but the file is as the plan left it; `--checkpoint {}` \
                      undoes this change again",
@@ -244,7 +245,7 @@ fn left_to_do(
             }
             continue;
         }
-        if is_restored(point, root)? {
+        if is_restored(point, entries, root)? {
             already.push(point.checkpoint_id);
         } else {
             todo.push(point.clone());
@@ -261,7 +262,7 @@ fn stands(point: &Point, root: &Root) -> bool {
 }
 
 /// Whether a file is as it was before the plan.
-fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
+fn is_restored(point: &Point, entries: &[Entry], root: &Root) -> Result<bool, FileError> {
     if let Some(new) = &point.new_path
         && root.look(new)?.is_some()
     {
@@ -271,13 +272,18 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         Err(error) if error.errno == Errno::FBIG => return Ok(false),
         other => other?,
     };
-    // If the plan changed only permissions, the content does not show whether it was undone.
-    let content_alone = point.original_hash != point.result_hash || point.new_path.is_some();
-    let mode = now
-        .as_ref()
-        .map(|now| format!("{:04o}", now.seen.facts.mode));
-    Ok(now.map(|now| now.seen.sha256) == point.original_hash
-        && (content_alone || mode == point.original_mode))
+    if now.as_ref().map(|now| &now.seen.sha256) != point.original_hash.as_ref() {
+        return Ok(false);
+    }
+    // If the plan left the same content, the content does not show whether the file was restored.
+    let says_nothing = point.original_hash == point.result_hash && point.new_path.is_none();
+    Ok(match now.filter(|_| says_nothing) {
+        None => true,
+        Some(now) => match backed_up(point, entries).and_then(|pre| pre.attributes.as_ref()) {
+            Some(attributes) => now.attributes.digest() == *attributes,
+            None => Some(format!("{:04o}", now.seen.facts.mode)) == point.original_mode,
+        },
+    })
 }
 
 /// The note about a restored file that does not have its attributes from before the plan.

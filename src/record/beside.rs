@@ -220,6 +220,10 @@ impl<'h> RunLedger<'h> {
             of: run,
         };
         match passed {
+            // The ledger may say that the request was begun. The record of its end says that nothing was performed.
+            Err(error) if error.is_unconfirmed() => {
+                Begun::Answered(Box::new(recording.end(refused(error), None)))
+            }
             Err(error) => Begun::Answered(Box::new(refused(error))),
             Ok(Pass::Go) => {
                 run.die_at("ledger:dispatched");

@@ -4,7 +4,7 @@ use std::{fmt::Display, fs};
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
+use crate::program::{Answer, ONEACT, Root, run};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -509,5 +509,45 @@ fn that_it_was_done_is_known_when_the_answer_was_pruned() {
     let notes = replayed.at("/audit/compliance_notes").to_string();
     assert!(notes.contains("pruned: the answer was pruned"), "{notes}");
     assert_eq!(happened(&root), ["mail"]);
+    oneact(&root, &["verify"]);
+}
+
+/// strace fails the calls that sync the ledger: each one alone, and all from each one on.
+#[test]
+fn whichever_sync_of_the_ledger_fails_a_once_only_call_happens_once_and_needs_no_person() {
+    let root = Root::with_catalog(CATALOG);
+    let log = root.path.join("calls");
+    let asked = |what: &str| {
+        json!({
+            "metadata": {"session_id": "s", "request_id": what},
+            "task_id": what, "capability_ids": ["sent"], "parameters": {"what": what},
+        })
+    };
+    // The ledger is made.
+    assert_eq!(root.run(&asked("first")).exit, 0);
+    let mut refused = 0;
+    for span in ["", "+"] {
+        for number in 1.. {
+            let what = format!("call-{number}{span}");
+            let mut command = root.within("strace");
+            command
+                .args(["-f", "-qq", "-o", log.as_str(), "-etrace=fdatasync"])
+                .arg(format!("-einject=fdatasync:error=EIO:when={number}{span}"))
+                .arg(ONEACT);
+            let task = asked(&what);
+            let count = || happened(&root).iter().filter(|it| **it == what).count();
+            let first = run(command, task.to_string().as_bytes());
+            assert_eq!(first.exit == 0, count() == 1, "{}", first.envelope);
+            refused += usize::from(first.exit != 0);
+            let again = root.run(&task);
+            assert_eq!(again.exit, 0, "{what}: {}", again.envelope);
+            assert_eq!(count(), 1, "{what}");
+            if !fs::read_to_string(&log).unwrap().contains("(INJECTED)") {
+                assert!(number > 1);
+                break;
+            }
+        }
+    }
+    assert!(refused > 0);
     oneact(&root, &["verify"]);
 }

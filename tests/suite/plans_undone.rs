@@ -2,9 +2,11 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
 };
 
+use camino::Utf8Path;
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value, json};
 
 use crate::program::{Answer, Root, feed, run, until};
@@ -315,6 +317,30 @@ fn permissions_that_were_tightened_limit_a_file_that_was_renamed_twice_too() {
     assert_eq!(undone.exit, 0, "{}", undone.text);
     let mode = fs::metadata(root.path.join("b.txt")).unwrap().mode();
     assert_eq!(mode & 0o7777, 0o600);
+}
+
+/// The plan leaves a file with the same content and permissions, and with other attributes.
+#[test]
+fn a_file_that_took_the_place_of_an_equal_one_is_not_taken_for_the_restored_one() {
+    let (root, _) = furnished();
+    let [original, other] = ["a.txt", "b.txt"].map(|name| root.path.join(name));
+    for file in [&original, &other] {
+        fs::write(file, "equal\n").unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let (mark, flags) = ("user.mark", XattrFlags::empty());
+    setxattr(original.as_std_path(), mark, b"original", flags).unwrap();
+    let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_DELETE", "target": "a.txt", "operation": {"type": "delete"}},
+        {"action_id": "a002", "action_type": "FILE_RENAME", "target": "b.txt",
+            "operation": {"type": "rename", "new_path": "a.txt"}},
+    ]});
+    let marked = |file: &Utf8Path| getxattr(file.as_std_path(), mark, &mut [0; 16]).is_ok();
+    let (directory, _) = done(&root, &plan);
+    assert!(!marked(&original));
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert!(marked(&original) && !marked(&other), "{}", undone.text);
 }
 
 #[test]
@@ -654,6 +680,31 @@ fn a_directory_that_may_not_be_written_to_fails_its_action_alone_r_001_71_r_001_
         fs::read_to_string(root.path.join("a.txt")).unwrap(),
         "eins\n"
     );
+}
+
+/// From a sticky directory of another user, nobody but its owner can take a file. The plan could not be undone.
+#[test]
+fn a_file_of_another_user_is_not_moved_into_a_sticky_directory() {
+    let root = Root::new();
+    let [source, sticky] = ["src", "out"].map(|name| root.path.join(name));
+    fs::create_dir(&source).unwrap();
+    fs::create_dir(&sticky).unwrap();
+    fs::write(source.join("f.txt"), "one\n").unwrap();
+    let command = root.as_nobody();
+    let is_root = fs::metadata(source.join("f.txt")).unwrap().uid() == 0;
+    if is_root {
+        chown(&sticky, Some(1), Some(1)).unwrap();
+    }
+    fs::set_permissions(&sticky, fs::Permissions::from_mode(0o1777)).unwrap();
+    let plan = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "src/f.txt",
+            "operation": {"type": "rename", "new_path": "out/f.txt"}},
+    ]});
+    let answer = run(command, plan.to_string().as_bytes());
+    assert_eq!(source.join("f.txt").exists(), is_root, "{}", answer.envelope);
+    if is_root {
+        assert_eq!((answer.exit, answer.fault()), (2, &json!("permission_denied")));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::ledger::{
     claims::open,
     grant,
     record::{Claim, ClaimState, Effects, Event},
-    store::{Durability, Trouble, write},
+    store::{Durability, write},
     words::{Ask, LedgerError, Running},
 };
 
@@ -17,7 +17,7 @@ impl Ledger<'_> {
     /// checks of the approval are made in the same transaction, and the link uses the approval up. The same holds for
     /// a grant. A request without effects, an approval and a grant needs no such record.
     ///
-    /// If the connection ends before the record is confirmed, nothing has happened yet, so the ledger is asked over a new
+    /// If the record is not confirmed, nothing has happened yet, so it is tried once more, with PostgreSQL over a new
     /// connection.
     pub(crate) fn dispatch(
         &mut self,
@@ -29,12 +29,12 @@ impl Ledger<'_> {
             return Ok(Passage::Dispatched);
         }
         let unconfirmed = match self.record_dispatch(ask, running, intended) {
-            Err(LedgerError::Store(error)) if error.trouble == Trouble::Unconfirmed => error,
+            Err(error) if error.is_unconfirmed() => error,
             passage => return passage,
         };
         match self.record_dispatch(ask, running, intended) {
             // The first record may have been kept.
-            Err(LedgerError::Store(_)) => Err(LedgerError::Store(unconfirmed)),
+            Err(LedgerError::Store(_)) => Err(unconfirmed),
             passage => passage,
         }
     }

@@ -26,7 +26,7 @@ use super::{
     sql::{Engine, Sql, Value},
 };
 use crate::host::{Locked, RangeLock, open_plain};
-use files::{Files, is, told};
+use files::{Files, is, told, unconfirmed};
 
 pub(in crate::ledger) use files::real;
 
@@ -245,7 +245,7 @@ impl Sql for Inside<'_> {
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         let place = self.place;
         let done = self.transaction.commit();
-        done.map_err(|error| told(place, &error))
+        done.map_err(|error| unconfirmed(place, &error))
     }
 
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {

@@ -18,6 +18,8 @@ use rustix::{
         statx, unlinkat,
     },
     io::Errno,
+    process::geteuid,
+    thread::{CapabilitySet, capabilities},
 };
 
 use crate::{host, task::RelPath};
@@ -208,6 +210,23 @@ impl<'a> Dir<'a> {
     pub(crate) fn may_replace(&self, name: &str) -> Result<(), FileError> {
         self.is_unlocked(name)
             .map_err(FileError::of("change", self.name(name)))
+    }
+
+    /// Whether a file of this owner that is moved here can be moved away again. In a sticky directory, only the owner of
+    /// the file or of the directory can do this, or a process with the capability.
+    pub(crate) fn may_move_away(&self, owner: u32) -> Result<(), FileError> {
+        let dir = self.facts()?;
+        let is_free = dir.mode & Mode::SVTX.as_raw_mode() == 0;
+        let is_ours = [dir.uid, owner].contains(&geteuid().as_raw());
+        let is_capable = || {
+            let own = capabilities(None).map(|own| own.effective);
+            own.is_ok_and(|own| own.contains(CapabilitySet::FOWNER))
+        };
+        if is_free || is_ours || is_capable() {
+            return Ok(());
+        }
+        let what = "move a file of another user into the sticky directory";
+        Err(FileError::of(what, self.name("."))(Errno::PERM))
     }
 
     /// Fails if the file is immutable or append-only (chattr(1)), so that a change could be impossible to undo.

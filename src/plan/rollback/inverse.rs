@@ -132,6 +132,9 @@ impl<'a> Inverse<'a> {
         let backup_differs =
             (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
         let nearest = root.dir(nearest.as_ref())?;
+        if let (Some(now), Some(_)) = (&now, &point.new_path) {
+            nearest.may_move_away(now.seen.facts.uid)?;
+        }
         Ok(Self {
             point,
             now,

@@ -224,6 +224,15 @@ pub(super) fn told(place: &str, error: &Error) -> StoreError {
     trouble(error).with(place, message)
 }
 
+/// The error of a commit. SQLite syncs the files and extends the shared memory after it wrote the transaction.
+pub(super) fn unconfirmed(place: &str, error: &Error) -> StoreError {
+    let told = told(place, error);
+    if is(error, ErrorCode::SystemIoFailure) || is(error, ErrorCode::OutOfMemory) {
+        return Trouble::Unconfirmed.with(place, told.why);
+    }
+    told
+}
+
 fn trouble(error: &Error) -> Trouble {
     let Some(failure) = error.sqlite_error() else {
         return match error {
