@@ -21,6 +21,7 @@ use crate::{
 use super::{
     Context,
     document::{Document, texts},
+    hidden::Hidden,
 };
 
 /// The name of a copy until it replaces its original.
@@ -32,6 +33,7 @@ pub(super) struct Taker<'a> {
     pub(super) output: &'a StepOutput,
     pub(super) staging: &'a Staging,
     pub(super) store: &'a Store,
+    pub(super) hidden: &'a Hidden,
     pub(super) context: &'a Context<'a>,
 }
 
@@ -89,7 +91,9 @@ impl Taker<'_> {
                         Content::Blob { base64, .. } => {
                             self.staging.write_base64(&self.output.file_name, &base64)?
                         }
-                        Content::TextResource { text, .. } => self.write(text.as_bytes())?,
+                        Content::TextResource { text, .. } => {
+                            self.write(self.hidden.text(&text).as_bytes())?
+                        }
                         _ => continue,
                     };
                     return Ok(true);
@@ -101,12 +105,12 @@ impl Taker<'_> {
                 if texts.is_empty() {
                     return Ok(false);
                 }
-                self.write(texts.join("\n").as_bytes())?;
+                self.write(self.hidden.text(&texts.join("\n")).as_bytes())?;
                 Ok(true)
             }
             Take::Data => {
                 let Some(data) = data else { return Ok(false) };
-                let mut text = data.to_string();
+                let mut text = self.hidden.document(data.clone()).to_string();
                 text.push('\n');
                 self.write(text.as_bytes())?;
                 Ok(true)

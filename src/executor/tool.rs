@@ -115,7 +115,7 @@ pub(super) fn run(
             outcome.notes.extend(left_out(entry, &answer));
             let taken = quality::fits(entry, told, output, &mut outcome).and_then(|()| {
                 let places = (staging, store);
-                take(step, &answer, told, places, context, &mut outcome)
+                take(step, (&answer, told, hidden), places, context, &mut outcome)
             });
             outcome.ai = told.map(|told| hidden.ai(told)).unwrap_or_default();
             match taken {
@@ -352,8 +352,7 @@ fn failed_call(
 /// Takes the asset, and checks it and the result document (000 §Step 6, 7). Returns the state of the asset at that time.
 fn take(
     step: &Step,
-    answer: &ToolAnswer,
-    document: Option<&Document>,
+    (answer, document, hidden): (&ToolAnswer, Option<&Document>, &Hidden),
     (staging, store): (&Staging, &Store),
     context: &Context<'_>,
     outcome: &mut Outcome,
@@ -364,6 +363,7 @@ fn take(
             output,
             staging,
             store,
+            hidden,
             context,
         };
         taker.take(answer, document)?;

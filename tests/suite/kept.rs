@@ -80,6 +80,50 @@ fn why(answer: &Answer) -> &str {
 }
 
 #[test]
+fn a_secret_in_an_answer_is_in_no_asset_that_oneact_writes_from_it() {
+    let key = "a-key-of-the-task";
+    let said = format!("{key} and {TOKEN}");
+    let answers = |block: Value| {
+        format!(
+            "{{{}",
+            &json!({"result": {"content": [block]}}).to_string()[1..]
+        )
+    };
+    let text = answers(json!({"type": "text", "text": said}));
+    let resource = json!({"uri": "file:///note.txt", "text": said});
+    let resource = answers(json!({"type": "resource", "resource": resource}));
+    for (result, what) in [
+        ("kind = \"analysis\"", &said),
+        (
+            "kind = \"asset\"\nformat = \"json\"\ntake = [\"data\"]",
+            &said,
+        ),
+        (
+            "kind = \"asset\"\nformat = \"text\"\ntake = [\"text\"]",
+            &text,
+        ),
+        (
+            "kind = \"asset\"\nformat = \"text\"\ntake = [\"blob\"]",
+            &resource,
+        ),
+    ] {
+        let catalog = format!(
+            "{CATALOG}[capability.told]\nsecret = [\"/key\"]\nmcp = {{ server = \"counter\", tool = \"happen\" }}\n\
+             [capability.told.result]\nasset_type = \"note\"\n{result}\n"
+        );
+        let root = Root::with_catalog(&catalog);
+        ask(&root, "told", "t1", &json!({"what": what, "key": key}));
+        let assets = root.path.join("agent_outputs");
+        let holding = |text| holding(assets.as_std_path(), text);
+        assert_eq!(holding("*** and ***").len(), 1, "{result}");
+        assert!(
+            holding(key).is_empty() && holding(TOKEN).is_empty(),
+            "{result}"
+        );
+    }
+}
+
+#[test]
 fn a_secret_of_the_environment_that_is_also_a_parameter_is_kept_nowhere() {
     let root = Root::with_catalog(CATALOG);
     let parameters =

@@ -701,9 +701,17 @@ fn a_file_of_another_user_is_not_moved_into_a_sticky_directory() {
             "operation": {"type": "rename", "new_path": "out/f.txt"}},
     ]});
     let answer = run(command, plan.to_string().as_bytes());
-    assert_eq!(source.join("f.txt").exists(), is_root, "{}", answer.envelope);
+    assert_eq!(
+        source.join("f.txt").exists(),
+        is_root,
+        "{}",
+        answer.envelope
+    );
     if is_root {
-        assert_eq!((answer.exit, answer.fault()), (2, &json!("permission_denied")));
+        assert_eq!(
+            (answer.exit, answer.fault()),
+            (2, &json!("permission_denied"))
+        );
     }
 }
 
