@@ -129,7 +129,7 @@ fn is_at_work(pid: i32, root: &Root) -> bool {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let (pid, inode) = (
         pid.to_string(),
-        root.inode().map(|inode| format!(":{inode}")),
+        root.inode().ok().map(|inode| format!(":{inode}")),
     );
     // `1: FLOCK  ADVISORY  WRITE 4711 fd:01:786433 0 EOF` (man proc_locks)
     let holds = |line: &str| {

@@ -250,17 +250,22 @@ pub(crate) struct Birth {
 impl Birth {
     /// None where the file system keeps no birth times, and of a file that neither this user nor root owns, or
     /// that others may write to. An access control list shows in the bits of the group.
-    pub(crate) fn of(file: &File) -> Option<Self> {
+    pub(crate) fn of(file: &File) -> Result<Option<Self>, Errno> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::UID | StatxFlags::MODE;
-        let found = statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let found = match statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted) {
+            Err(Errno::NOSYS) => return Ok(None),
+            found => found?,
+        };
         let known = StatxFlags::from_bits_retain(found.stx_mask);
-        let seconds = found.stx_btime.tv_sec.checked_mul(1_000_000_000)?;
         let owner = found.stx_uid == geteuid().as_raw() || found.stx_uid == 0;
         let alone = owner && found.stx_mode & 0o022 == 0;
-        (alone && known.contains(wanted)).then_some(Self {
+        let seconds = found.stx_btime.tv_sec.checked_mul(1_000_000_000);
+        let born = seconds.and_then(|born| born.checked_add(i64::from(found.stx_btime.tv_nsec)));
+        let born = born.filter(|_| alone && known.contains(wanted));
+        Ok(born.map(|born| Self {
             ino: found.stx_ino,
-            born: seconds.checked_add(i64::from(found.stx_btime.tv_nsec))?,
-        })
+            born,
+        }))
     }
 }
 

@@ -343,6 +343,38 @@ fn a_file_that_took_the_place_of_an_equal_one_is_not_taken_for_the_restored_one(
     assert!(marked(&original) && !marked(&other), "{}", undone.text);
 }
 
+/// The file had no ACL. One that takes the group's permission and gives it to another user was set after the plan.
+#[test]
+fn a_permission_that_an_acl_took_away_after_the_plan_does_not_come_back() {
+    let (root, plan) = furnished();
+    let file = root.path.join("a.txt");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let (directory, _) = done(&root, &plan);
+    // user::rw- user:1236:r-- group::--- mask::r-- other::---
+    let entries = [
+        (1, 6, -1),
+        (2, 4, 1236),
+        (4, 0, -1),
+        (16, 4, -1),
+        (32, 0, -1),
+    ];
+    let mut acl = 2_u32.to_le_bytes().to_vec();
+    for (kind, bits, id) in entries {
+        acl.extend([kind, 0, bits, 0]);
+        acl.extend(i32::to_le_bytes(id));
+    }
+    let (path, name) = (file.as_std_path(), "system.posix_acl_access");
+    // Not every file system has ACLs.
+    if setxattr(path, name, &acl, XattrFlags::empty()).is_err() {
+        return;
+    }
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert!(undone.text.contains("after the plan"), "{}", undone.text);
+    assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+    assert!(getxattr(path, name, &mut [0; 64]).is_err());
+}
+
 #[test]
 fn a_rollback_takes_back_permissions_that_the_plan_changed() {
     let (root, _) = furnished();

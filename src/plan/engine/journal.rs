@@ -207,8 +207,8 @@ impl Journal {
             version: VERSION,
             entries: Vec::new(),
             operation: operation.to_owned(),
-            birth: Birth::of(&file),
-            root: dir.root.inode(),
+            birth: birth(dir, &file)?,
+            root: Some(dir.root.inode()?),
             approved: match sanction {
                 Sanction::Approved(hash) => Some(hash.clone()),
                 Sanction::None | Sanction::Sought => None,
@@ -287,7 +287,12 @@ pub(crate) fn account_by_anybody(dir: &Dir<'_>) -> Result<Account, FileError> {
 
 fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
-    Ok(read(&bytes, Birth::of(&file), dir.root.inode()))
+    Ok(read(&bytes, birth(dir, &file)?, Some(dir.root.inode()?)))
+}
+
+/// Of the journal's own file.
+fn birth(dir: &Dir<'_>, file: &File) -> Result<Option<Birth>, FileError> {
+    Birth::of(file).map_err(FileError::of("look at", dir.name(JOURNAL)))
 }
 
 /// What the beginning of a journal shows.
@@ -312,8 +317,8 @@ pub(super) fn beginning(dir: &Dir<'_>) -> Result<Option<Beginning>, FileError> {
     let first = bytes.split_inclusive(|byte| *byte == b'\n').next();
     let (account, length) = read(
         first.unwrap_or_default(),
-        Birth::of(&file),
-        dir.root.inode(),
+        birth(dir, &file)?,
+        Some(dir.root.inode()?),
     );
     let is_full = bytes.len() as u64 == FIRST && bytes.last() != Some(&0);
     Ok(Some(match account.origin {

@@ -37,6 +37,30 @@ pub(super) fn among(extended: &mut [(CString, Vec<u8>)]) -> Option<&mut Vec<u8>>
     found.map(|(_, acl)| acl)
 }
 
+/// The ACL among these extended attributes, to be read.
+pub(super) fn of(extended: &[(CString, Vec<u8>)]) -> Option<&[u8]> {
+    let mut extended = extended.iter();
+    let found = extended.find(|(name, _)| name.as_bytes() == ACL.as_bytes());
+    found.map(|(_, acl)| acl.as_slice())
+}
+
+/// The ACL with the bits that both have; none if they name other users or groups.
+pub(super) fn common(one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let named = |acl: &[u8]| {
+        let mut acl = acl.to_vec();
+        entries_mut(&mut acl).for_each(|(_, bits)| *bits = 0);
+        acl
+    };
+    if named(one) != named(other) {
+        return None;
+    }
+    let mut acl = one.to_vec();
+    for ((_, bits), (_, too)) in entries_mut(&mut acl).zip(entries(other)) {
+        *bits &= too;
+    }
+    Some(acl)
+}
+
 /// The ACL with no more than these permission bits for owner, group and others, as the kernel does it when something is
 /// made: named users and groups are bounded by the mask.
 pub(super) fn bounded(acl: &[u8], mode: u32) -> Vec<u8> {
@@ -101,6 +125,20 @@ mod tests {
             assert_eq!(limit_group(&mut acl), u32::from(left));
             assert_eq!(bits(&acl), [6, 4, left, 6, left]);
         }
+    }
+
+    #[test]
+    fn two_acls_that_name_the_same_have_their_bits_in_common() {
+        let mut other = acl();
+        *entries_mut(&mut other).nth(1).unwrap().1 = 2;
+        *entries_mut(&mut other).nth(2).unwrap().1 = 4;
+        assert_eq!(
+            common(&acl(), &other).map(|acl| bits(&acl)),
+            Some(vec![6, 0, 4, 6, 4])
+        );
+        other[HEAD + LENGTH + 4] = 7;
+        assert_eq!(common(&acl(), &other), None);
+        assert_eq!(common(&acl(), &acl()[..HEAD + LENGTH]), None);
     }
 
     #[test]

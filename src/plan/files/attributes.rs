@@ -123,13 +123,31 @@ impl Attributes {
         }
     }
 
-    /// The same with the permissions that both have.
-    pub(crate) fn limited_to(self, other: &Self) -> Self {
+    /// The same with the permissions that both have. If their ACLs name other users or groups, everybody but the owner
+    /// gets the bits that each of them gives to everybody.
+    pub(crate) fn limited_to(mut self, other: &Self) -> Self {
         let both = |mode| mode & other.mode.unwrap_or(mode);
-        Self {
-            mode: self.mode.map(both),
-            ..self
+        self.mode = self.mode.map(both);
+        let (own, others) = (acl::of(&self.extended), acl::of(&other.extended));
+        let acl = match (own, others) {
+            (None, None) => return self,
+            (Some(own), Some(others)) => acl::common(own, others),
+            (Some(_), None) | (None, Some(_)) => None,
+        };
+        let least = self.least() & other.least();
+        self.extended
+            .retain(|(name, _)| name.as_bytes() != ACL.as_bytes());
+        match acl {
+            Some(acl) => self.extended.extend(CString::new(ACL).ok().zip(Some(acl))),
+            None => self.mode = self.mode.map(|mode| limited(mode, least)),
         }
+        self
+    }
+
+    /// The permission bits that everybody but the owner has.
+    fn least(&self) -> u32 {
+        let mode = self.mode.unwrap_or_default();
+        acl::of(&self.extended).map_or(mode >> 3 & mode & 0o7, acl::least)
     }
 
     /// A text that is the same for the same owner, permissions and extended attributes.

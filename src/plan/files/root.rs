@@ -47,8 +47,9 @@ impl Root {
         })
     }
 
-    pub(crate) fn inode(&self) -> Option<u64> {
-        fstat(&self.fd).ok().map(|stat| stat.st_ino)
+    pub(crate) fn inode(&self) -> Result<u64, FileError> {
+        let found = fstat(&self.fd).map_err(FileError::of("look at", ".".to_owned()))?;
+        Ok(found.st_ino)
     }
 
     /// Whether nothing is at that path below a root, which is not opened for this check.

@@ -205,7 +205,7 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
-    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_none() {
         return; // A file system without birth times.
     }
     assert_eq!(account(&dir).unwrap().origin, Origin::Here);
@@ -271,7 +271,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
     drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
-    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_none() {
         return; // A file system without birth times.
     }
     assert_eq!(account(&dir).unwrap().origin, Origin::Here);
@@ -292,7 +292,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
-    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_none() {
         return; // A file system without birth times.
     }
     let journal = path.join(JOURNAL);
