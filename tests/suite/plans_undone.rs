@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, feed, run, until};
+use crate::program::{Answer, ONEACT, Root, feed, run, until};
 
 /// What `oneact rollback` and `oneact recover` print.
 struct Told {
@@ -373,6 +373,30 @@ fn a_permission_that_an_acl_took_away_after_the_plan_does_not_come_back() {
     assert!(undone.text.contains("after the plan"), "{}", undone.text);
     assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
     assert!(getxattr(path, name, &mut [0; 64]).is_err());
+}
+
+/// strace lets all of these calls fail from one on. What such a rollback leaves may not look like a foreign journal.
+#[test]
+fn wherever_looks_at_files_begin_to_fail_a_rollback_can_be_repeated() {
+    let (root, plan) = furnished();
+    let log = root.path.join("calls");
+    let before = tree(&root);
+    let (directory, _) = done(&root, &plan);
+    for number in 1.. {
+        let mut command = root.within("strace");
+        command
+            .args(["-f", "-qq", "-o", log.as_str(), "-etrace=statx"])
+            .arg(format!("-einject=statx:error=ENOMEM:when={number}+"))
+            .args([ONEACT, "rollback", &directory]);
+        command.output().unwrap();
+        let recovered = told(&root, &["recover"]);
+        assert_eq!(recovered.exit, 0, "{number}: {}", recovered.text);
+        if !fs::read_to_string(&log).unwrap().contains("(INJECTED)") {
+            assert!(number > 20);
+            break;
+        }
+    }
+    assert_eq!(tree(&root), before);
 }
 
 #[test]
