@@ -2,7 +2,9 @@
 
 use std::{io, time::Duration};
 
-use super::{questions::Questions, report::ExitDescription, stderr::cause, wire::Heard};
+use super::{
+    message::CALL, questions::Questions, report::ExitDescription, stderr::cause, wire::Heard,
+};
 use crate::{
     host::Interrupt,
     task::{Drift, Protocol, Risk},
@@ -171,8 +173,8 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` {} during `{method}`{}; the request may have been performed",
-        ending(*ended), last_words(stderr_tail)
+        "server `{server}` {} during `{method}`{}{}",
+        ending(*ended), last_words(stderr_tail), performed(method)
     )]
     Died {
         server: String,
@@ -299,6 +301,13 @@ const fn limit_name(limit: Limit) -> &'static str {
     match limit {
         Limit::Idle => "idle limit",
         Limit::Total => "time limit",
+    }
+}
+
+fn performed(method: &str) -> &'static str {
+    match method {
+        CALL => "; the request may have been performed",
+        _ => "",
     }
 }
 
