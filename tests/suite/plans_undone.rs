@@ -642,7 +642,7 @@ fn the_script_beside_the_manifest_undoes_the_plan_r_001_67() {
     let (directory, _) = done(&root, &plan);
     let programs = root.path.join("programs");
     fs::create_dir(&programs).unwrap();
-    std::os::unix::fs::symlink(crate::program::ONEACT, programs.join("oneact")).unwrap();
+    std::os::unix::fs::symlink(ONEACT, programs.join("oneact")).unwrap();
     let mut command = root.within("sh");
     command.arg(root.path.join(&directory).join("rollback.sh"));
     command
