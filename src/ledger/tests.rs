@@ -152,7 +152,8 @@ fn ask(operation: &'static str) -> Ask<'static> {
         under: None,
         review: None,
         home: None,
-        patience: Duration::from_millis(20),
+        // A child that another test starts has the locks of this process until it is executed.
+        patience: Duration::from_millis(100),
         timeout: Duration::from_mins(1),
     }
 }
