@@ -9,8 +9,8 @@ use std::{
     panic::{self, AssertUnwindSafe},
     process::{self, ExitCode},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -130,7 +130,6 @@ fn answer(
     // Signals are handled until the last server has ended. They do not change the answer any more.
     let interrupts = host.interrupts();
     let code = answer.exit_code(interrupts.caught());
-    watched.exits_with(code);
     if !watched.speaks() {
         // The watching thread writes the answer and ends this process.
         loop {
@@ -138,7 +137,11 @@ fn answer(
         }
     }
     let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
-    tracing::debug!("answer written");
+    if printed.is_ok() {
+        // The other thread may end the process while servers are still ending.
+        let _ = watched.written.set(code);
+        tracing::debug!("answer written");
+    }
     if let Some(failure) = &answer.outcome().failure {
         logs::failed(failure);
     }
@@ -204,8 +207,8 @@ pub(super) struct Watched {
     pub(super) course: Course,
     /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
-    /// The exit code of the answer that the run wrote.
-    exit: AtomicU8,
+    /// The exit code of the run, once it has written its answer whole.
+    written: OnceLock<u8>,
     /// The number of bytes of the answer that the reader has taken.
     pub(super) taken: AtomicUsize,
 }
@@ -218,7 +221,7 @@ impl Watched {
             arrived,
             course: Course::default(),
             spoken: AtomicBool::new(false),
-            exit: AtomicU8::new(1),
+            written: OnceLock::new(),
             taken: AtomicUsize::new(0),
         }
     }
@@ -232,11 +235,6 @@ impl Watched {
     /// Whether the caller must write the answer: true only for the first call.
     pub(super) fn speaks(&self) -> bool {
         !self.spoken.swap(true, Ordering::AcqRel)
-    }
-
-    /// Sets the exit code of the answer that the run writes next.
-    pub(super) fn exits_with(&self, code: u8) {
-        self.exit.store(code, Ordering::Release);
     }
 
     #[expect(
@@ -276,7 +274,14 @@ impl Watched {
             before = Some(self.taken.load(Ordering::Relaxed));
             thread::sleep(GRACE);
         }
-        process::exit(self.exit.load(Ordering::Acquire).into());
+        let code = self.written.get().copied().unwrap_or_else(|| {
+            tracing::error!(
+                "the answer could not be written: its reader took nothing of it for {GRACE:?}"
+            );
+            let interrupt = self.host.interrupts().caught();
+            interrupt.map_or(1, |interrupt| 128 + interrupt.number())
+        });
+        process::exit(code.into());
     }
 
     /// Waits until the grace after a signal or after the run's time is over.

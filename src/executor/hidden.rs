@@ -2,12 +2,14 @@
 //!
 //! The tool receives all of them, so its answer is redacted before it becomes part of an outcome.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     catalog::{Entry, Step},
     mcp::ServerSpec,
-    task::{Ai, AiPrompt, AiResponse, CUT, Failure, Secrets, Unseen, abridged, redact_value},
+    task::{
+        Ai, AiPrompt, AiResponse, CUT, Failure, Format, Secrets, Unseen, abridged, redact_value,
+    },
 };
 
 use super::{
@@ -72,6 +74,36 @@ impl Hidden {
     /// Redacts a result. Presign parts stay, because a URL may be the requested result.
     pub(super) fn document(&self, document: Document) -> Document {
         document.without(&self.0)
+    }
+
+    /// Redacts secrets in a text that becomes an asset. JSON stays JSON.
+    pub(super) fn asset(&self, text: &str, format: Format) -> String {
+        let cut = self.0.cut(text);
+        match format {
+            _ if cut == text && !self.0.has_a_number() => cut,
+            Format::Json => self.json(text).unwrap_or(cut),
+            Format::JsonLines => {
+                let lines = text.split_inclusive('\n');
+                lines
+                    .map(|line| self.json(line).unwrap_or_else(|| self.0.cut(line)))
+                    .collect()
+            }
+            _ => cut,
+        }
+    }
+
+    /// Redacts secrets in JSON; the white space around it stays. `None` if it is no JSON.
+    fn json(&self, text: &str) -> Option<String> {
+        let json: &RawValue = serde_json::from_str(text).ok()?;
+        let (before, after) = text.split_once(json.get())?;
+        let given = Document::Large(json.get().to_owned().into());
+        let cut = self.document(given.clone());
+        let is_same = given.value().is_ok_and(|given| Ok(given) == cut.value());
+        Some(if is_same {
+            text.to_owned()
+        } else {
+            format!("{before}{cut}{after}")
+        })
     }
 
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
@@ -167,5 +199,34 @@ fn collect(value: &Value, into: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
         Value::Object(object) => object.values().for_each(|item| collect(item, into)),
         Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_an_asset_secrets_are_redacted_and_nothing_else() {
+        let hidden = Hidden(Secrets::new(["7777", "hunter2-x"].map(ToOwned::to_owned)));
+        let url = "see https://u:pw@h/?X-Amz-Signature=ff&a=1, or mail a@b.c\n";
+        for (format, text, asset) in [
+            (Format::Text, url, url),
+            (Format::Text, "is hunter2-x\n", "is ***\n"),
+            (
+                Format::Json,
+                "{\"n\": 7777, \"u\": \"https://u:pw@h\"}\n",
+                "{\"n\":\"***\",\"u\":\"https://u:pw@h\"}\n",
+            ),
+            (Format::Json, "{\"n\": 1}\n", "{\"n\": 1}\n"),
+            (Format::Json, "{7777", "{***"),
+            (
+                Format::JsonLines,
+                "{\"a\":7777}\n\n[1]\n",
+                "{\"a\":\"***\"}\n\n[1]\n",
+            ),
+        ] {
+            assert_eq!(hidden.asset(text, format), asset, "{text}");
+        }
     }
 }

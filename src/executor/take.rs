@@ -91,9 +91,7 @@ impl Taker<'_> {
                         Content::Blob { base64, .. } => {
                             self.staging.write_base64(&self.output.file_name, &base64)?
                         }
-                        Content::TextResource { text, .. } => {
-                            self.write(self.hidden.text(&text).as_bytes())?
-                        }
+                        Content::TextResource { text, .. } => self.write_text(&text)?,
                         _ => continue,
                     };
                     return Ok(true);
@@ -105,7 +103,7 @@ impl Taker<'_> {
                 if texts.is_empty() {
                     return Ok(false);
                 }
-                self.write(self.hidden.text(&texts.join("\n")).as_bytes())?;
+                self.write_text(&texts.join("\n"))?;
                 Ok(true)
             }
             Take::Data => {
@@ -140,6 +138,10 @@ impl Taker<'_> {
         })?;
         fs::rename(&copy, staged).map_err(StoreError::io("put a copy at", staged))?;
         Ok(())
+    }
+
+    fn write_text(&self, text: &str) -> Result<Utf8PathBuf, Failure> {
+        self.write(self.hidden.asset(text, self.output.format).as_bytes())
     }
 
     fn write(&self, bytes: &[u8]) -> Result<Utf8PathBuf, Failure> {

@@ -544,6 +544,25 @@ fn a_signal_at_any_call_that_sets_up_the_handlers_ends_the_run() {
     assert!(answered > 0);
 }
 
+/// A pipe takes 64 KiB of the envelope, and nobody reads it. The exit code must not say that the answer is whole.
+#[test]
+fn an_answer_that_its_reader_does_not_take_ends_the_run_with_1() {
+    let root = Root::new();
+    let mut command = root.command();
+    command.args(["--timeout", "1s"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let task = json!({"task_id": "t", "action": "x".repeat(1 << 20), "capability_ids": ["none"]});
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(task.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let status = child.wait().unwrap();
+    let mut told = String::new();
+    child.stderr.unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(status.code(), Some(1), "{told}");
+    assert!(told.contains("its reader took nothing of it"), "{told}");
+}
+
 #[test]
 fn a_terminal_that_goes_away_cancels_the_run() {
     let root = Root::new();
