@@ -234,8 +234,12 @@ fn left_to_do(
         .map_err(|why| unfit(&why))?
     {
         let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
+        let is_restored = || is_restored(point, entries, root);
         if point.undone_at.is_some() && !is_named {
-            if stands(point, root) && !is_restored(point, entries, root)? {
+            if !stands(point, root) || is_restored()? {
+                continue;
+            }
+            if !point.keeps_content() {
                 let message = format!(
                     "the manifest says that `{}` was restored, but the file is as the plan left it; `--checkpoint {}` \
                      undoes this change again",
@@ -243,9 +247,8 @@ fn left_to_do(
                 );
                 return Err(Failure::new(Fault::RollbackConflict, message));
             }
-            continue;
-        }
-        if is_restored(point, entries, root)? {
+            todo.push(point.clone());
+        } else if is_restored()? {
             already.push(point.checkpoint_id);
         } else {
             todo.push(point.clone());
@@ -275,9 +278,7 @@ fn is_restored(point: &Point, entries: &[Entry], root: &Root) -> Result<bool, Fi
     if now.as_ref().map(|now| &now.seen.sha256) != point.original_hash.as_ref() {
         return Ok(false);
     }
-    // If the plan left the same content, the content does not show whether the file was restored.
-    let says_nothing = point.original_hash == point.result_hash && point.new_path.is_none();
-    Ok(match now.filter(|_| says_nothing) {
+    Ok(match now.filter(|_| point.keeps_content()) {
         None => true,
         Some(now) => match backed_up(point, entries).and_then(|pre| pre.attributes.as_ref()) {
             Some(attributes) => now.attributes.digest() == *attributes,

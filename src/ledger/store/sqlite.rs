@@ -314,7 +314,7 @@ fn open_database(files: &Files, wish: Wish) -> Result<(Connection, Journal), Sto
 }
 
 /// Sets the write-ahead journal if the file system supports it: a transaction needs one sync, and readers do not
-/// wait.
+/// wait. A ledger that was copied from another file system, or that an earlier version made, loses it.
 fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     let mode = |text: &str| {
         let mode: String = conn.query_row(text, [], |row| row.get(0))?;
@@ -323,14 +323,19 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
             _ => Journal::Other,
         })
     };
-    let mut journal = mode("PRAGMA journal_mode")?;
-    if journal == Journal::Other && files.supports_write_ahead() {
-        journal = match mode("PRAGMA journal_mode = WAL") {
-            // The mode stays as it is while another process reads.
-            Err(error) if is(&error, ErrorCode::DatabaseBusy) => Journal::Other,
-            journal => journal?,
-        };
-    }
+    let found = mode("PRAGMA journal_mode")?;
+    let wanted = match (found, files.supports_write_ahead()) {
+        (Journal::Other, true) => Some("PRAGMA journal_mode = WAL"),
+        (Journal::WriteAhead, false) => Some("PRAGMA journal_mode = DELETE"),
+        (Journal::WriteAhead, true) | (Journal::Other, false) => None,
+    };
+    let journal = match wanted.map_or(Ok(found), mode) {
+        // The mode stays as it is while another process uses the file, and where the disk is full.
+        Err(error) if is(&error, ErrorCode::DatabaseBusy) || is(&error, ErrorCode::DiskFull) => {
+            found
+        }
+        journal => journal?,
+    };
     // `SqliteStore::open` decides when the journal is checkpointed.
     conn.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     Ok(journal)

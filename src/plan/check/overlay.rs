@@ -85,11 +85,6 @@ impl<'a> Overlay<'a> {
                 self.no_mount(path)?;
                 self.vacant(target)?;
                 self.with(path, stopped, |now, file| now.fits_name(&target.path, file))?;
-                let moved = self.files.get(path).and_then(|entry| entry.now.as_ref());
-                if let Some(before) = moved.and_then(|now| self.before(now)) {
-                    let owner = before.seen.facts.uid;
-                    self.nearest(&target.path)?.may_move_away(owner)?;
-                }
                 let now = self.entry(path).now.take();
                 let origin = now.as_ref().and_then(|now| now.origin.clone());
                 self.entry(&target.path).now = now;
@@ -133,14 +128,11 @@ impl<'a> Overlay<'a> {
         done.map(Some)
     }
 
-    /// The original that a file comes from.
-    fn before(&self, now: &Now<'a>) -> Option<&Original> {
-        let origin = now.origin.as_ref().and_then(|path| self.files.get(path));
-        origin.and_then(|entry| entry.before.as_ref())
-    }
-
+    /// The bytes of the original that a file comes from.
     fn original(&self, now: &Now<'a>) -> &[u8] {
-        self.before(now).map_or(&[], |before| &before.bytes)
+        let origin = now.origin.as_ref().and_then(|path| self.files.get(path));
+        let before = origin.and_then(|entry| entry.before.as_ref());
+        before.map_or(&[], |before| &before.bytes)
     }
 
     /// Called when no later action edits these paths. Edits that have left a file broken are undone. Returns their

@@ -19,7 +19,6 @@ use rustix::{
     },
     io::Errno,
     process::geteuid,
-    thread::{CapabilitySet, capabilities},
 };
 
 use crate::{host, task::RelPath};
@@ -212,21 +211,12 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of("change", self.name(name)))
     }
 
-    /// Whether a file of this owner that is moved here can be moved away again. In a sticky directory, only the owner of
-    /// the file or of the directory can do this, or a process with the capability.
-    pub(crate) fn may_move_away(&self, owner: u32) -> Result<(), FileError> {
+    /// Whether a file of this owner that is moved here can be moved away again. From a sticky directory, only the owner of
+    /// the file or of the directory can move it, or a privileged process.
+    pub(crate) fn gives_back(&self, owner: u32) -> Result<bool, FileError> {
         let dir = self.facts()?;
-        let is_free = dir.mode & Mode::SVTX.as_raw_mode() == 0;
-        let is_ours = [dir.uid, owner].contains(&geteuid().as_raw());
-        let is_capable = || {
-            let own = capabilities(None).map(|own| own.effective);
-            own.is_ok_and(|own| own.contains(CapabilitySet::FOWNER))
-        };
-        if is_free || is_ours || is_capable() {
-            return Ok(());
-        }
-        let what = "move a file of another user into the sticky directory";
-        Err(FileError::of(what, self.name("."))(Errno::PERM))
+        let is_sticky = dir.mode & Mode::SVTX.as_raw_mode() != 0;
+        Ok(!is_sticky || [dir.uid, owner].contains(&geteuid().as_raw()))
     }
 
     /// Fails if the file is immutable or append-only (chattr(1)), so that a change could be impossible to undo.

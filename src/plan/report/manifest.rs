@@ -90,6 +90,12 @@ impl Point {
         let mut actions = self.actions.iter();
         actions.any(|action| other.actions.contains(action))
     }
+
+    /// Whether the plan left the same content at the same path. Then the content does not show whether the file was
+    /// restored, and it can be restored once more.
+    pub(crate) fn keeps_content(&self) -> bool {
+        self.original_hash == self.result_hash && self.new_path.is_none()
+    }
 }
 
 impl Manifest {

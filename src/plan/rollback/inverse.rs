@@ -50,15 +50,7 @@ impl<'a> Inverse<'a> {
         let path = point.new_path.as_ref().unwrap_or(&point.file_path);
         limits.admits(&point.file_path)?;
         limits.admits(path)?;
-        let now = match original(root, path) {
-            Err(error) if error.errno == Errno::FBIG => {
-                return Err(changed(
-                    path,
-                    "it is larger than any file that a plan can write",
-                ));
-            }
-            other => other?,
-        };
+        let now = result(path, told, root)?;
         match (&now, &point.result_hash) {
             (None, None) => {}
             (Some(now), Some(result)) if now.seen.sha256 == *result => {}
@@ -132,9 +124,6 @@ impl<'a> Inverse<'a> {
         let backup_differs =
             (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
         let nearest = root.dir(nearest.as_ref())?;
-        if let (Some(now), Some(_)) = (&now, &point.new_path) {
-            nearest.may_move_away(now.seen.facts.uid)?;
-        }
         Ok(Self {
             point,
             now,
@@ -215,6 +204,25 @@ impl<'a> Inverse<'a> {
             end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
+}
+
+/// The file as it is now.
+fn result(path: &RelPath, told: &Told, root: &Root) -> Result<Option<Original>, Failure> {
+    let now = match original(root, path) {
+        Err(error) if error.errno == Errno::FBIG => {
+            let what = "it is larger than any file that a plan can write";
+            return Err(changed(path, what));
+        }
+        now => now?,
+    };
+    let in_place = |entry: &Entry| entry.path() == path && entry.is_in_place();
+    if let Some(now) = &now
+        && now.seen.mount != root.parent(path)?.mount()?
+        && !told.entries.iter().any(in_place)
+    {
+        return Err(changed(path, "a file is mounted there now"));
+    }
+    Ok(now)
 }
 
 fn action(point: &Point) -> ActionId {

@@ -117,19 +117,22 @@ impl Files {
     }
 
     /// Whether a write-ahead file is safe on this file system. Its readers share memory through a file, which network file
-    /// systems do not support. SQLite allocates one block for each page of that file. If blocks are smaller than pages and
-    /// the disk is full, the rest of a page has no block, and SIGBUS ends the process.
+    /// systems do not support. SQLite allocates one block for each page of that file. On a full disk, a page of it finds no
+    /// block if blocks are smaller than pages, or if the file system writes a block anew at each change. Then SIGBUS ends
+    /// the process.
     pub(super) fn supports_write_ahead(&self) -> bool {
         /// SQLite's page of shared memory, in bytes.
         const PAGE: u64 = 4096;
-        /// NFS, SMB, CIFS, SMB 2, 9P, FUSE: `linux/magic.h`.
-        const APART: [u32; 6] = [
+        /// NFS, SMB, CIFS, SMB 2, 9P, FUSE, Btrfs, bcachefs: `linux/magic.h`.
+        const APART: [u32; 8] = [
             0x6969,
             0x517b,
             0xff53_4d42,
             0xfe53_4d42,
             0x0102_1997,
             0x6573_5546,
+            0x9123_683e,
+            0xca45_1a4e,
         ];
         #[expect(
             clippy::cast_possible_truncation,

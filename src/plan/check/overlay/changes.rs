@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Entry, Now, Overlay};
 use crate::{
     plan::{
-        check::{After, Change, Sink},
+        check::{After, Change, Original, Sink},
         files::{Attributes, FileError, Inherited},
         model::Permissions,
     },
@@ -101,13 +101,14 @@ impl<'a> Overlay<'a> {
         }))
     }
 
-    /// The files that were only renamed, to a path that was free. In another mount, the file has to be written anew.
-    /// This is found out once for both paths, so that they agree.
+    /// The files that were only renamed, to a path that was free. In another mount, or where the file could not be moved
+    /// back, it has to be written anew. This is found out once for both paths, so that they agree.
     fn renames(&self, paths: &BTreeSet<RelPath>) -> Result<Renames, FileError> {
         let mut renames = Renames::new();
         for path in paths {
-            if let Some(to) = self.only_renamed(path)
+            if let Some((before, to)) = self.only_renamed(path)
                 && self.mount_of(path)? == self.mount_of(to)?
+                && self.nearest(to)?.gives_back(before.seen.facts.uid)?
             {
                 renames.insert(path.clone(), to.clone());
             }
@@ -115,7 +116,7 @@ impl<'a> Overlay<'a> {
         Ok(renames)
     }
 
-    fn only_renamed(&self, origin: &RelPath) -> Option<&RelPath> {
+    fn only_renamed(&self, origin: &RelPath) -> Option<(&Original, &RelPath)> {
         let from = self.files.get(origin)?;
         let before = from.before.as_ref().filter(|_| from.now.is_none())?;
         let moved = |entry: &Entry<'_>| {
@@ -129,7 +130,7 @@ impl<'a> Overlay<'a> {
             })
         };
         let mut files = self.files.iter();
-        files.find_map(|(path, entry)| moved(entry).then_some(path))
+        files.find_map(|(path, entry)| moved(entry).then_some((before, path)))
     }
 
     /// The attributes of the new file: those of the file that it comes from or replaces, with the permissions that
