@@ -104,8 +104,8 @@ impl Document {
             Self::Large(raw) => {
                 let cut = secrets.cut(raw.get());
                 let same = cut == raw.get();
-                // A number that tells a secret is found with certainty only as a value.
-                if same && !secrets.has_a_number() {
+                // A number that tells a secret, or a secret that is JSON, is found with certainty only as a value.
+                if same && !secrets.has_json() {
                     return Self::Large(raw);
                 }
                 // Redaction in the text may change a number or an escape, and the rest would be no JSON. If the text
@@ -375,6 +375,15 @@ mod tests {
         // A number that tells a secret may not look like it.
         assert_eq!(cut(r#"{"n": 42}"#, "0042")["n"], "***");
         assert_eq!(cut(r#"{"n": -9988.7766}"#, "99887766")["n"], "***");
+        // A secret that is JSON itself, as the key of a service account is.
+        let key = r#"{"type": "account", "key": "a\nb"}"#;
+        assert_eq!(
+            cut(r#"{"env": {"KEY": {"key":"a\nb","type":"account"}}}"#, key)["env"]["KEY"],
+            "***"
+        );
+        let read = Document::Read(serde_json::from_str(key).unwrap());
+        let secrets = Secrets::new([key.to_owned()]);
+        assert_eq!(read.without(&secrets).to_string(), "\"***\"");
         // Half a surrogate pair: JSON by its grammar, and no value.
         let text = r#"{"half": "\ud800", "word": "opensesame"}"#;
         let left = cut(text, "opensesame");

@@ -8,7 +8,8 @@ use crate::{
     catalog::{Entry, Step},
     mcp::ServerSpec,
     task::{
-        Ai, AiPrompt, AiResponse, CUT, Failure, Format, Secrets, Unseen, abridged, redact_value,
+        Ai, AiPrompt, AiResponse, CUT, Failure, Format, Secrets, Unseen, abridged, has_all_members,
+        redact_value,
     },
 };
 
@@ -76,34 +77,38 @@ impl Hidden {
         document.without(&self.0)
     }
 
-    /// Redacts secrets in a text that becomes an asset. JSON stays JSON.
+    /// Redacts secrets in a text that becomes an asset. In the formats of JSON, JSON stays JSON.
     pub(super) fn asset(&self, text: &str, format: Format) -> String {
         let cut = self.0.cut(text);
         match format {
-            _ if cut == text && !self.0.has_a_number() => cut,
-            Format::Json => self.json(text).unwrap_or(cut),
+            _ if cut == text && !self.0.has_json() => cut,
+            Format::Json => self.json(text),
             Format::JsonLines => {
                 let lines = text.split_inclusive('\n');
-                lines
-                    .map(|line| self.json(line).unwrap_or_else(|| self.0.cut(line)))
-                    .collect()
+                lines.map(|line| self.json(line)).collect()
             }
             _ => cut,
         }
     }
 
-    /// Redacts secrets in JSON; the white space around it stays. `None` if it is no JSON.
-    fn json(&self, text: &str) -> Option<String> {
-        let json: &RawValue = serde_json::from_str(text).ok()?;
-        let (before, after) = text.split_once(json.get())?;
-        let given = Document::Large(json.get().to_owned().into());
-        let cut = self.document(given.clone());
-        let is_same = given.value().is_ok_and(|given| Ok(given) == cut.value());
-        Some(if is_same {
-            text.to_owned()
-        } else {
-            format!("{before}{cut}{after}")
-        })
+    /// Redacts secrets in JSON; the white space around it stays. JSON in which something is found is written anew.
+    fn json(&self, text: &str) -> String {
+        let cut = self.0.cut(text);
+        let is_same = cut == text;
+        let Ok(json) = serde_json::from_str::<&RawValue>(text).map(RawValue::get) else {
+            return cut;
+        };
+        let given = Document::Large(json.to_owned().into());
+        let left = self.document(given.clone());
+        // A member may hide another one of the same name.
+        let stays = match (given.value(), left.value()) {
+            (Ok(given), Ok(left)) => given == left && has_all_members(&given, json),
+            (Err(_), _) | (_, Err(_)) => false,
+        };
+        match text.split_once(json) {
+            Some((before, after)) if !(is_same && stays) => format!("{before}{left}{after}"),
+            _ => text.to_owned(),
+        }
     }
 
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
@@ -208,7 +213,9 @@ mod tests {
 
     #[test]
     fn in_an_asset_secrets_are_redacted_and_nothing_else() {
-        let hidden = Hidden(Secrets::new(["7777", "hunter2-x"].map(ToOwned::to_owned)));
+        let hidden = Hidden(Secrets::new(
+            ["7777", "hunter2-x", r#"{"a": "key", "b": [true]}"#].map(ToOwned::to_owned),
+        ));
         let url = "see https://u:pw@h/?X-Amz-Signature=ff&a=1, or mail a@b.c\n";
         for (format, text, asset) in [
             (Format::Text, url, url),
@@ -220,6 +227,16 @@ mod tests {
             ),
             (Format::Json, "{\"n\": 1}\n", "{\"n\": 1}\n"),
             (Format::Json, "{7777", "{***"),
+            // The last of two members with one name would hide the first one.
+            (Format::Json, r#"{"a": "hunter2-x", "a": 1}"#, r#"{"a":1}"#),
+            (Format::Json, r#"{"a": 7.777e3, "a": 1}"#, r#"{"a":1}"#),
+            (Format::Json, r"[17777, true]", r"[17777,true]"),
+            // A secret that is JSON is found in another spelling, too.
+            (
+                Format::Json,
+                r#"{"k": {"b": [true], "a": "key"}}"#,
+                r#"{"k":"***"}"#,
+            ),
             (
                 Format::JsonLines,
                 "{\"a\":7777}\n\n[1]\n",

@@ -35,6 +35,8 @@ impl PartialEq for Secrets {
 struct Known {
     values: Vec<String>,
     numbers: Vec<Numeral>,
+    /// The values that are the JSON of an object or an array. A server may send them in another spelling.
+    documents: Vec<Value>,
     /// The search; `None` if it could not be built. Then nothing is shown.
     forms: OnceLock<Option<Forms>>,
 }
@@ -54,6 +56,7 @@ impl Secrets {
                 .iter()
                 .filter_map(|value| Numeral::read(value))
                 .collect(),
+            documents: values.iter().filter_map(|value| document(value)).collect(),
             values,
             forms: OnceLock::new(),
         };
@@ -116,6 +119,9 @@ impl Secrets {
         if self.is_empty() {
             return value;
         }
+        if self.is_document(&value) {
+            return Value::from(CUT);
+        }
         match value {
             Value::String(text) => Value::String(self.cut(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.cut_value(item)).collect(),
@@ -166,10 +172,21 @@ impl Secrets {
             || found.iter().any(|found| found.len() >= LONG_NUMBER)
     }
 
-    pub(crate) fn has_a_number(&self) -> bool {
+    fn has_a_number(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|known| !known.numbers.is_empty())
+    }
+
+    /// Whether a value is found with certainty only among the values of JSON, because its spelling may differ.
+    pub(crate) fn has_json(&self) -> bool {
+        let known = self.0.as_ref();
+        known.is_some_and(|known| !known.numbers.is_empty() || !known.documents.is_empty())
+    }
+
+    fn is_document(&self, value: &Value) -> bool {
+        let known = self.0.as_ref();
+        known.is_some_and(|known| known.documents.contains(value))
     }
 
     /// Whether a number is a value in another spelling.
@@ -197,6 +214,13 @@ impl Secrets {
             None => iter::once(0..text.len()).collect(),
         }
     }
+}
+
+/// The object or array whose JSON a value is.
+fn document(value: &str) -> Option<Value> {
+    let is_document = value.trim_start().starts_with(['{', '[']);
+    let read = is_document.then(|| serde_json::from_str(value));
+    read?.ok()
 }
 
 #[cfg(test)]
