@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
 };
 
@@ -774,6 +775,35 @@ fn a_plan_that_moves_a_file_of_another_user_into_a_sticky_directory_can_be_undon
     let undone = command().args(["rollback", &directory]).output().unwrap();
     assert!(undone.status.success(), "{undone:?}");
     assert!(old.exists() && !new.exists());
+}
+
+/// A mounted file hides the result, whether it has the content from before or from after the plan.
+#[test]
+fn a_file_that_is_mounted_over_the_result_is_no_result_and_not_restored() {
+    let (root, plan) = furnished();
+    let (directory, _) = done(&root, &plan);
+    for content in ["one\n", "eins\n"] {
+        fs::write(root.path.join("over"), content).unwrap();
+        let mount = "mount --bind over a.txt";
+        let mut probe = root.within("unshare");
+        if !probe
+            .args(["--mount", "sh", "-c", mount])
+            .status()
+            .is_ok_and(|status| status.success())
+        {
+            writeln!(std::io::stderr(), "skipped: nothing can be mounted here").unwrap();
+            return;
+        }
+        let mut command = root.within("unshare");
+        command.args(["--mount", "sh", "-c"]);
+        command.arg(format!("{mount} && exec {ONEACT} rollback {directory}"));
+        let refused = command.output().unwrap();
+        let told = String::from_utf8(refused.stdout).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{told}");
+        assert!(told.contains("a file is mounted there now"), "{told}");
+    }
+    let undone = told(&root, &["rollback", &directory]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
 }
 
 /// The content does not show whether such a file is restored, and its permissions may have changed since.

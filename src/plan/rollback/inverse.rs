@@ -215,14 +215,23 @@ fn result(path: &RelPath, told: &Told, root: &Root) -> Result<Option<Original>, 
         }
         now => now?,
     };
-    let in_place = |entry: &Entry| entry.path() == path && entry.is_in_place();
     if let Some(now) = &now
-        && now.seen.mount != root.parent(path)?.mount()?
-        && !told.entries.iter().any(in_place)
+        && is_mounted(path, now, &told.entries, root)?
     {
         return Err(changed(path, "a file is mounted there now"));
     }
     Ok(now)
+}
+
+/// Whether a file was mounted at the path after the plan.
+pub(super) fn is_mounted(
+    path: &RelPath,
+    now: &Original,
+    entries: &[Entry],
+    root: &Root,
+) -> Result<bool, FileError> {
+    let in_place = |entry: &Entry| entry.path() == path && entry.is_in_place();
+    Ok(now.seen.mount != root.parent(path)?.mount()? && !entries.iter().any(in_place))
 }
 
 fn action(point: &Point) -> ActionId {
