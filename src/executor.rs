@@ -11,6 +11,7 @@ mod job;
 mod judge;
 mod launch;
 mod quality;
+mod result_data;
 mod steps;
 mod take;
 mod tool;

@@ -13,10 +13,7 @@ use crate::{
     },
 };
 
-use super::{
-    Ready, Work,
-    document::{Document, INLINE_MAX},
-};
+use super::{Ready, Work, document::Document, result_data::INLINE_MAX};
 
 /// The secrets of one call, or of all calls of a job.
 pub(crate) struct Hidden(Secrets);

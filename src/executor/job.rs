@@ -12,9 +12,9 @@ use crate::{
 
 use super::{
     Among, Context, Executed, Ready, Rejection,
-    document::{ResultData, bound},
     failure::not_again,
     hidden::Hidden,
+    result_data::{ResultData, bound},
     tool::{self, Servers},
 };
 

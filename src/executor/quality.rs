@@ -19,10 +19,7 @@ use crate::{
     task::{Checks, Failure, Fault, Outcome, Stat},
 };
 
-use super::{
-    Context,
-    document::{Document, INLINE_MAX},
-};
+use super::{Context, document::Document, result_data::INLINE_MAX};
 
 /// The names of the checks of a step, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {

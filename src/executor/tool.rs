@@ -15,10 +15,12 @@ use crate::{
 
 use super::{
     Context, Seen,
-    document::{self, Document, ResultData},
+    document::Document,
     failure,
     hidden::Hidden,
-    judge, quality, take,
+    judge, quality,
+    result_data::{self, ResultData},
+    take,
 };
 
 pub(super) struct End {
@@ -121,7 +123,7 @@ pub(super) fn run(
             match taken {
                 Ok(seen) => {
                     let document = document.map(|document| hidden.document(document));
-                    Ok((document::result_data(entry, document), seen))
+                    Ok((result_data::result_data(entry, document), seen))
                 }
                 Err(failure) => Err(hidden.failure(&failure)),
             }
