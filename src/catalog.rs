@@ -40,7 +40,9 @@ pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
-pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
+pub(crate) use entry::{
+    Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
+};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
 pub(crate) use fill::{foreseen, referring, supply};
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};

@@ -14,6 +14,7 @@ mod quality;
 mod result_data;
 mod steps;
 mod take;
+mod texts;
 mod tool;
 
 use std::{any::Any, cell::RefCell, collections::BTreeMap, time::Duration};

@@ -52,6 +52,7 @@ pub(crate) use self::{
     raw::Raw,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
+    stderr::causes,
     tools::{ToolListing, near},
 };
 use self::{
@@ -90,6 +91,8 @@ pub(crate) struct Course {
     pub(crate) output: OutputCheck,
     /// The risk by the hints of the server, if it is higher than declared.
     pub(crate) raised: Option<Assessment>,
+    /// If the call was answered with an error, what the server wrote to stderr during the call: at most its last 8 KiB.
+    pub(crate) stderr: String,
 }
 
 /// What happens to a server after a good answer.
@@ -187,6 +190,7 @@ impl Course {
             drift: None,
             output: OutputCheck::None,
             raised: None,
+            stderr: String::new(),
         }
     }
 }
@@ -310,6 +314,7 @@ async fn attempt(
         ("requestState", state.into()),
     ]);
     params.retain(|_, value| !value.is_null());
+    session.link.begin_call().await;
     let began = host.moment();
     let answer = match call.if_lost {
         Repeatable::Yes => session.exchange(CALL, params, progress).await,
@@ -319,7 +324,11 @@ async fn attempt(
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
-    let answer = answer::read(session, &call.tool, answer)?;
+    let answer = answer::read(session, &call.tool, answer);
+    if answer.as_ref().map_or(true, |answer| answer.is_error) {
+        course.stderr = session.link.stderr_of_call().await;
+    }
+    let answer = answer?;
     course.output = check::output(session, call, tool, &answer).await;
     Ok(answer)
 }

@@ -6,6 +6,7 @@ mod fault;
 mod format;
 mod ids;
 mod json;
+mod not_finite;
 mod outcome;
 mod pin;
 mod print;
@@ -31,6 +32,7 @@ pub use json::{
     values,
 };
 pub(crate) use json::{each_text, is_deeper};
+pub(crate) use not_finite::Finite;
 pub use outcome::{
     Admission, Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus,
     LedgerRef, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Reach, Record,

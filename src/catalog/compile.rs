@@ -17,7 +17,7 @@ use super::{
     document::{CatalogError, Named, Tables, nearest},
     entry::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
-        Take, TimeoutFrom,
+        Rows, Take, TimeoutFrom,
     },
     file_plan::{self, FilePlan},
     identity,
@@ -370,6 +370,7 @@ impl Compiler<'_> {
                 take: Vec::new(),
                 schema: None,
                 min_bytes: 1,
+                rows: Rows::Single,
             });
         };
         let named = self.0;
@@ -421,6 +422,10 @@ impl Compiler<'_> {
             take: raw.take.unwrap_or(take),
             schema: raw.schema.map(|schema| self.schema(schema)),
             min_bytes: raw.min_bytes.unwrap_or(1),
+            rows: match raw.rows {
+                Some(true) => Rows::Listed,
+                Some(false) | None => Rows::Single,
+            },
         })
     }
 

@@ -175,6 +175,17 @@ pub(crate) struct ResultRule {
     pub(crate) take: Vec<Take>,
     pub(crate) schema: Option<Schema>,
     pub(crate) min_bytes: u64,
+    pub(crate) rows: Rows,
+}
+
+/// How many values an answer of one text is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// The value itself.
+    #[default]
+    Single,
+    /// A list of one, because the tool returns lists.
+    Listed,
 }
 
 /// The three kinds of task in 000 §Step 6.

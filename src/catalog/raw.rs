@@ -322,4 +322,5 @@ pub(super) struct RawResult {
     pub(super) take: Option<Vec<Take>>,
     pub(super) schema: Option<Spanned<Value>>,
     pub(super) min_bytes: Option<u64>,
+    pub(super) rows: Option<bool>,
 }

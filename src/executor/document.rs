@@ -6,12 +6,15 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
-    mcp::{Content, Raw, Structured, ToolAnswer},
+    catalog::Entry,
+    mcp::{Raw, Structured, ToolAnswer},
     task::Secrets,
 };
+
+use super::texts::{Said, first_json, texts};
 
 /// A text of more bytes than this stays text.
 const LARGE: usize = 1 << 20;
@@ -25,36 +28,72 @@ pub(super) enum Document {
 }
 
 impl Document {
-    /// The structured content, else the text as JSON, else the text.
-    pub(super) fn of(answer: &ToolAnswer) -> Option<Self> {
-        match &answer.structured {
-            Some(Structured::Read(value)) => return Some(Self::Read(value.clone())),
-            Some(Structured::Large(raw)) => return Some(Self::Large(raw.clone())),
-            None => {}
-        }
-        let mut texts = texts(answer);
-        if let [text] = texts.as_slice() {
-            // Servers older than structured content send their JSON as text.
-            if text.trim_ascii_start().starts_with('{')
-                && let Some(object) = Self::object(text)
-            {
-                return Some(object);
+    /// What the answer says: the structured content, or, if that is empty, the texts. What is no object becomes the value
+    /// of `result`, as servers write it in the older era. None if the answer says nothing, but `{}` if the entry only
+    /// reads. Notes about the answer are added to `notes`.
+    pub(super) fn of(entry: &Entry, answer: &ToolAnswer, notes: &mut Vec<String>) -> Option<Self> {
+        notes.extend(answer.not_finite.clone());
+        let structured = match &answer.structured {
+            Some(Structured::Read(value)) => Some(Self::object(value.clone())),
+            Some(Structured::Large(raw)) if raw.get().starts_with('{') => {
+                Some(Self::Large(raw.clone()))
+            }
+            Some(Structured::Large(raw)) => Some(Self::result(raw.get())),
+            None => None,
+        };
+        let mut of_texts = Vec::new();
+        let said = Said::of(&texts(answer), entry.result.rows, &mut of_texts);
+        if let Some(structured) = structured {
+            match &structured {
+                Self::Read(value) if said.contradicts(value) => notes.push(format!(
+                    "The text of {}'s answer is not its structured content; the structured content is the result.",
+                    entry.tool
+                )),
+                Self::Read(_) | Self::Large(_) => {}
+            }
+            let is_empty =
+                matches!(&answer.structured, Some(Structured::Read(value)) if is_empty(value));
+            if !is_empty || said == Said::Nothing {
+                return Some(structured);
             }
         }
-        match texts.len() {
-            0 => None,
-            1 => texts.pop().map(|text| Self::Read(json!({ "text": text }))),
-            _ => Some(Self::Read(json!({ "text": texts.join("\n") }))),
+        notes.append(&mut of_texts);
+        match said {
+            Said::Nothing => {
+                let reads = entry.effects.read_only == Some(true);
+                reads.then(|| Self::Read(json!({})))
+            }
+            Said::Prose(text) => Some(Self::Read(json!({ "text": text }))),
+            Said::Object(json) => Some(Self::json(json)),
+            Said::Values(json) | Said::Texts(json) => Some(Self::result(&json)),
         }
     }
 
-    fn object(text: &str) -> Option<Self> {
-        if text.len() > LARGE {
-            let json: &RawValue = serde_json::from_str(text).ok()?;
-            return Some(Self::Large(json.get().to_owned().into()));
+    /// The first text of the answer that is JSON.
+    pub(super) fn first_of(answer: &ToolAnswer) -> Option<Self> {
+        first_json(answer).map(Self::json)
+    }
+
+    fn object(value: Value) -> Self {
+        match value {
+            Value::Object(_) => Self::Read(value),
+            other => Self::Read(json!({ "result": other })),
         }
-        let object = serde_json::from_str(text).ok().filter(Value::is_object)?;
-        Some(Self::Read(object))
+    }
+
+    fn result(json: &str) -> Self {
+        Self::json(format!("{{\"result\":{json}}}"))
+    }
+
+    /// A text that cannot be read as a value, for example because of half a surrogate pair, stays text.
+    fn json(json: String) -> Self {
+        if json.len() > LARGE {
+            return Self::Large(json.into());
+        }
+        match serde_json::from_str(&json) {
+            Ok(value) => Self::Read(value),
+            Err(_) => Self::Read(json!({ "text": json })),
+        }
     }
 
     /// The value at a JSON Pointer (RFC 6901), unless the value itself is large and unread.
@@ -62,22 +101,6 @@ impl Document {
         match self {
             Self::Read(value) => value.pointer(pointer).map(Cow::Borrowed),
             Self::Large(raw) => find(raw.get(), pointer).map(Cow::Owned),
-        }
-    }
-
-    /// Whether it is null, or an empty object, array or string.
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::Read(Value::Null) => true,
-            Self::Read(Value::Object(object)) => object.is_empty(),
-            Self::Read(Value::Array(items)) => items.is_empty(),
-            Self::Read(Value::String(text)) => text.is_empty(),
-            Self::Read(Value::Bool(_) | Value::Number(_)) => false,
-            // There may be a megabyte of blanks between two brackets.
-            Self::Large(raw) => matches!(
-                raw.get().trim_start_matches(['{', '[']).trim_start(),
-                "}" | "]"
-            ),
         }
     }
 
@@ -122,14 +145,9 @@ impl fmt::Display for Document {
     }
 }
 
-/// All texts of an answer, in order.
-pub(super) fn texts(answer: &ToolAnswer) -> Vec<String> {
-    let blocks = answer.content.iter();
-    let texts = blocks.filter_map(|block| match block.read() {
-        Content::Text(text) => Some(text),
-        _ => None,
-    });
-    texts.collect()
+/// Whether structured content says nothing, so that a text beside it counts.
+fn is_empty(structured: &Value) -> bool {
+    structured.is_null() || structured.as_object().is_some_and(Map::is_empty)
 }
 
 /// The value at a pointer in a JSON text. Other values are not built.
@@ -282,21 +300,5 @@ mod tests {
             left.as_str()
                 .is_some_and(|text| text.contains("***") && !text.contains("sesame"))
         );
-    }
-
-    #[test]
-    fn a_large_document_of_blanks_is_empty() {
-        for (text, empty) in [
-            ("{ \n }", true),
-            ("[]", true),
-            ("{\"a\":1}", false),
-            ("[[]]", false),
-        ] {
-            assert_eq!(
-                Document::Large(text.to_owned().into()).is_empty(),
-                empty,
-                "{text}"
-            );
-        }
     }
 }

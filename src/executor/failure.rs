@@ -13,7 +13,17 @@ use crate::{
 use super::judge::{self, Class, Judged};
 
 /// The failure of a call that gave no answer (R-000-96, R-000-100, R-000-114, C-05). `detail` is the text of the error.
-pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judged {
+///
+/// `stderr` is what the server wrote to it during the call.
+pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: &str) -> Judged {
+    if let CallError::Rpc { code, words, .. } = error
+        && let Some(words) = words.as_ref().filter(|_| !judge::is_a_reason(*code))
+        && let Some(detail) = judge::unexplained(entry, words, &detail, stderr)
+    {
+        let message = format!("{}: {}", entry.tool, sentence(&detail));
+        let class = judge::class(entry, &detail);
+        return class.judged(message, detail).of_no_reason();
+    }
     let class: Class = match error {
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
         CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),

@@ -1,5 +1,6 @@
 //! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
+mod reason;
 mod time_out;
 
 use std::{borrow::Cow, fmt::Write as _};
@@ -8,14 +9,13 @@ use serde_json::Value;
 
 use crate::{
     catalog::{Entry, FailureRule, OnFailure, RuleScope},
-    mcp::ToolAnswer,
+    mcp::{ToolAnswer, causes},
     task::{Failure, Fault},
 };
 
-use super::{
-    document::{Document, texts},
-    hidden::Hidden,
-};
+pub(in crate::executor) use reason::is_a_reason;
+
+use super::{document::Document, hidden::Hidden, texts::texts};
 
 /// A failed call: the failure for the envelope's `error` block, and the tool's own words.
 #[derive(Debug)]
@@ -45,6 +45,12 @@ enum By {
 }
 
 impl Judged {
+    /// An error without a reason leaves it open what the call did. A rule that knows a line of stderr changes nothing.
+    pub(super) fn of_no_reason(self) -> Self {
+        let open = Open::Yes(" The error gives no reason.");
+        Self { open, ..self }
+    }
+
     /// Searches everything that was said about the failure for a time-out. `told` is none if that cannot be read whole.
     pub(super) fn searched(mut self, told: Option<&str>) -> Self {
         if self.open == Open::Maybe {
@@ -63,16 +69,17 @@ impl Judged {
     }
 }
 
-/// Whether the tool succeeded (R-000-142).
+/// Whether the tool succeeded (R-000-142). `stderr` is what the server wrote to it during the call.
 pub(super) fn judge(
     entry: &Entry,
-    answer: &ToolAnswer,
+    (answer, stderr): (&ToolAnswer, &str),
     document: Option<&Document>,
     hidden: &Hidden,
 ) -> Result<(), Judged> {
     if answer.is_error {
         tracing::info!("The answer says `isError`: a failure.");
-        return Err(failed(entry, &words(answer, document), hidden));
+        let words = words(entry, answer, document);
+        return Err(failed(entry, &words, stderr, hidden));
     }
     let mut rules = entry.failure.iter();
     if let Some(rule) = rules.find(|rule| {
@@ -84,24 +91,40 @@ pub(super) fn judge(
             "The answer matches the failure rule {:?}: a failure.",
             pattern.as_str()
         );
-        let words = words(answer, document);
+        let words = words(entry, answer, document);
         return Err(judged(entry, rule.into(), &words, hidden));
     }
     for rule in &entry.success {
-        let at = |pointer: &String| document.and_then(|document| document.pointer(pointer));
-        if at(&rule.pointer).as_deref() != Some(&rule.equals) {
-            tracing::info!(
-                "The answer breaks the success rule on `{}`: a failure.",
-                rule.pointer
-            );
-            let said = rule.message.as_ref().and_then(at).map(Cow::into_owned);
-            let detail = match said {
-                Some(Value::String(message)) => message,
-                Some(other) => other.to_string(),
-                None => format!("the answer has no `{}` = {}", rule.pointer, rule.equals),
-            };
-            return Err(failed(entry, &detail, hidden));
+        // Beside the JSON, there may be other texts or other structured content.
+        let at = |pointer: &String| {
+            let of_document = document.and_then(|document| document.pointer(pointer));
+            of_document.map(Cow::into_owned).or_else(|| {
+                let first = Document::first_of(answer)?;
+                first.pointer(pointer).map(Cow::into_owned)
+            })
+        };
+        let value = at(&rule.pointer);
+        if value.as_ref() == Some(&rule.equals) {
+            continue;
         }
+        tracing::info!(
+            "The answer does not fulfil the success rule on `{}`: a failure.",
+            rule.pointer
+        );
+        let detail = match rule.message.as_ref().and_then(at) {
+            Some(Value::String(message)) => message,
+            Some(other) => other.to_string(),
+            None => format!("the answer has no `{}` = {}", rule.pointer, rule.equals),
+        };
+        let judged = judged(entry, class(entry, &detail), &detail, hidden);
+        return Err(match value {
+            // The tool reports the failure itself.
+            Some(_) => judged,
+            None => Judged {
+                open: Open::Yes(" The answer does not say whether it succeeded."),
+                ..judged
+            },
+        });
     }
     let rules = match entry.success.len() {
         0 => String::new(),
@@ -113,15 +136,19 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// The text of a failed tool, or else its structured content.
-fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
-    match (texts(answer).join("\n").trim(), document) {
+/// The text of a failed tool, or, if that gives no reason, its structured content too.
+fn words(entry: &Entry, answer: &ToolAnswer, document: Option<&Document>) -> String {
+    let text = texts(answer).join("\n").trim().to_owned();
+    let structured = document.filter(|_| answer.structured.is_some());
+    match structured.filter(|_| !reason::is_given(&text, &entry.tool)) {
         // In a large text, escapes may hide words from the rules.
-        ("", Some(structured)) if answer.structured.is_some() => structured
-            .value()
-            .map_or_else(|_| structured.to_string(), |value| value.to_string()),
-        ("", _) => "the tool reported an error and said nothing about it".to_owned(),
-        (text, _) => text.to_owned(),
+        Some(structured) => {
+            let json = structured
+                .value()
+                .map_or_else(|_| structured.to_string(), |value| value.to_string());
+            format!("{text}\n{json}").trim_start().to_owned()
+        }
+        None => text,
     }
 }
 
@@ -220,10 +247,14 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
 
 /// The class of a failure text by the entry's own rules.
 pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
-    let mut rules = entry.failure.iter();
-    let rule = rules.find(|rule| rule.pattern.is_match(text))?;
+    let rule = rule_for(entry, text)?;
     let who = format!("the failure rule {:?}", rule.pattern.as_str());
     Some(because(rule.into(), &who))
+}
+
+fn rule_for<'e>(entry: &'e Entry, text: &str) -> Option<&'e FailureRule> {
+    let mut rules = entry.failure.iter();
+    rules.find(|rule| rule.pattern.is_match(text))
 }
 
 fn because(class: Class, who: &str) -> Class {
@@ -232,10 +263,31 @@ fn because(class: Class, who: &str) -> Class {
     class
 }
 
-/// A failure in the tool's own words.
-fn failed(entry: &Entry, detail: &str, hidden: &Hidden) -> Judged {
-    judged(entry, class(entry, detail), detail, hidden)
+/// A failure in the tool's own words. If they give no reason, a line of `stderr` may give it.
+fn failed(entry: &Entry, words: &str, stderr: &str, hidden: &Hidden) -> Judged {
+    let class = |words: &str| judged(entry, class(entry, words), words, hidden);
+    match unexplained(entry, words, words, stderr) {
+        None => class(words),
+        Some(words) => class(&words).of_no_reason(),
+    }
 }
+
+/// The text of an error whose `words` give no reason, with the line of stderr that gives one, if there is one. None if the
+/// words give a reason, or if a rule of the entry knows the text.
+pub(super) fn unexplained(entry: &Entry, words: &str, text: &str, stderr: &str) -> Option<String> {
+    let tool = &entry.tool;
+    if reason::is_given(words, tool) || rule_for(entry, text).is_some() {
+        return None;
+    }
+    let text = if text.is_empty() { SILENT } else { text };
+    let mut causes = causes(stderr).filter(|line| reason::is_given(line, tool));
+    Some(match causes.next() {
+        Some(cause) => format!("{text} (stderr: {})", shorten(&cause)),
+        None => text.to_owned(),
+    })
+}
+
+const SILENT: &str = "the tool reported an error and said nothing about it";
 
 fn judged(entry: &Entry, class: Class, detail: &str, hidden: &Hidden) -> Judged {
     let detail = shorten(&hidden.text(detail));

@@ -49,7 +49,7 @@ fn settle(document: Document) -> ResultData {
                 return ResultData::Inline(match value {
                     object @ Value::Object(_) => object,
                     // The envelope's field is an object or null.
-                    other => json!({ "value": other }),
+                    other => json!({ "result": other }),
                 });
             }
             Raw::from(text)

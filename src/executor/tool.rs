@@ -70,6 +70,7 @@ pub(super) fn run(
                 drift,
                 output,
                 raised,
+                stderr,
             },
         closing,
     } = call(step, launch, hidden, context, servers);
@@ -93,7 +94,13 @@ pub(super) fn run(
         let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
         outcome.notes.push(note);
     }
-    let verdict = verdict(entry, result, hidden, context);
+    let verdict = verdict(
+        entry,
+        (result, &stderr),
+        hidden,
+        context,
+        &mut outcome.notes,
+    );
     if sent {
         outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
@@ -187,19 +194,21 @@ fn left_out(entry: &Entry, answer: &ToolAnswer) -> Option<String> {
     }
 }
 
-/// A good answer with its document, or why the call failed.
+/// A good answer with its document, or why the call failed. `stderr` is what the server wrote to it during the call. Notes
+/// about the answer are added to `notes`.
 fn verdict(
     entry: &Entry,
-    result: Result<ToolAnswer, CallError>,
+    (result, stderr): (Result<ToolAnswer, CallError>, &str),
     hidden: &Hidden,
     context: &Context<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<(ToolAnswer, Option<Document>), judge::Judged> {
     let answer = result.map_err(|error| {
         let told = failure::all_words(&error);
-        failed_call(entry, &error, hidden, context).searched(told.as_deref())
+        failed_call(entry, (&error, stderr), hidden, context).searched(told.as_deref())
     })?;
-    let document = Document::of(&answer);
-    match judge::judge(entry, &answer, document.as_ref(), hidden) {
+    let document = Document::of(entry, &answer, notes);
+    match judge::judge(entry, (&answer, stderr), document.as_ref(), hidden) {
         Ok(()) => Ok((answer, document)),
         Err(judged) => {
             let told = judge::all_words(&answer, document.as_ref());
@@ -328,7 +337,7 @@ fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
 /// Judges a call without an answer.
 fn failed_call(
     entry: &Entry,
-    error: &CallError,
+    (error, stderr): (&CallError, &str),
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> judge::Judged {
@@ -348,7 +357,7 @@ fn failed_call(
         None => error.to_string(),
     };
     let detail = judge::shorten(&hidden.text(&words));
-    failure::of_call(entry, error, detail)
+    failure::of_call(entry, error, detail, &hidden.text(stderr))
 }
 
 /// Takes the asset, and checks it and the result document (000 §Step 6, 7). Returns the state of the asset at that time.

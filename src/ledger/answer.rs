@@ -6,7 +6,7 @@ use uuid::Builder;
 
 use super::{
     canonical::sha256,
-    chain::{self, Body, Change, Stamp, instant},
+    chain::{self, Body, Change, Stamp, Told, instant},
     record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
@@ -162,6 +162,7 @@ pub(super) struct Beside<'a> {
     pub(super) delivery: Option<&'a str>,
     pub(super) note: Option<&'a str>,
     pub(super) change: Change,
+    pub(super) told: Option<Told>,
     pub(super) approval: Option<&'a Note>,
 }
 
@@ -189,6 +190,7 @@ pub(super) fn record(
         attempt: beside.delivery.map(|_| row.attempt),
         task: row.task_id.clone().filter(|_| beside.delivery.is_some()),
         delivery: beside.delivery.map(ToOwned::to_owned),
+        told: beside.told,
         row: Some(row.seal()),
         ..Body::default()
     };

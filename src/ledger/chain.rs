@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::task::Granted;
+use crate::task::{Effect, Granted};
 
 use super::{
     canonical::{canonical, exact, sha256},
@@ -60,6 +60,8 @@ pub(crate) struct Body {
     /// The signature of a decision, without its armour.
     pub(crate) signature: Option<String>,
     pub(crate) task: Option<String>,
+    /// Of an answer.
+    pub(crate) told: Option<Told>,
     /// The operation whose grant covers the dispatched call.
     pub(crate) under: Option<String>,
 }
@@ -69,6 +71,14 @@ impl Body {
     pub(super) fn effects(&self) -> Effects {
         self.effects.as_deref().and_then(word).unwrap_or_default()
     }
+}
+
+/// What an answer told its caller about the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    pub(crate) effect: Effect,
+    pub(crate) recoverable: bool,
 }
 
 /// Whether a request may change what later reads return.
@@ -320,6 +330,10 @@ mod tests {
             signature: text("s"),
             action: text("\"é\u{1f}"),
             changes: changes(Change::State),
+            told: Some(Told {
+                effect: Effect::None,
+                recoverable: true,
+            }),
             claim: Some(7),
             attempt: Some(3),
             claimed: text("delivery:1"),
@@ -354,7 +368,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 25);
+        assert_eq!(told.as_object().unwrap().len(), 26);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -11,7 +11,7 @@ use super::{
     Ledger,
     answer::{self, Beside},
     begin::lock_of,
-    chain::{Change, Stamp},
+    chain::{Change, Stamp, Told},
     claims::{claim_key, settle},
     past::Past,
     record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
@@ -35,6 +35,7 @@ struct Letter {
     claimed_hash: String,
     claim: Seq,
     change: Change,
+    told: Told,
     /// What the answer says about an approval.
     #[serde(default)]
     approval: Option<Note>,
@@ -49,6 +50,7 @@ impl Ledger<'_> {
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
             approval: ended.approval.clone(),
+            told: ended.told,
             row: answer::done(ask, &running, ended),
             claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
@@ -231,6 +233,7 @@ impl Letter {
         let beside = Beside {
             claim,
             change: self.change,
+            told: Some(self.told),
             approval: self.approval.as_ref(),
             ..Beside::default()
         };

@@ -8,16 +8,16 @@ use std::ops::ControlFlow;
 
 use super::{
     answer::{self, Beside},
-    chain,
+    chain::{self, Told},
     claims::{self, claim_key},
     past::{FEW, Past, Success},
     record::{Claim, Effects, Event, Link, Row, RowOutcome, RowState, Seq},
     request::Hashes,
     review::{self, Usable},
-    store::{Tx, Which},
+    store::{StoreError, Tx, Which},
     words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
-use crate::task::{Ground, OnDuplicate, Release, Review};
+use crate::task::{Effect, Ground, OnDuplicate, Release, Review};
 
 /// The result of one transaction.
 pub(super) enum Step {
@@ -131,8 +131,9 @@ impl Questions<'_, '_, '_> {
             return Ok(None);
         };
         self.found = row.seq.unwrap_or_default();
+        let failed = row.outcome == RowOutcome::Error;
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
-        let retried = row.outcome == RowOutcome::Error && !counted;
+        let retried = failed && !counted;
         if retried || row.revoked_by.is_some() {
             self.since = self.found;
             self.turn = if retried { Turn::Next } else { Turn::Same };
@@ -144,7 +145,25 @@ impl Questions<'_, '_, '_> {
         if row.request_hash != self.hashes.request_hash {
             return Err(self.conflict(row.operation_id));
         }
+        if failed && who.idempotency_key.is_some() && self.is_to_be_retried(&row)? {
+            self.since = self.found;
+            return Ok(None);
+        }
         self.again(Again::Replayed, row).map(Some)
+    }
+
+    /// Whether a retry may help after a failure, and repeats nothing that happened. The steps of a task are deliveries of
+    /// their own.
+    fn is_to_be_retried(&mut self, row: &Row) -> Result<bool, StoreError> {
+        let told = self.told(row)?.unwrap_or_default();
+        let ask = self.ask;
+        let repeats = told.effect != Effect::None && ask.strictest == Effects::Once;
+        Ok(told.recoverable && (!repeats || ask.parts > 0))
+    }
+
+    fn told(&mut self, row: &Row) -> Result<Option<Told>, StoreError> {
+        let link = self.tx.link_of(row)?;
+        Ok(link.and_then(|link| link.body()?.told))
     }
 
     /// The operation performed another content of the same delivery.
@@ -299,13 +318,22 @@ impl Questions<'_, '_, '_> {
         let made = (&original, made.as_ref().unwrap_or(&original.id).as_str());
         let row = answer::again(self.ask, self.hashes, made, state, self.stamp.at);
         let delivery = claims::name_of(&self.ask.who);
+        let told = self.told(&original)?;
+        // A person has given an answer of which nothing was told.
+        let effect = match (told, original.outcome) {
+            (Some(told), _) => told.effect,
+            (None, RowOutcome::Success) => Effect::Done,
+            (None, _) => Effect::Unknown,
+        };
         let beside = Beside {
             delivery: delivery.as_deref(),
+            told,
             ..Beside::default()
         };
         let (head, _) = answer::record(self.tx, event, self.stamp, row, beside)?;
         Ok(Step::Answered(Box::new(Answered {
             how,
+            effect,
             original,
             review,
             request_hash: self.hashes.request_hash.clone(),

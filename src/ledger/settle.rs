@@ -234,6 +234,7 @@ impl Ledger<'_> {
                         delivery: None,
                         note,
                         change: Change::State,
+                        told: None,
                         approval: None,
                     };
                     let row = Row::clone(row);

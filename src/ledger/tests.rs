@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Alone, Dependants, Ledger, Name,
-    chain::Change,
+    chain::{Change, Told},
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
@@ -35,7 +35,9 @@ use super::{
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless},
+    task::{
+        Content, Effect, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless,
+    },
 };
 
 pub(super) const NOW: &str = "2026-02-24T02:00:00Z";
@@ -190,6 +192,10 @@ fn ended() -> Ended {
         state: RowState::Done,
         outcome: RowOutcome::Success,
         fault: None,
+        told: Told {
+            effect: Effect::Done,
+            recoverable: false,
+        },
         response: r#"{"success":true}"#.to_owned(),
         inputs: vec![SeenInput {
             print: seen("in.mp4"),

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::task::{Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
+use crate::task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
 
 use super::{
     canonical::{canonical, sha256},
-    chain::{AskedApproval, Body, Change},
+    chain::{AskedApproval, Body, Change, Told},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::{StoreError, Trouble},
@@ -150,6 +150,7 @@ pub(crate) struct Answered {
     pub(crate) how: Again,
     /// The row whose answer it is.
     pub(crate) original: Row,
+    pub(crate) effect: Effect,
     pub(crate) review: Option<Review>,
     pub(crate) request_hash: String,
     /// The link that records it.
@@ -268,6 +269,7 @@ pub(crate) struct Ended {
     pub(crate) state: RowState,
     pub(crate) outcome: RowOutcome,
     pub(crate) fault: Option<Fault>,
+    pub(crate) told: Told,
     pub(crate) response: String,
     pub(crate) inputs: Vec<SeenInput>,
     pub(crate) outputs: Vec<Made>,

@@ -192,6 +192,21 @@ impl Link {
         self.child.status()
     }
 
+    /// What the server writes to stderr from now on belongs to the call.
+    pub(super) async fn begin_call(&mut self) {
+        yield_now().await;
+        self.pipes.stderr.catch_up();
+        self.pipes.stderr.begin_call();
+    }
+
+    /// What the server has written to stderr during the call.
+    pub(super) async fn stderr_of_call(&mut self) -> String {
+        // As in `catch_up`.
+        yield_now().await;
+        self.pipes.stderr.catch_up();
+        self.pipes.stderr.of_call(&self.wire.secrets)
+    }
+
     pub(super) fn stderr_tail(&self) -> String {
         self.pipes.stderr.tail(&self.wire.secrets)
     }

@@ -294,13 +294,12 @@ fn broken<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_ascii();
     let torn = Torn::skim(text);
-    let reason = match (serde_json::from_str::<&RawValue>(text), torn.odd) {
-        (Ok(_), _) if torn.id.is_none() => return Inbound::Noise,
-        (Ok(_), _) => reason,
+    let reason = match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) if torn.id.is_none() => return Inbound::Noise,
+        Ok(_) => reason,
         // The server ended while it wrote the line. Its end is reported instead.
-        (Err(error), _) if error.is_eof() && !line.ends_with(b"\n") => return Inbound::Noise,
-        (Err(_), Some(odd)) => format!("{odd} is no JSON"),
-        (Err(error), None) => format!("it is no JSON: {error}"),
+        Err(error) if error.is_eof() && !line.ends_with(b"\n") => return Inbound::Noise,
+        Err(error) => format!("it is no JSON: {error}"),
     };
     if torn.version != Some(r#""2.0""#) || torn.method.is_some() {
         return Inbound::Noise;
@@ -330,11 +329,7 @@ struct Torn<'a> {
     version: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
-    /// The first word that Python's `json` writes for a number and that is no JSON.
-    odd: Option<&'static str>,
 }
-
-const ODD: [&str; 2] = ["NaN", "Infinity"];
 
 impl<'a> Torn<'a> {
     fn skim(text: &'a str) -> Self {
@@ -358,11 +353,7 @@ impl<'a> Torn<'a> {
                     depth = depth.saturating_sub(1);
                     1
                 }
-                other => {
-                    let odd = ODD.into_iter().find(|odd| rest.starts_with(odd));
-                    torn.odd = torn.odd.or(odd);
-                    odd.map_or(other.len_utf8(), str::len)
-                }
+                other => other.len_utf8(),
             };
             rest = rest.get(width..).unwrap_or_default();
         }

@@ -10,6 +10,8 @@ use crate::task::Secrets;
 
 const TAIL_BYTES: usize = 8 * 1024;
 const BLOCK_BYTES: usize = 16 * 1024;
+/// A server may write faster than its stderr is read.
+const BLOCKS_AT_ONCE: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Stderr {
@@ -19,6 +21,8 @@ pub(super) struct Stderr {
     window: usize,
     bytes: Vec<u8>,
     pub(super) total: u64,
+    /// The number of bytes before the present call.
+    before_call: u64,
 }
 
 impl Stderr {
@@ -38,11 +42,42 @@ impl Stderr {
         let Some(pipe) = &mut self.pipe else { return };
         self.bytes.reserve(BLOCK_BYTES);
         match pipe.read_buf(&mut self.bytes).await {
-            Ok(count @ 1..) => self.total += count as u64,
+            Ok(count @ 1..) => self.note(count),
             Ok(0) | Err(_) => self.pipe = None,
         }
+    }
+
+    /// Notes that so many bytes were read, and drops those that are not kept.
+    fn note(&mut self, count: usize) {
+        self.total += count as u64;
         let surplus = self.bytes.len().saturating_sub(self.window);
         self.bytes.drain(..surplus);
+    }
+
+    /// Reads what is there, and returns without waiting.
+    pub(super) fn catch_up(&mut self) {
+        for _ in 0..BLOCKS_AT_ONCE {
+            let Some(pipe) = &mut self.pipe else { return };
+            self.bytes.reserve(BLOCK_BYTES);
+            match pipe.try_read_buf(&mut self.bytes) {
+                Ok(count @ 1..) => self.note(count),
+                Ok(0) | Err(_) => return,
+            }
+        }
+    }
+
+    /// What comes from now on belongs to the present call.
+    pub(super) fn begin_call(&mut self) {
+        self.before_call = self.total;
+    }
+
+    /// The tail of what came since the present call began.
+    pub(super) fn of_call(&self, secrets: &Secrets) -> String {
+        let kept = self.total - self.bytes.len() as u64;
+        let before = usize::try_from(self.before_call.saturating_sub(kept));
+        let begin = before.unwrap_or(usize::MAX).min(self.bytes.len());
+        let tail = tail(&self.bytes);
+        secrets.cut_within(&self.bytes, tail.start.max(begin)..tail.end)
     }
 
     /// The tail without secrets. It is empty if the beginning of its line is not kept: the line could then begin with
@@ -102,25 +137,42 @@ const ELSEWHERE: [&str; 6] = [
     "--help",
 ];
 
-/// The line that says why the server ended. If it ends with a colon, the next line is added.
+/// The line that says why the server ended.
 pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
     let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
-    let said = |line: &&str| !line.trim().is_empty();
     let last = lines.iter().rev().find(|line| said(line))?;
     // npm prints the error first and much more text after it.
     let npm = |line: &str| line.starts_with("npm error") || line.starts_with("npm ERR!");
     let of_npm = lines.iter().position(|line| {
         npm(line) && !line.contains(" code ") && line.split_whitespace().nth(2).is_some()
     });
-    let Some(at) = of_npm.or_else(|| lines.iter().rposition(|line| tells(line))) else {
-        return Some(Cow::Borrowed(last.trim()));
-    };
-    let line = lines.get(at).copied().unwrap_or(last).trim();
-    let next = lines.iter().skip(at + 1).find(|line| said(line));
-    match next {
-        Some(next) if line.ends_with(':') => Some(Cow::Owned(format!("{line} {}", next.trim()))),
-        _ => Some(Cow::Borrowed(line)),
+    match of_npm {
+        Some(at) => whole(&lines, at),
+        None => causes(stderr).next().or(Some(Cow::Borrowed(last.trim()))),
     }
+}
+
+/// The lines that name an error, the last one first.
+pub(crate) fn causes(stderr: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
+    (0..lines.len()).rev().filter_map(move |at| {
+        let tells = lines.get(at).is_some_and(|line| tells(line));
+        tells.then(|| whole(&lines, at)).flatten()
+    })
+}
+
+fn said(line: &str) -> bool {
+    !line.trim().is_empty()
+}
+
+/// A line, with the next one if it ends with a colon.
+fn whole<'s>(lines: &[&'s str], at: usize) -> Option<Cow<'s, str>> {
+    let line = lines.get(at)?.trim();
+    let next = lines.iter().skip(at + 1).find(|line| said(line));
+    Some(match next {
+        Some(next) if line.ends_with(':') => Cow::Owned(format!("{line} {}", next.trim())),
+        _ => Cow::Borrowed(line),
+    })
 }
 
 /// Whether a line names an error. An indented line belongs to another one.
@@ -146,6 +198,7 @@ mod tests {
             window: 200_000,
             bytes: said.as_bytes()[said.len() - 200_000..].to_vec(),
             total: said.len() as u64,
+            before_call: 0,
         };
         assert_eq!(kept(&format!("token {secret}bad")).tail(&secrets), "");
         let last = kept(&format!("token {secret}bad\nlast line"));

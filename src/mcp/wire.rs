@@ -18,7 +18,7 @@ use super::{
     report::Noise,
     spec::Progress,
 };
-use crate::task::Secrets;
+use crate::task::{Finite, Secrets};
 
 const SAMPLE_BYTES: usize = 2048;
 /// The server's own requests during one call. More of them are a fault.
@@ -44,6 +44,8 @@ pub(super) struct Wire {
     pub(super) asked: Option<String>,
     requests: u32,
     request_bytes: usize,
+    /// A note about an answer with `NaN` or `Infinity`.
+    pub(super) not_finite: Option<String>,
 }
 
 /// Whether a message of the protocol was received.
@@ -94,6 +96,7 @@ impl Wire {
         self.awaited = Some((id, method));
         self.answer = None;
         self.progress = None;
+        self.not_finite = None;
         self.write(Some(id), method, params);
         self.unsent = self.outgoing.len();
     }
@@ -133,6 +136,15 @@ impl Wire {
     /// Takes a line of the server. After an error, later lines do not count.
     pub(super) fn hear(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let (noise, message) = message::read(&line);
+        if let Inbound::Response(Response {
+            body: Answer::Malformed(_),
+            ..
+        }) = &message
+            && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of)
+        {
+            self.not_finite = Some(finite.note());
+            return self.hear(finite.json.into_bytes());
+        }
         let begin = noise.len();
         self.note_noise(noise);
         if !matches!(message, Inbound::Noise) {

@@ -11,7 +11,7 @@ use crate::{
     assets::print::{self, GoOn},
     envelope::{Received, to_response},
     executor::{Context, Hidden, Work},
-    ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
+    ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput, Told},
     task::{
         Admission, Assessment, Effect, Links, Outcome, Print, Sight, Stat, State, Uri, recorded_id,
         redact_presigned,
@@ -63,6 +63,13 @@ pub(super) fn of(
             RowOutcome::Error
         },
         fault: outcome.failure.as_ref().map(|failure| failure.fault),
+        told: Told {
+            effect: outcome.effect,
+            recoverable: outcome
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.recoverable),
+        },
         response: response(hidden, received, outcome),
         inputs,
         outputs,

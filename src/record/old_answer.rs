@@ -4,10 +4,7 @@ use crate::{
     envelope::read_response,
     executor::Executed,
     ledger::{Again, Answered, LedgerError, Made, RowOutcome, holds_cut_link},
-    task::{
-        Effect, Failure, Fault, Outcome, Phase, Produced, Record, RefId, ReuseReport, State,
-        decided,
-    },
+    task::{Failure, Fault, Outcome, Phase, Produced, Record, RefId, ReuseReport, State, decided},
 };
 
 use super::review;
@@ -20,6 +17,7 @@ const CUT_LINKS: &str = "Signed links and credentials of the result were redacte
 pub(super) fn old_answer(answered: Answered) -> Outcome {
     let Answered {
         how,
+        effect,
         original,
         review,
         request_hash,
@@ -73,7 +71,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
             (None, Again::Suppressed | Again::Replayed, RowOutcome::Success) => {
                 outcome.notes.push(decided(format!("pruned: {pruned}.")));
                 if how == Again::Replayed {
-                    outcome.effect = Effect::Done;
+                    outcome.effect = effect;
                 }
             }
             (None, ..) => give_up(&mut outcome, pruned),
@@ -95,10 +93,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     if how == Again::Replayed {
         outcome.executed = stored.executed;
         outcome.invocations = stored.invocations;
-        outcome.effect = match &outcome.failure {
-            None => Effect::Done,
-            Some(_) => Effect::Unknown,
-        };
+        outcome.effect = effect;
     }
     outcome
 }

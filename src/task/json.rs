@@ -202,7 +202,7 @@ pub fn has_reserved_key(document: &str) -> bool {
 }
 
 /// The next string of a document, with its quotes, and what comes after it.
-fn next_string(document: &str) -> Option<(&str, &str)> {
+pub(super) fn next_string(document: &str) -> Option<(&str, &str)> {
     let start = document.find('"')?;
     let (_, string) = document.split_at_checked(start)?;
     let mut from = 1;

@@ -217,7 +217,7 @@ pub struct LedgerRef {
 
 /// Whether the run may have changed anything, which decides whether it may be repeated. Of several calls, the greatest
 /// effect counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// No tool was called and no file changed, or all changes were undone.

@@ -5,10 +5,10 @@
 //! 8 digits of the SHA-256 of each schema alone, or `-`; they only show which one changed. DESCRIPTION is the same for
 //! the description, as JSON. A pin can lack it, and no run depends on it.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{canonical, hexadecimal};
@@ -29,6 +29,8 @@ impl Pin {
         output: Option<&Value>,
         description: Option<&Value>,
     ) -> Self {
+        let output = output.map(object_schema);
+        let output = output.as_deref();
         let mut contract = Map::from_iter([("name".to_owned(), name.into())]);
         for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
             let schema = schema.map(|schema| (member.to_owned(), schema.clone()));
@@ -83,6 +85,20 @@ impl Pin {
             differs: Differs::Gone,
         }
     }
+}
+
+/// An output schema as the older era has it, in which a result that is no object is the value of `result`. A pin therefore
+/// fits a tool in both eras.
+fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    if schema.get("type") == Some(&json!("object")) {
+        return Cow::Borrowed(schema);
+    }
+    let mut object =
+        json!({"type": "object", "properties": {"result": schema}, "required": ["result"]});
+    if let (Some(object), Some(dialect)) = (object.as_object_mut(), schema.get("$schema")) {
+        object.insert("$schema".to_owned(), dialect.clone());
+    }
+    Cow::Owned(object)
 }
 
 fn digest(value: &Value) -> String {
@@ -180,6 +196,16 @@ mod tests {
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let output = output.map(value);
         Pin::of(name, Some(&value(input)), output.as_ref(), None)
+    }
+
+    #[test]
+    fn a_result_that_is_no_object_has_one_pin_in_both_eras() {
+        let modern = r#"{"$schema": "s", "type": "array", "items": {"type": "integer"}}"#;
+        let legacy = format!(
+            r#"{{"$schema": "s", "type": "object", "properties": {{"result": {modern}}}, "required": ["result"]}}"#
+        );
+        let [modern, legacy] = [modern, &legacy].map(|output| pin("t", "{}", Some(output)));
+        assert_eq!(modern, legacy);
     }
 
     #[test]

@@ -40,6 +40,8 @@ mod installed;
 #[cfg(test)]
 mod json_conformance;
 #[cfg(test)]
+mod judged;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod large_results;

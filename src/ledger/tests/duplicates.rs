@@ -202,6 +202,71 @@ fn a_delivery_is_known_however_often_it_came() {
     assert!(place.open().last_failure("s", "t").unwrap().is_some());
 }
 
+/// A failure that a retry may mend, after which the effect is told.
+fn recoverable(effect: Effect) -> Ended {
+    Ended {
+        told: Told {
+            effect,
+            recoverable: true,
+        },
+        ..failed()
+    }
+}
+
+#[test]
+fn under_one_key_only_what_happened_or_may_have_happened_is_replayed() {
+    let keyed = |operation, effects| {
+        let mut ask = Ask {
+            effects,
+            strictest: effects,
+            ..ask(operation)
+        };
+        ask.who.task_id = Some("t");
+        ask.who.idempotency_key = Some("k");
+        ask.who.attempt = None;
+        ask
+    };
+    let replayed = Err(Again::Replayed);
+    for (effects, end, second) in [
+        (Effects::Once, recoverable(Effect::None), Ok(Why::Retry)),
+        (Effects::Once, recoverable(Effect::Done), replayed),
+        (Effects::Once, failed(), replayed),
+        // What may happen twice repeats nothing.
+        (Effects::None, recoverable(Effect::Done), Ok(Why::Retry)),
+        (
+            Effects::Idempotent,
+            recoverable(Effect::Unknown),
+            Ok(Why::Retry),
+        ),
+        (Effects::None, failed(), replayed),
+        (Effects::None, ended(), replayed),
+    ] {
+        let place = Place::new();
+        done(&place, &keyed("op_1", effects), &end);
+        let again = again(&place, &keyed("op_2", effects), &Around::default());
+        assert_eq!(again, second, "{effects:?} {:?}", end.told);
+    }
+    // Another content is still a conflict, and a success is replayed to each later delivery.
+    let place = Place::new();
+    done(
+        &place,
+        &keyed("op_1", Effects::Once),
+        &recoverable(Effect::None),
+    );
+    let mut other = keyed("op_2", Effects::Once);
+    other.asked.outputs.clear();
+    let refused = begin(&mut place.open(), &other, &Around::default());
+    assert!(
+        matches!(refused, Err(LedgerError::Conflict { .. })),
+        "{refused:?}"
+    );
+    done(&place, &keyed("op_3", Effects::Once), &ended());
+    assert_eq!(
+        again(&place, &keyed("op_4", Effects::Once), &Around::default()),
+        replayed
+    );
+}
+
 #[test]
 fn what_must_not_happen_twice_is_done_again_only_for_what_is_known() {
     let touched = |end: &mut Ended| end.inputs[0].changed_meanwhile = true;
