@@ -21,6 +21,16 @@ bless *words:
     scripts/setup-tests
     ONEACT_BLESS=1 cargo test --test scenarios -- "$@"
 
+# Write THIRD-PARTY.md anew: what is linked into the binary, with licences and their texts
+[group('dev')]
+third-party:
+    scripts/third-party
+
+# Known vulnerabilities of the dependencies; needs the network
+[group('release')]
+advisories:
+    scripts/deny advisories
+
 # Speed, as ratios within one run (medians)
 [group('release')]
 bench *args:
