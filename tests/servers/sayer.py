@@ -2,11 +2,12 @@
 """Answers a call as the call says: sayer.py
 
 The argument `result` or `error` is the JSON text of the answer, which may contain `NaN`; `stderr` is printed before the answer.
-Each call adds a line to $CALLS. Python 3 standard library only.
+Each call adds a line to $CALLS. It is killed at its start while a file `down` is beside $CALLS. Python 3 standard library only.
 """
 
 import json
 import os
+import signal
 import sys
 
 SCHEMA = {"type": "object"}
@@ -17,6 +18,8 @@ def send(body, request):
     sys.stdout.flush()
 
 
+if os.path.exists(os.path.join(os.path.dirname(os.environ["CALLS"]), "down")):
+    os.kill(os.getpid(), signal.SIGKILL)
 print("Error: a cause from before the call", file=sys.stderr, flush=True)
 for line in sys.stdin:
     request = json.loads(line)

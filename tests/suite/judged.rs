@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
+use crate::{
+    installed::installed,
+    program::{Answer, ONEACT, Root, run},
+};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -354,4 +357,25 @@ fn after_a_failure_that_a_retry_may_mend_the_same_key_is_the_next_attempt() {
     let second = keyed("once", "absent", &absent);
     assert_eq!(judged(&first), judged(&second));
     assert_eq!(calls(), before + 1);
+}
+
+/// The third attempt of each engine finds a server.
+#[test]
+fn an_engine_that_retries_gets_through_and_the_call_is_made_once() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engines/retries.py");
+    let python = installed("engines/bin/python");
+    for engine in ["celery", "temporal"] {
+        let root = root();
+        fs::write(root.path.join("down"), "").unwrap();
+        let mut command = root.within(python.as_str());
+        command.env("CALLS", root.path.join("calls"));
+        command.args([script, engine, ONEACT, root.path.as_str()]);
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(said["exits"], json!([75, 75, 0, 0]), "{engine}: {told}");
+        assert_eq!(said["states"], json!(["done", "replayed"]), "{engine}");
+        let calls = fs::read_to_string(root.path.join("calls")).unwrap();
+        assert_eq!(calls.lines().count(), 1, "{engine}");
+    }
 }
