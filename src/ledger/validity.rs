@@ -18,7 +18,7 @@ use super::{
 
 /// The version of the rules for results. An answer that was judged by other rules is not good any more. Raise it if
 /// `executor` judges or checks the same answer of a tool in another way than before, but not for a new [`Miss`].
-pub(super) const RESULT_RULES: &str = "rules.2";
+pub(super) const RESULT_RULES: &str = "rules.3";
 
 pub(crate) trait World {
     /// Whether the object at a URI is still as it was seen.
