@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     assets::{Staging, Store, reach},
     catalog::{self, Catalog, Checked, check},
-    executor::{can_change, can_report},
+    executor::{can_change, can_report, lacks},
     host::{Host, Interrupt},
     record::Project,
     task::{OperationId, Pin, Secrets},
@@ -200,6 +200,14 @@ impl Doctor<'_> {
                 format!("{root}: {}", failure.message),
                 "make the root writable for your user; until then, file plans can change only files in subdirectories",
             ));
+        } else if let Some(lacks) = lacks(root).ok().filter(|lacks| !lacks.is_empty()) {
+            let limited = Finding::warning(
+                &about,
+                Kind::PlansLimited,
+                format!("{root}: its file system lacks something that file plans use"),
+                "no action is needed if you accept this; otherwise, use a root on ext4, XFS, Btrfs or tmpfs",
+            );
+            self.note(limited.with(lacks.iter().map(ToString::to_string).collect()));
         }
     }
 

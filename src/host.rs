@@ -37,8 +37,8 @@ pub use before_main::stdout_is_unusable;
 pub use children::{children, had_children, is_being_written, look_for_children};
 pub use interrupts::{Interrupt, Interrupts, is_interrupted};
 pub use plain::{
-    is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at, place,
-    place_new, read_named, read_plain, resolved,
+    is_full, is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at,
+    persist_new, place, place_new, read_named, read_plain, resolved,
 };
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{

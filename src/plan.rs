@@ -52,6 +52,7 @@ pub(crate) use carry::{
 pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate, is_journalled};
+pub(crate) use files::lacks;
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 

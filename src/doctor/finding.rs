@@ -75,6 +75,8 @@ pub(super) enum Kind {
     PlansUnusable,
     /// No plan can change files directly in the root.
     RootUnwritable,
+    /// The file system of the root lacks something, without which plans guarantee less.
+    PlansLimited,
     StoreGood,
     StoreUnusable,
     StoreNearlyFull,

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, Stat, fstat, openat},
+    fs::{FileType, Mode, OFlags, Stat, fstat, fstatvfs, openat},
     io::Errno,
 };
 use tempfile::{Builder, NamedTempFile};
@@ -99,11 +99,24 @@ pub fn place_new(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<bool> {
     if path.symlink_metadata().is_ok() {
         return Ok(false);
     }
-    match beside(path, bytes, 0o666, None)?.persist_noclobber(path) {
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-        placed => placed?,
-    };
+    if !persist_new(beside(path, bytes, 0o666, None)?, path)? {
+        return Ok(false);
+    }
     sync_dir(path)?;
+    Ok(true)
+}
+
+/// Gives a complete file its name, and says whether it has it: if something is there, it stays. On a file system that can
+/// neither rename without replacing nor make hard links, a file that is made there at that moment is replaced.
+pub fn persist_new(file: NamedTempFile, path: impl AsRef<Path>) -> io::Result<bool> {
+    let path = path.as_ref();
+    let Err(refused) = file.persist_noclobber(path) else {
+        return Ok(true);
+    };
+    if refused.error.kind() == io::ErrorKind::AlreadyExists || path.symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    refused.file.persist(path)?;
     Ok(true)
 }
 
@@ -189,6 +202,14 @@ fn within(path: &Path, links: u32) -> PathBuf {
         Ok(target) if links > 0 => within(&parent.join(target), links - 1),
         _ => within(parent, links).join(name),
     }
+}
+
+/// Whether the file system of an open file has no space left, or so little that a write may have failed for it.
+pub fn is_full(file: impl AsFd) -> bool {
+    /// Less than a transaction of SQLite needs, in bytes.
+    const LITTLE: u64 = 128 * 1024;
+    fstatvfs(file)
+        .is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < LITTLE)
 }
 
 /// Whether no file descriptor was left. A later attempt may succeed.

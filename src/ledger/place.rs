@@ -205,10 +205,8 @@ fn mark(dir: &Utf8Path) -> io::Result<String> {
     );
     file.write_all(sha256(parts).as_bytes())?;
     file.as_file().sync_all()?;
-    match file.persist_noclobber(&path) {
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
-        Ok(_) | Err(_) => read_mark(&path),
-    }
+    host::persist_new(file, &path)?;
+    read_mark(&path)
 }
 
 fn read_mark(path: &Utf8Path) -> io::Result<String> {

@@ -15,7 +15,11 @@ mod sqlite;
 pub(super) mod tests;
 mod tx;
 
-use std::any::Any;
+use std::{any::Any, fs::File};
+
+use camino::Utf8Path;
+
+use crate::host;
 
 pub(super) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
@@ -85,6 +89,9 @@ impl StoreError {
             why,
         } = self;
         match trouble {
+            Trouble::Unreachable | Trouble::Unconfirmed if self.is_full() => {
+                format!("no space is left for the ledger {place}: {why}")
+            }
             Trouble::Busy => format!("the ledger {place} is locked: {why}. Try again"),
             Trouble::Unreachable | Trouble::NotYet => {
                 format!("the ledger {place} cannot be opened: {why}")
@@ -114,6 +121,14 @@ impl StoreError {
             ),
             Trouble::Refused => format!("the ledger {place} refused a record: {why}"),
         }
+    }
+
+    /// Whether the disk of the ledger is full. A file system in user space may answer some other error then.
+    pub(crate) fn is_full(&self) -> bool {
+        let is_vague = matches!(self.trouble, Trouble::Unreachable | Trouble::Unconfirmed);
+        let dir = Utf8Path::new(&self.place).parent();
+        let is_full = |dir: &Utf8Path| File::open(dir).is_ok_and(host::is_full);
+        self.trouble == Trouble::Full || is_vague && dir.is_some_and(is_full)
     }
 
     /// Whether the error lasts until a person acts.

@@ -356,6 +356,7 @@ impl LedgerError {
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         let fault = match &error {
+            LedgerError::Store(error) if error.is_full() => Fault::DiskFull,
             LedgerError::Store(_)
             | LedgerError::NoReview
             | LedgerError::Older { .. }

@@ -11,13 +11,13 @@ mod transaction;
 mod undo;
 mod volumes;
 
-pub(crate) use content::is_undone;
+pub(crate) use content::{is_undone, same_content};
 pub(crate) use entry::{Entry, Pre, Way};
 pub(crate) use folder::{
     Folder, Mark, REPORTS, UNFINISHED, clear_begun, finished, forget, interrupted, mark_of,
     never_planned, unfinished,
 };
-pub(crate) use journal::{Account, Origin, State, account, account_by_anybody};
+pub(crate) use journal::{Account, Doubt, Origin, State, account, account_by_anybody};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

@@ -7,6 +7,8 @@ mod acl;
 mod attributes;
 mod dir;
 mod faults;
+mod names;
+mod probe;
 mod root;
 mod view;
 
@@ -31,6 +33,7 @@ use faults::{Call, Waiting};
 pub(crate) use attributes::{Attributes, Inherited, Kept};
 pub(crate) use dir::Dir;
 pub(crate) use faults::Faults;
+pub(crate) use probe::lacks;
 pub(crate) use root::{Root, jailed};
 pub(crate) use view::{Located, View};
 
@@ -140,9 +143,10 @@ pub(crate) enum Barrier {
 const MUCH_KIB: u64 = 32 * 1024;
 
 impl Barrier {
-    /// Chooses by the amount of unwritten data (`Dirty` and `Writeback` of /proc/meminfo).
+    /// Chooses by the amount of unwritten data (`Dirty` and `Writeback` of /proc/meminfo). A sync of a whole file system in
+    /// user space does not reach the program that keeps its files.
     pub(crate) fn fitting(root: &Root) -> Self {
-        if root.faults.waiting == Waiting::Each {
+        if root.faults.waiting == Waiting::Each || is_of_kind(root.fd(), FUSE) {
             return Self::Each;
         }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -239,6 +243,19 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// Why nothing shows that this user or root wrote an open file, and that it is no copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Anonymous {
+    #[error("belongs to another user")]
+    OtherOwner,
+    #[error(
+        "could be a copy: the file system keeps no birth times, which would show that it is not"
+    )]
+    NoBirthTimes,
+    #[error("can be written to by other users")]
+    OthersWrite,
+}
+
 /// Identifies a file among all that its file system ever had; a copy has another identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Birth {
@@ -248,24 +265,27 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// None where the file system keeps no birth times, and of a file that neither this user nor root owns, or
-    /// that others may write to. An access control list shows in the bits of the group.
-    pub(crate) fn of(file: &File) -> Result<Option<Self>, Errno> {
+    /// An access control list shows in the bits of the group.
+    pub(crate) fn of(file: &File) -> Result<Result<Self, Anonymous>, Errno> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::UID | StatxFlags::MODE;
         let found = match statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted) {
-            Err(Errno::NOSYS) => return Ok(None),
+            Err(Errno::NOSYS) => return Ok(Err(Anonymous::NoBirthTimes)),
             found => found?,
         };
-        let known = StatxFlags::from_bits_retain(found.stx_mask);
-        let owner = found.stx_uid == geteuid().as_raw() || found.stx_uid == 0;
-        let alone = owner && found.stx_mode & 0o022 == 0;
+        if found.stx_uid != geteuid().as_raw() && found.stx_uid != 0 {
+            return Ok(Err(Anonymous::OtherOwner));
+        }
+        let known = StatxFlags::from_bits_retain(found.stx_mask).contains(wanted);
         let seconds = found.stx_btime.tv_sec.checked_mul(1_000_000_000);
         let born = seconds.and_then(|born| born.checked_add(i64::from(found.stx_btime.tv_nsec)));
-        let born = born.filter(|_| alone && known.contains(wanted));
-        Ok(born.map(|born| Self {
-            ino: found.stx_ino,
-            born,
-        }))
+        Ok(match born.filter(|_| known) {
+            None => Err(Anonymous::NoBirthTimes),
+            Some(_) if found.stx_mode & 0o022 != 0 => Err(Anonymous::OthersWrite),
+            Some(born) => Ok(Self {
+                ino: found.stx_ino,
+                born,
+            }),
+        })
     }
 }
 
@@ -326,11 +346,18 @@ pub(crate) struct Mounted {
 
 /// ext2, ext3 and ext4. The root directories of all of them have the same inode number.
 const EXT: u32 = 0xef53;
+/// File systems in user space.
+const FUSE: u32 = 0x6573_5546;
+const OVERLAY: u32 = 0x794c_7630;
+
+fn is_of_kind(fd: impl AsFd, kind: u32) -> bool {
+    fstatfs(fd).is_ok_and(|found| u32::try_from(found.f_type).is_ok_and(|found| found == kind))
+}
 
 impl Mounted {
     fn of(fd: impl AsFd) -> Result<Self, Errno> {
         let stat = fstat(&fd)?;
-        let is_ext = u32::try_from(fstatfs(&fd)?.f_type).is_ok_and(|kind| kind == EXT);
+        let is_ext = is_of_kind(&fd, EXT);
         let wanted = StatxFlags::MNT_ID | StatxFlags::BTIME;
         let found = match statx(&fd, "", AtFlags::EMPTY_PATH, wanted) {
             Err(Errno::NOSYS) => None,

@@ -296,6 +296,9 @@ pub(crate) struct Fidelity {
     pub(crate) degraded: Vec<String>,
     pub(crate) atomicity: Atomicity,
     pub(crate) capture: Capture,
+    /// Why it is weak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) capture_reason: Option<Weakness>,
     /// The link that led to the file, if the plan named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) through_link: Option<String>,
@@ -323,6 +326,21 @@ pub(crate) enum Capture {
     Strong,
     /// The file was checked just before; a change in between would be lost.
     Weak,
+}
+
+/// Why a change by another program at the moment of the exchange may be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) enum Weakness {
+    #[serde(
+        rename = "a file had another size, time or inode number than before, and the same content"
+    )]
+    ContentCompared,
+    #[serde(rename = "the file system cannot rename a file without replacing another one")]
+    NoReplace,
+    #[serde(rename = "the file system cannot exchange two names")]
+    NoExchange,
+    #[serde(rename = "a file is a mount point and was overwritten")]
+    MountPoint,
 }
 
 /// Whether the changes of the plan are certainly on the disk.

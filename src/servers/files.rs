@@ -132,13 +132,17 @@ pub(super) fn measure(
     })
 }
 
-/// Renames a file. Fails if the new name exists.
+/// Renames a file. Fails if the new name exists. On a file system that can neither rename without replacing nor make
+/// hard links, a file that is made there at that moment is replaced.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Some file systems do not support NOREPLACE. A hard link does not replace a file either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-            fs::hard_link(from, to)?;
-            fs::remove_file(from)
+            match fs::hard_link(from, to) {
+                Ok(()) => fs::remove_file(from),
+                Err(_) if to.symlink_metadata().is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => fs::rename(from, to),
+            }
         }
         other => Ok(other?),
     }

@@ -6,6 +6,8 @@ mod injected;
 pub(crate) mod lab;
 mod places;
 mod power;
+mod shown;
+mod systems;
 
 use disks::say;
 use lab::{Either, End, Lab, Which, everything, memory};

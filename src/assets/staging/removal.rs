@@ -13,7 +13,7 @@ use std::{
 
 use camino::Utf8Path;
 use rustix::{
-    fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat},
+    fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat},
     io::Errno,
     path::Arg,
 };
@@ -71,7 +71,7 @@ fn empty(top: &OwnedFd, spared: Option<&str>, room: &mut Room) -> Result<(), Err
                 // Only who may write to a directory may move it.
                 enter(&dir, &inner)?;
                 while let Err(errno) = move_up(&dir, &inner, top, moved) {
-                    if errno != Errno::EXIST {
+                    if !matches!(errno, Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) {
                         return Err(errno);
                     }
                     moved += 1;
@@ -102,9 +102,9 @@ impl Room {
     }
 }
 
+/// Replaces nothing but an empty directory, which is to be removed as well.
 fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, number: u64) -> Result<(), Errno> {
-    let new = number.to_string();
-    renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
+    renameat(from, name, to, number.to_string())
 }
 
 /// Removes the files of a directory, and returns the names of the directories in it.

@@ -7,8 +7,8 @@ use crate::{
     plan::{
         Desk,
         asking::find,
-        engine::{self, Ask, Conflict, End, Folder, Origin, REPORTS, State},
-        files::{Faults, FileError, Root},
+        engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, REPORTS, State},
+        files::{Anonymous, Faults, FileError, Root},
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
     },
@@ -125,7 +125,7 @@ fn closed(ends: Vec<(String, End)>) -> Result<Vec<String>, Failure> {
     for (sentence, end) in ends {
         match end {
             End::Stuck(_) => return Err(Failure::new(Fault::Stuck, sentence)),
-            End::Unproven | End::AgainstRules(_) | End::Declined => {
+            End::Unproven(_) | End::AgainstRules(_) | End::Declined => {
                 return Err(Failure::new(Fault::JournalForeign, sentence));
             }
             End::NothingChanged | End::RolledBack(_) | End::Done(_) => notes.push(sentence),
@@ -232,9 +232,20 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Remove this cause, then run `oneact recover`",
             obstacles.join("; ")
         ),
-        End::Unproven => format!(
-            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written in this place by you or by root: the directory was copied, cloned or unpacked, the plan is another user's, or the file system keeps no birth times. Nothing was changed. If the plan is another user's, let this user run `oneact recover`. Otherwise, `oneact recover {REPORTS}/{name}` shows what it would change, and asks before it does so. If you do not know where the directory comes from, remove it"
-        ),
+        End::Unproven(doubt) => {
+            let origin = match doubt {
+                Doubt::Unsaid | Doubt::OtherFile | Doubt::OtherRoot => {
+                    ". If you do not know where the directory comes from, remove it"
+                }
+                Doubt::Anonymous(Anonymous::OtherOwner) => {
+                    ". If the plan is the other user's, let this user run `oneact recover`"
+                }
+                Doubt::Anonymous(_) | Doubt::Overlay => "",
+            };
+            format!(
+                "{REPORTS}/{name} says that a plan was interrupted, but its journal {doubt}. Nothing was changed. `oneact recover {REPORTS}/{name}` shows what it would change, and asks before it does so{origin}"
+            )
+        }
         End::AgainstRules(why) => format!(
             "The journal of {REPORTS}/{name} names a path that no plan may touch: {why}. Nothing was changed. Restore the files by hand from backups/, or remove that directory"
         ),

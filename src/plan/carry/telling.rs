@@ -16,7 +16,7 @@ use crate::{
         read::PlanError,
         record::{
             ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
-            uuid_v4,
+            Weakness, uuid_v4,
         },
         refusal, refused,
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
@@ -85,7 +85,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Records how each change was made.
-    pub(crate) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
+    pub(crate) fn captured(&mut self, entries: &[Entry], captures: &[Option<Weakness>]) {
         let Some(undo) = &mut self.story.undo else {
             return;
         };
@@ -94,7 +94,8 @@ impl<'a> Teller<'a> {
             .zip(captures)
             .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
         for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
-            change.fidelity.capture = *capture;
+            change.fidelity.capture = capture.map_or(Capture::Strong, |_| Capture::Weak);
+            change.fidelity.capture_reason = *capture;
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     plan::{
         edit::{self, EditError, Language},
-        engine::{Entry, hash},
+        engine::{Entry, hash, same_content},
         files::{Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
@@ -95,9 +95,12 @@ fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
             hash(&bytes) == post.sha256
         }
         Entry::Delete { path, .. } => view.look(path)?.is_none(),
-        Entry::Rename { to, pre, .. } => view
-            .look(to)?
-            .is_some_and(|facts| facts.ino == pre.facts.ino),
+        Entry::Rename { to, pre, .. } => {
+            let dir = view.parent(to)?;
+            let facts = dir.look(to.name())?;
+            facts.is_some_and(|facts| facts.ino == pre.facts.ino)
+                || same_content(&dir, to.name(), &pre.facts, &pre.sha256)?
+        }
     };
     if found { Ok(()) } else { Err(changed()) }
 }

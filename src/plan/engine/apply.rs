@@ -4,14 +4,14 @@ use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Root},
-        record::Capture,
+        files::{Dir, FileError, Root},
+        record::Weakness,
     },
     task::RelPath,
 };
 
 use super::{
-    content::own,
+    content::{own, same_content},
     entry::{Entry, Pre, Way},
     folder::Folder,
     undo::give_back,
@@ -26,21 +26,21 @@ pub(crate) enum ApplyError {
     File(#[from] FileError),
 }
 
-/// Makes the change. Changes that others made meanwhile are never lost.
-pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, ApplyError> {
+/// Makes the change. Changes that others made meanwhile are never lost, unless the answer says why they can be.
+pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Option<Weakness>, ApplyError> {
     let (root, path) = (folder.root, entry.path());
     let dir = root.parent(path)?;
     let changed = || ApplyError::Changed(path.to_string());
     match entry {
         Entry::RemoveDir { slot, .. } => {
             set_aside(root, path, &dir, slot)?;
-            Ok(Capture::Strong)
+            Ok(None)
         }
         Entry::MakeDir { slot, .. } | Entry::Create { slot, .. } => {
             let from = folder.beside(slot)?;
-            match from.move_to(slot.name(), &dir, path.name()) {
+            match from.put_at(slot.name(), &dir, path.name()) {
                 Err(error) if error.errno == Errno::EXIST => Err(changed()),
-                moved => Ok(moved.map(|()| Capture::Strong)?),
+                put => Ok(put?),
             }
         }
         Entry::Modify {
@@ -54,13 +54,13 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             match aside.exchange(slot.name(), &dir, path.name()) {
                 Ok(()) => {}
                 Err(error) if error.errno == Errno::NOENT => return Err(changed()),
-                Err(error) if unknown(error.errno) => {
+                Err(error) if error.is_unsupported() => {
                     return replace(&aside, slot.name(), &dir, path.name(), pre);
                 }
                 Err(error) => return Err(error.into()),
             }
-            if is(&aside, slot.name(), pre)? {
-                return Ok(Capture::Strong);
+            if let Some(known) = checked(&aside, slot.name(), pre)? {
+                return Ok(known.weakness());
             }
             give_back(&aside, slot.name(), &dir, path.name(), || {
                 Ok(own(&aside, slot.name(), post)?.is_some())
@@ -74,14 +74,16 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             ..
         } => {
             let bytes = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
-            if !is(&dir, path.name(), pre)? {
+            if checked(&dir, path.name(), pre)?.is_none() {
                 return Err(changed());
             }
             dir.overwrite(path.name(), &bytes)?;
-            Ok(Capture::Weak)
+            Ok(Some(Weakness::MountPoint))
         }
         Entry::Delete { slot, pre, .. } => {
-            moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)
+            let weakness = moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)?;
+            // No other program uses a slot, so nothing can be replaced there.
+            Ok(weakness.filter(|why| *why != Weakness::NoReplace))
         }
         Entry::Rename { to, pre, .. } => moved(&dir, path, &root.parent(to)?, to.name(), pre),
     }
@@ -108,14 +110,14 @@ fn moved(
     to: &Dir<'_>,
     new: &str,
     pre: &Pre,
-) -> Result<Capture, ApplyError> {
+) -> Result<Option<Weakness>, ApplyError> {
     let changed = || ApplyError::Changed(path.to_string());
-    match dir.move_to(path.name(), to, new) {
+    let weakness = match dir.move_to(path.name(), to, new) {
         Err(error) if matches!(error.errno, Errno::NOENT | Errno::EXIST) => return Err(changed()),
         moved => moved?,
-    }
-    if is(to, new, pre)? {
-        return Ok(Capture::Strong);
+    };
+    if let Some(known) = checked(to, new, pre)? {
+        return Ok(weakness.max(known.weakness()));
     }
     // If another file is at the path by now, both are kept, and the rollback names them.
     to.move_to(new, dir, path.name())?;
@@ -130,21 +132,34 @@ fn replace(
     dir: &Dir<'_>,
     name: &str,
     pre: &Pre,
-) -> Result<Capture, ApplyError> {
-    if !is(dir, name, pre)? {
+) -> Result<Option<Weakness>, ApplyError> {
+    if checked(dir, name, pre)?.is_none() {
         return Err(ApplyError::Changed(dir.name(name)));
     }
     aside.rename(slot, dir, name, RenameFlags::empty())?;
-    Ok(Capture::Weak)
+    Ok(Some(Weakness::NoExchange))
+}
+
+/// How a file was recognised as the one that was checked.
+enum Known {
+    ByFacts,
+    ByContent,
+}
+
+impl Known {
+    fn weakness(&self) -> Option<Weakness> {
+        match self {
+            Self::ByFacts => None,
+            Self::ByContent => Some(Weakness::ContentCompared),
+        }
+    }
 }
 
 /// Whether it is the file that was checked, untouched since.
-fn is(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<bool, FileError> {
-    let facts = dir.look(name)?;
-    Ok(facts.is_some_and(|facts: Facts| facts.same(&pre.facts)))
-}
-
-/// The errors of file systems that cannot exchange two names.
-fn unknown(errno: Errno) -> bool {
-    matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+fn checked(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<Option<Known>, FileError> {
+    if dir.look(name)?.is_some_and(|facts| facts.same(&pre.facts)) {
+        return Ok(Some(Known::ByFacts));
+    }
+    let same = same_content(dir, name, &pre.facts, &pre.sha256)?;
+    Ok(same.then_some(Known::ByContent))
 }

@@ -17,6 +17,9 @@ use super::entry::{Entry, Post, Pre, Way};
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
 
+/// How many bytes the kernel writes at once.
+const PAGE: usize = 4096;
+
 /// Whether a regular file with the content of the original is there.
 pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
     let Some(dir) = held(root, path)? else {
@@ -62,8 +65,13 @@ pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileErro
     Ok(true)
 }
 
-/// An entry of a journal that a person vouches for. If its root was copied, the files have other inodes here.
-pub(super) fn adopted(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
+/// The entries with the inode numbers that the files have now: by their content, since they have no lasting ones on some
+/// file systems, and others in a copied root.
+pub(super) fn adopted(root: &Root, entries: &[Entry]) -> Result<Vec<Entry>, FileError> {
+    entries.iter().map(|entry| adopt(root, entry)).collect()
+}
+
+fn adopt(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
     let mut entry = entry.clone();
     match &mut entry {
         Entry::MakeDir { path, slot, ino } => {
@@ -130,6 +138,36 @@ pub(super) fn separate(root: &Root, entry: &Entry) -> Result<(), FileError> {
     dir.rename(&copy, &dir, name, RenameFlags::empty())
 }
 
+/// Whether a file is the same by content, kind, owner and permissions. Some file systems change its size, time or inode
+/// number when oneact renames it or gives it a second name.
+pub(crate) fn same_content(
+    dir: &Dir<'_>,
+    name: &str,
+    then: &Facts,
+    hash: &str,
+) -> Result<bool, FileError> {
+    let kept = |facts: &Facts| (facts.kind, facts.mode, facts.uid, facts.gid);
+    let fits = |facts: &Facts| facts.kind == Kind::File && kept(facts) == kept(then);
+    Ok(with_content(dir, name, hash, fits)?.is_some())
+}
+
+/// Whether it is still the file with these facts and this content.
+pub(super) fn still(
+    dir: &Dir<'_>,
+    name: &str,
+    then: &Facts,
+    hash: &str,
+) -> Result<bool, FileError> {
+    let same = dir.look(name)?.is_some_and(|now| now.same(then));
+    Ok(same || same_content(dir, name, then, hash)?)
+}
+
+/// Whether a regular file with the content that the plan wrote is there.
+pub(super) fn is_result(dir: &Dir<'_>, name: &str, post: &Post) -> Result<bool, FileError> {
+    let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, post.bytes);
+    Ok(with_content(dir, name, &post.sha256, fits)?.is_some())
+}
+
 /// The file, if it is exactly the file that the plan put there.
 pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
     let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
@@ -144,7 +182,7 @@ pub(super) fn with_content(
     hash: &str,
     fits: impl FnOnce(&Facts) -> bool,
 ) -> Result<Option<Facts>, FileError> {
-    let Some(facts) = dir.look(name)?.filter(fits) else {
+    let Some(facts) = dir.look_afresh(name)?.filter(fits) else {
         return Ok(None);
     };
     Ok((sha256(dir, name)? == hash).then_some(facts))
@@ -163,4 +201,17 @@ pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
             Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
         }
     }
+}
+
+/// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.
+pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
+    let page_of = |bytes: &[u8], at: usize, length: usize| {
+        let start = (at * PAGE).min(bytes.len());
+        let end = (start + length).min(bytes.len());
+        bytes.get(start..end).unwrap_or_default().to_vec()
+    };
+    now.len() <= old.len().max(new.len())
+        && now.chunks(PAGE).enumerate().all(|(at, page)| {
+            page == page_of(old, at, page.len()) || page == page_of(new, at, page.len())
+        })
 }

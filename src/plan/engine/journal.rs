@@ -12,7 +12,7 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Birth, Dir, FileError, Root, there},
+    plan::files::{Anonymous, Birth, Dir, FileError, Root, there},
     task::{RelPath, Sanction},
 };
 
@@ -135,13 +135,36 @@ impl State {
 }
 
 /// Whether a journal was written in this place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Its first record names its own file and its root, and nobody but its owner may write to it.
     Here,
-    /// It has no record, or names no birth time, or another file, or is another user's: it may be anybody's.
-    #[default]
-    Unproven,
+    /// It may be anybody's.
+    Unproven(Doubt),
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self::Unproven(Doubt::Unsaid)
+    }
+}
+
+/// The reason why a journal may not have been written in this place by this user or root. Each completes a sentence that
+/// begins with the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Doubt {
+    #[error("has no first record that can be read: it is damaged, or oneact did not write it")]
+    Unsaid,
+    #[error(transparent)]
+    Anonymous(#[from] Anonymous),
+    #[error("was not written in this place: its directory was copied, cloned or unpacked")]
+    OtherFile,
+    #[error("names another root: it was moved here from there")]
+    OtherRoot,
+    #[error(
+        "names another inode of the root: the overlay file system of the root was mounted again, as it is when a container restarts"
+    )]
+    Overlay,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -162,7 +185,7 @@ impl Account {
     }
 
     /// Takes the operation and the origin from the first event.
-    fn begun(&mut self, first: &Event, own: Option<Birth>, own_root: Option<u64>) {
+    fn begun(&mut self, first: &Event, own: Result<Birth, Anonymous>, own_root: u64) {
         if let Event::Begin {
             operation,
             birth,
@@ -172,8 +195,16 @@ impl Account {
         } = first
         {
             self.operation.clone_from(operation);
-            if birth.is_some() && *birth == own && root.is_some() && *root == own_root {
-                self.origin = Origin::Here;
+            self.origin = match own {
+                Err(Anonymous::NoBirthTimes) if birth.is_some() => {
+                    Origin::Unproven(Doubt::OtherFile)
+                }
+                Err(why) => Origin::Unproven(why.into()),
+                Ok(own) if *birth != Some(own) => Origin::Unproven(Doubt::OtherFile),
+                Ok(_) if *root != Some(own_root) => Origin::Unproven(Doubt::OtherRoot),
+                Ok(_) => Origin::Here,
+            };
+            if self.origin == Origin::Here {
                 self.sanction = approved.clone().map_or(Sanction::None, Sanction::Approved);
             }
         }
@@ -184,6 +215,7 @@ impl Account {
 pub(crate) struct Journal {
     file: File,
     length: u64,
+    pub(super) origin: Origin,
 }
 
 /// Why the entries of a plan are not in its journal.
@@ -203,18 +235,23 @@ impl Journal {
         sanction: &Sanction,
     ) -> Result<Self, FileError> {
         let (file, _) = dir.create(JOURNAL, 0o600)?;
+        let birth = birth(dir, &file)?;
         let begin = Event::Begin {
             version: VERSION,
             entries: Vec::new(),
             operation: operation.to_owned(),
-            birth: birth(dir, &file)?,
+            birth: birth.ok(),
             root: Some(dir.root.inode()?),
             approved: match sanction {
                 Sanction::Approved(hash) => Some(hash.clone()),
                 Sanction::None | Sanction::Sought => None,
             },
         };
-        let mut journal = Self { file, length: 0 };
+        let mut journal = Self {
+            file,
+            length: 0,
+            origin: birth.map_or_else(|why| Origin::Unproven(why.into()), |_| Origin::Here),
+        };
         journal.append(dir, &begin)?;
         Ok(journal)
     }
@@ -240,7 +277,13 @@ impl Journal {
     pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
         let (account, length) = told(dir)?;
         let file = dir.open_to_write(JOURNAL)?;
-        Ok((Self { file, length }, account))
+        let origin = account.origin;
+        let journal = Self {
+            file,
+            length,
+            origin,
+        };
+        Ok((journal, account))
     }
 
     /// Appends an event, and waits until it is on the disk.
@@ -275,7 +318,11 @@ impl Journal {
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
     match beginning(dir)? {
         Some(Beginning::Here) => account_by_anybody(dir),
-        Some(Beginning::Torn | Beginning::Elsewhere) | None => Ok(Account::default()),
+        Some(Beginning::Elsewhere(doubt)) => Ok(Account {
+            origin: Origin::Unproven(doubt),
+            ..Account::default()
+        }),
+        Some(Beginning::Torn) | None => Ok(Account::default()),
     }
 }
 
@@ -287,11 +334,20 @@ pub(crate) fn account_by_anybody(dir: &Dir<'_>) -> Result<Account, FileError> {
 
 fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
     let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
-    Ok(read(&bytes, birth(dir, &file)?, Some(dir.root.inode()?)))
+    read_here(dir, &file, &bytes)
+}
+
+/// The lines of the journal in this directory.
+fn read_here(dir: &Dir<'_>, file: &File, bytes: &[u8]) -> Result<(Account, u64), FileError> {
+    let (mut account, length) = read(bytes, birth(dir, file)?, dir.root.inode()?);
+    if account.origin == Origin::Unproven(Doubt::OtherRoot) && dir.root.is_on_overlay() {
+        account.origin = Origin::Unproven(Doubt::Overlay);
+    }
+    Ok((account, length))
 }
 
 /// Of the journal's own file.
-fn birth(dir: &Dir<'_>, file: &File) -> Result<Option<Birth>, FileError> {
+fn birth(dir: &Dir<'_>, file: &File) -> Result<Result<Birth, Anonymous>, FileError> {
     Birth::of(file).map_err(FileError::of("look at", dir.name(JOURNAL)))
 }
 
@@ -302,7 +358,7 @@ pub(super) enum Beginning {
     Here,
     /// A part of one line, and zeros: a power failure leaves this.
     Torn,
-    Elsewhere,
+    Elsewhere(Doubt),
 }
 
 /// Reads the beginning of a journal, if there is one. Nothing else is read, because a stranger may have written a
@@ -315,16 +371,14 @@ pub(super) fn beginning(dir: &Dir<'_>) -> Result<Option<Beginning>, FileError> {
     let read_first = (&file).take(FIRST).read_to_end(&mut bytes);
     read_first.map_err(FileError::of("read", dir.name(JOURNAL)))?;
     let first = bytes.split_inclusive(|byte| *byte == b'\n').next();
-    let (account, length) = read(
-        first.unwrap_or_default(),
-        birth(dir, &file)?,
-        Some(dir.root.inode()?),
-    );
+    let (account, length) = read_here(dir, &file, first.unwrap_or_default())?;
     let is_full = bytes.len() as u64 == FIRST && bytes.last() != Some(&0);
     Ok(Some(match account.origin {
         Origin::Here => Beginning::Here,
-        Origin::Unproven if length == 0 && !is_full && !bytes.contains(&b'\n') => Beginning::Torn,
-        Origin::Unproven => Beginning::Elsewhere,
+        Origin::Unproven(_) if length == 0 && !is_full && !bytes.contains(&b'\n') => {
+            Beginning::Torn
+        }
+        Origin::Unproven(doubt) => Beginning::Elsewhere(doubt),
     }))
 }
 
@@ -339,7 +393,7 @@ fn line(event: &Event) -> Vec<u8> {
 
 /// What all good lines say, and their length together. `own` is the birth of the file they stand in,
 /// `own_root` the inode of the root it is below.
-fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u64) {
+fn read(bytes: &[u8], own: Result<Birth, Anonymous>, own_root: u64) -> (Account, u64) {
     let mut account = Account::default();
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

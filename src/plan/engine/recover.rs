@@ -15,7 +15,7 @@ use super::{
     content::adopted,
     entry::Entry,
     folder::{Folder, STAGED, finished, unfinished},
-    journal::{Account, Beginning, Journal, Origin, State, account, beginning},
+    journal::{Account, Beginning, Doubt, Journal, Origin, State, account, beginning},
     stage::end_unchanged,
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
@@ -33,8 +33,8 @@ pub(crate) enum End {
     Done(Vec<String>),
     /// It could not be settled, for these reasons.
     Stuck(Vec<String>),
-    /// Its journal was not written here; nothing was done.
-    Unproven,
+    /// Its journal may not have been written here; nothing was done.
+    Unproven(Doubt),
     /// Its journal names what no plan may touch; nothing was done.
     AgainstRules(String),
     /// A person declined; nothing was done.
@@ -45,7 +45,7 @@ impl End {
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Self::NothingChanged | Self::RolledBack(_) | Self::Done(_) => false,
-            Self::Stuck(_) | Self::Unproven | Self::AgainstRules(_) | Self::Declined => true,
+            Self::Stuck(_) | Self::Unproven(_) | Self::AgainstRules(_) | Self::Declined => true,
         }
     }
 }
@@ -83,7 +83,7 @@ fn settle(
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
     match beginning(&folder.dir)? {
-        Some(Beginning::Elsewhere) if ask.is_none() => return Ok(End::Unproven),
+        Some(Beginning::Elsewhere(doubt)) if ask.is_none() => return Ok(End::Unproven(doubt)),
         Some(Beginning::Torn) if ask.is_none() => {
             return unrecorded(folder, limits, Silent::Blank);
         }
@@ -110,8 +110,8 @@ fn settle(
         state => state,
     };
     // This is decided before anything that the journal names is examined.
-    if ask.is_none() && origin == Origin::Unproven {
-        return Ok(End::Unproven);
+    if let (None, Origin::Unproven(doubt)) = (&ask, origin) {
+        return Ok(End::Unproven(doubt));
     }
     if let Err(why) = keeps_rules(folder, &state, (limits, &sanction)) {
         return Ok(End::AgainstRules(why));
@@ -149,9 +149,8 @@ fn settle(
                     return Ok(End::Stuck(vec![format!("{}/{STAGED} {what}", folder.path)]));
                 }
             }
-            if origin == Origin::Unproven {
-                let adopted = entries.iter().map(|entry| adopted(folder.root, entry));
-                entries = adopted.collect::<Result<_, _>>()?;
+            if origin != Origin::Here {
+                entries = adopted(folder.root, &entries)?;
             }
             let before = course.now();
             course.set(Reach::Changing);

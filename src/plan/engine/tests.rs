@@ -9,9 +9,10 @@ use tempfile::TempDir;
 
 use super::{
     apply,
+    content::is_between,
     entry::{Entry, Post, Pre, Way},
     folder::Folder,
-    undo::{is_between, undo},
+    undo::undo,
 };
 use crate::{plan::files::Root, task::RelPath};
 

@@ -10,17 +10,17 @@ use rustix::io::Errno;
 use crate::{
     plan::{
         files::{Barrier, Facts, FileError, View, durable, there},
-        record::{Capture, Durability},
+        record::{Durability, Weakness},
     },
     task::{Failure, Fault, RelPath},
 };
 
 use super::{
     apply::{ApplyError, apply},
-    content::{is_original, separate},
+    content::{adopted, is_original, separate, sha256, still},
     entry::Entry,
     folder::{Folder, REPORTS},
-    journal::{Event, JOURNAL, Journal, NotReady},
+    journal::{Event, JOURNAL, Journal, NotReady, Origin},
     stage::{Stage, end_unchanged},
     undo::{Conflict, apart, left, undo},
 };
@@ -42,7 +42,7 @@ pub(crate) struct Armed<'a> {
 pub(crate) struct Applied<'a> {
     armed: Armed<'a>,
     /// One for each entry, in the order of the entries.
-    pub(crate) captures: Vec<Capture>,
+    pub(crate) captures: Vec<Option<Weakness>>,
 }
 
 #[derive(Debug)]
@@ -135,12 +135,13 @@ impl<'a> Stage<'a> {
                 to.remove(new)?;
                 from.copy(name, &to, new)?;
             }
-            let unchanged = from.look(name)?.is_some_and(|now| now.same(&pre.facts));
-            let kept = to
-                .look(new)?
-                .is_some_and(|kept| (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime));
-            if !(unchanged && kept) {
+            let fits = |kept: Facts| (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime);
+            let kept = to.look(new)?.is_some_and(fits) || sha256(&to, new)? == pre.sha256;
+            if !still(&from, name, &pre.facts, &pre.sha256)? {
                 return Err(ApplyError::Changed(entry.path().to_string()));
+            }
+            if !kept {
+                return Err(to.failed("copy a file to", new, Errno::IO).into());
             }
             backups.push(pre.backup.clone());
         }
@@ -188,7 +189,16 @@ impl<'a> Armed<'a> {
     /// Undoes the first `made` changes; the others were not made.
     fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
         let entries = self.entries.get(..made).unwrap_or(&self.entries);
-        let end = take_back(&self.folder, entries, &mut self.journal, true, self.threads);
+        // Where nothing identifies the journal, nothing identifies the files.
+        let entries = match self.journal.origin {
+            Origin::Here => Ok(entries.to_vec()),
+            Origin::Unproven(_) => adopted(self.folder.root, entries),
+        };
+        let (folder, journal) = (&self.folder, &mut self.journal);
+        let end = match entries {
+            Ok(entries) => take_back(folder, &entries, journal, true, self.threads),
+            Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
+        };
         Undoing {
             folder: self.folder,
             why,

@@ -11,13 +11,10 @@ use crate::{
 };
 
 use super::{
-    content::{held, is_original, own, with_content},
+    content::{held, is_between, is_original, is_result, own, still, with_content},
     entry::{Entry, Post, Pre, Way},
     stage::hash,
 };
-
-/// How many bytes the kernel writes at once.
-const PAGE: usize = 4096;
 
 /// The message if neither the slot nor the backup can be put back.
 const NOTHING: &str = "nothing was put back";
@@ -173,17 +170,22 @@ impl Change<'_> {
             }
             return self.stays("the created file has been changed since; it stays");
         };
-        if self.root.look(slot)?.is_some() {
-            let what = format!("the created file stays: somebody put something else at {slot}");
-            return self.stays(what);
-        }
         let (dir, aside) = self.dirs()?;
+        match self.root.look(slot)? {
+            None => {}
+            // A plan that was killed while it gave the file its name has left the other one.
+            Some(_) if is_result(&aside, slot.name(), post)? => aside.remove(slot.name())?,
+            Some(_) => {
+                let what = format!("the created file stays: somebody put something else at {slot}");
+                return self.stays(what);
+            }
+        }
         dir.move_to(self.path.name(), &aside, slot.name())?;
         // A program that wrote to the file after the check has written to the file that was moved to the slot.
-        if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
+        if still(&aside, slot.name(), &ours, &post.sha256)? {
             return Ok(None);
         }
-        aside.move_to(slot.name(), &dir, self.path.name())?;
+        aside.put_at(slot.name(), &dir, self.path.name())?;
         self.stays("the created file was replaced meanwhile; it stays")
     }
 
@@ -191,26 +193,28 @@ impl Change<'_> {
         let Some(ours) = self.ours(self.path, post)? else {
             return self.as_before(pre);
         };
-        let staged = self.root.look(self.slot)?;
+        let kept = self.kept(pre)?;
+        if kept == Original::Gone {
+            return self.differs(pre, NOTHING);
+        }
         let (dir, aside) = self.dirs()?;
         let (name, slot) = (self.path.name(), self.slot.name());
-        let kept = self.kept(pre)?;
-        match kept {
-            Original::InSlot => {}
-            Original::InBackup => {
-                let from = self.root.parent(&pre.backup)?;
-                if staged.is_none() {
-                    // The file was replaced by a rename over it, so the original is only in its backup.
-                    from.link(pre.backup.name(), &aside, slot)?;
-                    aside.rename(slot, &dir, name, RenameFlags::empty())?;
-                    return Ok(None);
-                }
-                from.exchange(pre.backup.name(), &aside, slot)?;
+        if kept == Original::InBackup {
+            // If the slot is empty, the file was replaced by a rename over it.
+            if aside.look(slot)?.is_none() {
+                return self.put_back(pre, kept);
             }
-            Original::Gone => return self.differs(pre, NOTHING),
+            let from = self.root.parent(&pre.backup)?;
+            match from.exchange(pre.backup.name(), &aside, slot) {
+                Err(error) if error.is_unsupported() => return self.put_back(pre, kept),
+                exchanged => exchanged?,
+            }
         }
         let original = aside.look(slot)?;
-        aside.exchange(slot, &dir, name)?;
+        match aside.exchange(slot, &dir, name) {
+            Err(error) if error.is_unsupported() => return self.put_back(pre, kept),
+            exchanged => exchanged?,
+        }
         let out = |facts: &Facts| -> Result<bool, FileError> {
             Ok(aside.look(slot)?.is_some_and(|now| now.same(facts)))
         };
@@ -224,6 +228,19 @@ impl Change<'_> {
             Original::InBackup => self.instead(&pre.backup),
             Original::InSlot | Original::Gone => Ok(None),
         }
+    }
+
+    /// Renames the original over the file, where the file system cannot exchange two names.
+    fn put_back(&self, pre: &Pre, kept: Original) -> Result<Undone, FileError> {
+        let (dir, aside) = self.dirs()?;
+        let slot = self.slot.name();
+        if kept == Original::InBackup {
+            // If there is something in the slot, an undo was killed while it copied the backup.
+            let from = self.root.parent(&pre.backup)?;
+            from.link_or_copy(pre.backup.name(), &aside, slot)?;
+        }
+        aside.rename(slot, &dir, self.path.name(), RenameFlags::empty())?;
+        Ok(None)
     }
 
     /// The new content may be written partly or completely. The backup is written over it, and the file gets its
@@ -274,15 +291,15 @@ impl Change<'_> {
             }
             Original::InBackup => {
                 let from = self.root.parent(&pre.backup)?;
-                from.move_to(pre.backup.name(), &dir, name)
+                from.put_at(pre.backup.name(), &dir, name)
             }
             Original::Gone => return self.differs(pre, NOTHING),
         };
         match put {
-            Ok(()) if self.root.look(self.slot)?.is_some() => self.instead(self.slot),
+            Ok(_) if self.root.look(self.slot)?.is_some() => self.instead(self.slot),
             Err(error) if error.errno == Errno::EXIST => self.as_before(pre),
             Err(error) if error.errno == Errno::XDEV => self.differs(pre, NOTHING),
-            put => put.map(|()| None),
+            put => put.map(|_| None),
         }
     }
 
@@ -295,7 +312,7 @@ impl Change<'_> {
                     Err(error) if error.errno == Errno::EXIST => {
                         self.stays("something else was put there; it stays")
                     }
-                    moved => moved.map(|()| None),
+                    moved => moved.map(|_| None),
                 }
             }
             Some(Kind::Dir) => {
@@ -386,19 +403,6 @@ enum Original {
     InBackup,
     /// Neither the slot nor the backup contains the original.
     Gone,
-}
-
-/// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.
-pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
-    let page_of = |bytes: &[u8], at: usize, length: usize| {
-        let start = (at * PAGE).min(bytes.len());
-        let end = (start + length).min(bytes.len());
-        bytes.get(start..end).unwrap_or_default().to_vec()
-    };
-    now.len() <= old.len().max(new.len())
-        && now.chunks(PAGE).enumerate().all(|(at, page)| {
-            page == page_of(old, at, page.len()) || page == page_of(new, at, page.len())
-        })
 }
 
 /// Puts a file that was taken by mistake back to its path. A file that somebody put there in the meantime is newer

@@ -270,10 +270,10 @@ impl Dir<'_> {
     pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         let (mut from, facts) = self.open(name)?;
         let (mut copy, made) = to.create(new, 0o600)?;
-        to.gate(Call::Write, "write", new)?;
-        if ioctl_ficlone(&copy, &from).is_err() {
-            std::io::copy(&mut from, &mut copy).map_err(FileError::of("write", to.name(new)))?;
-        }
+        to.change(Call::Write, "write", new, || {
+            ioctl_ficlone(&copy, &from).or_else(|_| std::io::copy(&mut from, &mut copy).map(drop))
+        })?;
+        to.arrived(new, &copy)?;
         let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // The manifest contains the attributes that a backup cannot have.
         attributes.give(to, new, &copy, &made)?;

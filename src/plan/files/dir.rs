@@ -14,8 +14,7 @@ use rustix::{
     fs::{
         Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes,
         StatxFlags, Timespec, Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync,
-        fstat, fsync, ftruncate, futimens, linkat, mkdirat, readlinkat, renameat_with, statat,
-        statx, unlinkat,
+        fstat, fsync, ftruncate, futimens, mkdirat, readlinkat, statat, statx, unlinkat,
     },
     io::Errno,
     process::geteuid,
@@ -23,7 +22,9 @@ use rustix::{
 
 use crate::{host, task::RelPath};
 
-use super::{Facts, FileError, Mounted, faults::Call, root::Root, there, timespec};
+use super::{
+    FUSE, Facts, FileError, Mounted, faults::Call, is_of_kind, root::Root, there, timespec,
+};
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
@@ -92,7 +93,7 @@ impl<'a> Dir<'a> {
     }
 
     /// Makes a call that changes something or waits for the disk.
-    fn change<T, E: Into<io::Error>>(
+    pub(super) fn change<T, E: Into<io::Error>>(
         &self,
         call: Call,
         operation: &'static str,
@@ -100,7 +101,23 @@ impl<'a> Dir<'a> {
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, FileError> {
         self.gate(call, operation, name)?;
-        make().map_err(FileError::of(operation, self.name(name)))
+        make().map_err(|error| self.failed(operation, name, error))
+    }
+
+    /// The error of a call. File systems in user space may answer some other error when their disk is full.
+    pub(crate) fn failed(
+        &self,
+        operation: &'static str,
+        name: &str,
+        error: impl Into<io::Error>,
+    ) -> FileError {
+        let error = FileError::of(operation, self.name(name))(error);
+        let is_vague = matches!(error.errno, Errno::IO | Errno::PERM);
+        let is_full = is_vague && host::is_full(&self.fd);
+        FileError {
+            errno: if is_full { Errno::NOSPC } else { error.errno },
+            ..error
+        }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -115,6 +132,14 @@ impl<'a> Dir<'a> {
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(FileError::of("look at", self.name(name))(errno)),
         }
+    }
+
+    /// The same, although the kernel may remember something else of a file in user space (FUSE).
+    pub(crate) fn look_afresh(&self, name: &str) -> Result<Option<Facts>, FileError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+        // If this fails, so does the look.
+        let _ = statx(&self.fd, name, flags, StatxFlags::BASIC_STATS);
+        self.look(name)
     }
 
     pub(crate) fn facts(&self) -> Result<Facts, FileError> {
@@ -168,6 +193,14 @@ impl<'a> Dir<'a> {
         name: &str,
         most: u64,
     ) -> Result<(Vec<u8>, Facts, File), FileError> {
+        match self.read_once(name, most) {
+            // The kernel may have remembered another time of a file in user space until it was opened.
+            Err(error) if error.errno == Errno::AGAIN => self.read_once(name, most),
+            read => read,
+        }
+    }
+
+    fn read_once(&self, name: &str, most: u64) -> Result<(Vec<u8>, Facts, File), FileError> {
         let (file, before) = self.open(name)?;
         if before.bytes > most {
             return Err(FileError::of("read", self.name(name))(Errno::FBIG));
@@ -266,7 +299,16 @@ impl<'a> Dir<'a> {
     ) -> Result<(File, Facts), FileError> {
         let (mut file, facts) = self.create(name, mode)?;
         self.change(Call::Write, "write", name, || file.write_all(bytes))?;
+        self.arrived(name, &file)?;
         Ok((file, facts))
+    }
+
+    /// Waits until a file system in user space has what was written: it may tell an error only to the handle that wrote.
+    pub(super) fn arrived(&self, name: &str, file: &File) -> Result<(), FileError> {
+        if is_of_kind(file, FUSE) {
+            self.sync_data(name, file)?;
+        }
+        Ok(())
     }
 
     /// Makes or replaces a file of the plan: readers see the old or the new content.
@@ -341,44 +383,6 @@ impl<'a> Dir<'a> {
         self.change(Call::Attributes, "set the times of", name, || {
             futimens(&file, &times)
         })
-    }
-
-    pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
-        self.change(Call::Link, "link", name, || {
-            linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
-        })
-    }
-
-    pub(crate) fn rename(
-        &self,
-        name: &str,
-        to: &Dir<'_>,
-        new: &str,
-        how: RenameFlags,
-    ) -> Result<(), FileError> {
-        let renamed = self.change(Call::Rename, "rename", name, || {
-            renameat_with(&self.fd, name, &to.fd, new, how)
-        });
-        // Either file may be the obstacle.
-        renamed.map_err(|error| FileError {
-            path: format!("{}` to `{}", error.path, to.name(new)),
-            ..error
-        })
-    }
-
-    /// Swaps two files: at no moment is either name without one.
-    pub(crate) fn exchange(
-        &self,
-        name: &str,
-        with: &Dir<'_>,
-        other: &str,
-    ) -> Result<(), FileError> {
-        self.rename(name, with, other, RenameFlags::EXCHANGE)
-    }
-
-    /// Moves a file to a name that nothing has.
-    pub(crate) fn move_to(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
-        self.rename(name, to, new, RenameFlags::NOREPLACE)
     }
 
     pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {

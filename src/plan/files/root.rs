@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, Kind, faults::Faults, innermost, joined, there};
+use super::{FileError, Kind, OVERLAY, faults::Faults, innermost, is_of_kind, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -50,6 +50,11 @@ impl Root {
     pub(crate) fn inode(&self) -> Result<u64, FileError> {
         let found = fstat(&self.fd).map_err(FileError::of("look at", ".".to_owned()))?;
         Ok(found.st_ino)
+    }
+
+    /// Whether it is on an overlay file system, which gives directories new inode numbers when it is mounted.
+    pub(crate) fn is_on_overlay(&self) -> bool {
+        is_of_kind(&self.fd, OVERLAY)
     }
 
     /// Whether nothing is at that path below a root, which is not opened for this check.

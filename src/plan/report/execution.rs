@@ -178,13 +178,20 @@ fn guarantees(story: &Story) -> Value {
         let what = change.fidelity.degraded.iter();
         what.map(|what| format!("{}: {what}", change.path))
     });
-    json!({
+    let mut guarantees = json!({
         "atomicity": atomicity.unwrap_or_default(),
         "capture": capture.unwrap_or_default(),
         "durability": story.durability,
         "jail": story.jail,
         "degraded": degraded.collect::<Vec<_>>(),
-    })
+    });
+    let reason = fidelities()
+        .filter_map(|fidelity| fidelity.capture_reason)
+        .max();
+    if let (Some(reason), Some(fields)) = (reason, guarantees.as_object_mut()) {
+        fields.insert("capture_reason".to_owned(), json!(reason));
+    }
+    guarantees
 }
 
 /// `change_log.json`: every field of 001 §4.2 in its order, then ours.

@@ -78,7 +78,7 @@ impl<'a> Inverse<'a> {
                     (_, None) => kept,
                     // Somebody may have given the backup to another owner, or added permissions.
                     (Origin::Here, Some(named)) => named,
-                    (Origin::Unproven, Some(named)) => {
+                    (Origin::Unproven(_), Some(named)) => {
                         agreed(named, kept, now.as_ref().map(|now| now.seen.facts))
                     }
                 };

@@ -22,9 +22,11 @@ pub(super) fn vouched(
         Asker::Task | Asker::Person => account(&folder.dir)?,
         Asker::Confirmed => account_by_anybody(&folder.dir)?,
     };
-    if account.origin == Origin::Unproven && by != Asker::Confirmed {
+    if let Origin::Unproven(doubt) = account.origin
+        && by != Asker::Confirmed
+    {
         return Err(unusable(format!(
-            "the journal of {} was not written in this place by you or by root: the directory was copied, cloned or unpacked, the plan is another user's, or the file system keeps no birth times. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
+            "the journal of {} {doubt}. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
             &folder.path
         )));
     }

@@ -20,9 +20,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::servers::{
-    files::{Measured, check_unprotected, local_path, measure, open_regular},
-    tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
+use crate::{
+    host,
+    servers::{
+        files::{Measured, check_unprotected, local_path, measure, open_regular},
+        tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
+    },
 };
 
 #[derive(Deserialize)]
@@ -123,17 +126,13 @@ fn store(
         draft.write_all(block).map_err(failed("write"))
     })?;
     draft.as_file().sync_all().map_err(failed("sync"))?;
-    match draft.persist_noclobber(beside.join(&folder.target.name)) {
-        Ok(_) => {
-            // The file is stored even if the directory cannot be synced.
-            let _ = rustix::fs::fsync(&folder.folder);
-            Ok((measured, Placed::New))
-        }
-        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok((measured, Placed::Taken))
-        }
-        Err(refused) => Err(failed("create")(refused.error)),
+    let is_new = host::persist_new(draft, beside.join(&folder.target.name));
+    if !is_new.map_err(failed("create"))? {
+        return Ok((measured, Placed::Taken));
     }
+    // The file is stored even if the directory cannot be synced.
+    let _ = rustix::fs::fsync(&folder.folder);
+    Ok((measured, Placed::New))
 }
 
 /// Fails if the existing file has other content.

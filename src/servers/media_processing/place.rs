@@ -10,9 +10,12 @@ use std::{
 
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::servers::{
-    files::{absolute, check_unprotected, file_uri, local_path, parent, temporary_directory},
-    tool::ToolError,
+use crate::{
+    host,
+    servers::{
+        files::{absolute, check_unprotected, file_uri, local_path, parent, temporary_directory},
+        tool::ToolError,
+    },
 };
 
 /// The suffix of a file that is being written.
@@ -111,11 +114,9 @@ impl Draft {
         let Self { file, path } = self;
         file.as_file().sync_all().map_err(&failed)?;
         let bytes = file.as_file().metadata().map_err(&failed)?.len();
-        file.persist_noclobber(&path)
-            .map_err(|refused| match refused.error.kind() {
-                io::ErrorKind::AlreadyExists => taken(&path),
-                _ => failed(refused.error),
-            })?;
+        if !host::persist_new(file, &path).map_err(&failed)? {
+            return Err(taken(&path));
+        }
         File::open(parent(&path))
             .and_then(|directory| directory.sync_all())
             .map_err(failed)?;

@@ -400,17 +400,19 @@ fn where_nothing_was_to_be_changed_there_is_no_manifest() {
 
 #[test]
 fn the_worst_file_decides_what_is_promised() {
-    use crate::plan::record::{Atomicity, Capture};
+    use crate::plan::record::{Atomicity, Capture, Weakness};
     let mut story = story();
     let changes = &mut story.undo.as_mut().unwrap().changes;
     changes[1].fidelity.atomicity = Atomicity::InPlace;
     changes[2].fidelity.capture = Capture::Weak;
+    changes[2].fidelity.capture_reason = Some(Weakness::NoExchange);
     changes[2].fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
     assert_eq!(
         json_of(&told(&story).execution)["guarantees"],
         json!({
             "atomicity": "in_place",
             "capture": "weak",
+            "capture_reason": "the file system cannot exchange two names",
             "durability": "confirmed",
             "jail": "enforced",
             "degraded": ["old.txt: owner: Operation not permitted"],
