@@ -17,7 +17,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::ONEACT;
+use crate::program::{ONEACT, told_on_failure};
 
 /// Input, and the most a sample may differ at the source's rate: nothing where the source is integers, one unit where
 /// it is floats, 16 where Opus is decoded in fixed point. At another rate the samples agree
@@ -48,8 +48,10 @@ impl Server {
             .env("TMPDIR", temporary.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
+        told_on_failure(child.stderr.take().expect("piped"));
         let write = child.stdin.take().expect("piped");
         let read = BufReader::new(child.stdout.take().expect("piped"));
         let mut server = Self { child, write, read };

@@ -85,6 +85,8 @@ mod request_context;
 #[cfg(test)]
 mod reviewed;
 #[cfg(test)]
+mod sdks;
+#[cfg(test)]
 mod serving;
 #[cfg(test)]
 mod serving_bad;

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::{BufRead as _, BufReader, Read, Write},
     os::unix::{
         fs::{lchown, symlink},
         process::CommandExt,
@@ -273,4 +273,21 @@ pub(crate) fn text(mut pipe: impl Read) -> String {
     let mut text = String::new();
     pipe.read_to_string(&mut text).unwrap();
     text
+}
+
+/// Reads a pipe to its end. What it says is shown only if the test fails: a thread of a test prints into what the test
+/// runner keeps for it.
+#[expect(clippy::print_stderr, reason = "the test runner keeps it")]
+pub(crate) fn told_on_failure(pipe: impl Read + Send + 'static) {
+    thread::spawn(move || {
+        let mut lines = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while lines
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            eprint!("{}", String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    });
 }

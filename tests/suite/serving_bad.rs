@@ -301,6 +301,18 @@ fn sixteen_calls_at_once_are_performed_four_at_a_time() {
     root.assert_untouched();
 }
 
+/// rmcp 3.9 answered with an empty list.
+#[test]
+fn what_is_not_offered_is_refused() {
+    let root = Root::with_catalog(CATALOG);
+    let mut client = Client::legacy(&root, &[]);
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        let answer = client.ask(method, &json!({}));
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+    }
+    client.leave();
+}
+
 /// The reason and the exit code of a command line that serves nothing.
 fn unusable(root: &Root, arguments: &[&str]) -> String {
     let mut command = root.command();

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     fs,
     io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin},
     sync::mpsc::{Receiver, channel},
     thread,
     time::Duration,
@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::program::{Root, until};
+use crate::program::{Root, told_on_failure, until};
 
 /// How long the server may be silent before a test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -78,11 +78,9 @@ impl Client {
     /// A server in that root, before any message.
     pub(crate) fn silent(root: &Root, arguments: &[&str]) -> Self {
         let mut command = root.command();
-        command
-            .args(["serve", "catalog"])
-            .args(arguments)
-            .stderr(Stdio::inherit());
+        command.args(["serve", "catalog"]).args(arguments);
         let mut server = command.spawn().unwrap();
+        told_on_failure(server.stderr.take().unwrap());
         let lines = BufReader::new(server.stdout.take().unwrap()).lines();
         let (tell, messages) = channel();
         thread::spawn(move || {

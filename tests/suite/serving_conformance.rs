@@ -11,14 +11,14 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
 use tempfile::TempDir;
 
 use crate::{
     conformance::{LEGACY, MODERN, programs},
-    program::{ONEACT, Root},
+    program::{ONEACT, Root, told_on_failure},
 };
 
 /// The tool whose schema the suite compares with its own.
@@ -87,12 +87,8 @@ fn passes(scenario: &str, version: &str, checks: usize) {
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/host.py"),
         root.path.as_str(),
     ]);
-    let mut host = Host(
-        host.env("ONEACT", ONEACT)
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap(),
-    );
+    let mut host = Host(host.env("ONEACT", ONEACT).spawn().unwrap());
+    told_on_failure(host.0.stderr.take().unwrap());
     let mut url = String::new();
     BufReader::new(host.0.stdout.as_mut().unwrap())
         .read_line(&mut url)

@@ -21,7 +21,8 @@ static TIME_OUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let number = r"(?:408|504|524|32001|\d[\d.]*e[+-]?\d+)";
     Regex::new(&format!(
         r"(?ix)
-        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:{boundary}|_) | deadline{gap}*exceeded
+        timed{gap}*outs? | timeout | {edge}time{gap}+outs?(?:{boundary}|_)
+        | deadline{gap}*(?:(?:has|was){gap}+(?:been{gap}+)?)?(?:exceeded|elapsed)
         | (?:http(?:/?[\d.]{{1,3}})?|status|code|gateway|error)[a-z_]{{0,24}}
           (?:{between}{{1,4}}(?:of|is|was))? {between}{{0,4}} {number} (?:m?s{boundary}|[^a-z0-9]|$)
         | {edge}(?:408|504|524|32001)(?:{gap}|[(\[{{]){{0,8}}(?:http|status|code|gateway|(?:server{gap}+)?error)
@@ -149,6 +150,8 @@ mod tests {
             r#"{"cause":"timed\u00a0out"}"#,
             "4 DEADLINE_EXCEEDED",
             "rpc error: code = DeadlineExceeded desc = stream reset",
+            "deadline has elapsed",
+            "the deadline has been exceeded",
             "connect ETIMEDOUT 192.0.2.1:443",
             "ReadTimeoutError",
             "http_504",
