@@ -24,9 +24,7 @@ mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
-use clap::{
-    CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
-};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
@@ -142,7 +140,7 @@ pub fn main() -> ExitCode {
         clippy::disallowed_methods,
         reason = "the door is where arguments come in"
     )]
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let args = flags_last(std::env::args_os().collect());
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
@@ -222,33 +220,89 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     }
 }
 
-/// Parses the arguments. Flags of a run must follow `run` or stand without a verb; logging flags may stand
-/// anywhere.
+/// Parses the arguments, of which [`flags_last`] has moved the flags behind the verb.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     if args.len() == 1 {
         // Most runs have no flags, and building the parser takes time.
         return Ok(Cli::default());
     }
-    let matches = Cli::command().try_get_matches_from(args)?;
-    if let Some(verb) = matches.subcommand_name() {
-        let anywhere = ["verbose", "quiet", "log"];
-        let typed = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        // The ids of groups are left out: only arguments can be typed.
-        let argument = |id: &&str| {
-            Cli::command()
-                .get_arguments()
-                .any(|arg| arg.get_id() == *id)
-        };
-        let ids = matches.ids().map(clap::Id::as_str).filter(argument);
-        if let Some(stray) = ids.filter(|id| !anywhere.contains(id)).find(typed) {
-            let message = format!(
-                "the flag --{} is given before `{verb}`; give it after `{verb}`",
-                stray.replace('_', "-")
-            );
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+    Cli::try_parse_from(args)
+}
+
+/// The same arguments with the flags in front of a verb at their end: flags may stand anywhere.
+fn flags_last(mut args: Vec<OsString>) -> Vec<OsString> {
+    let mut cli = Cli::command();
+    let leads = |first: &OsString| first == "catalog" || first.as_encoded_bytes().starts_with(b"-");
+    let is_verb = |arg: &OsString| cli.find_subcommand(arg).is_some();
+    // Most calls have no such flag, and building the whole parser takes time. Only `catalog` has verbs of its own.
+    if !args.get(1).is_some_and(leads) || !args.iter().any(is_verb) {
+        return args;
+    }
+    cli.build();
+    let (mut command, mut from, mut moved) = (&cli, 1, Vec::new());
+    while let Some((at, verb)) = next_verb(args.get(from..).unwrap_or_default(), command, &cli) {
+        moved.extend(args.drain(from..from + at));
+        (command, from) = (verb, from + 1);
+    }
+    // What follows `--` is no flag.
+    let end = args.iter().position(|arg| arg == "--");
+    let end = end.unwrap_or(args.len());
+    args.splice(end..end, moved);
+    args
+}
+
+/// The first verb of a command with only flags in front of it, and its place.
+fn next_verb<'c>(
+    args: &[OsString],
+    command: &'c Command,
+    cli: &Command,
+) -> Option<(usize, &'c Command)> {
+    args.iter().enumerate().find_map(|(at, arg)| {
+        let verb = command.find_subcommand(arg)?;
+        let known = [flags(cli), all_flags(verb)].concat();
+        are_flags(args.get(..at)?, &known).then_some((at, verb))
+    })
+}
+
+/// The flags of a command, but not those that print something and end.
+fn flags(command: &Command) -> Vec<&Arg> {
+    let is_flag =
+        |arg: &&Arg| !arg.is_positional() && !["help", "version"].contains(&arg.get_id().as_str());
+    command.get_arguments().filter(is_flag).collect()
+}
+
+/// The flags of a verb and of the verbs below it.
+fn all_flags(verb: &Command) -> Vec<&Arg> {
+    let below = verb.get_subcommands().flat_map(all_flags);
+    flags(verb).into_iter().chain(below).collect()
+}
+
+/// Whether all these arguments are such flags, with their values.
+fn are_flags(args: &[OsString], flags: &[&Arg]) -> bool {
+    let mut words = args.iter().map(|arg| arg.to_string_lossy());
+    while let Some(word) = words.next() {
+        match takes_next(&word, flags) {
+            Some(takes) if !takes || words.next().is_some() => {}
+            Some(_) | None => return false,
         }
     }
-    Cli::from_arg_matches(&matches)
+    true
+}
+
+/// Whether the next argument is the value of this flag. `None` if it is none of these flags.
+fn takes_next(word: &str, flags: &[&Arg]) -> Option<bool> {
+    let (flag, is_whole) = if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long.split_once('=').unzip();
+        let name = name.unwrap_or(long);
+        let flag = flags.iter().find(|flag| flag.get_long() == Some(name));
+        (flag, value.is_some())
+    } else {
+        let mut shorts = word.strip_prefix('-')?.chars();
+        let name = shorts.next()?;
+        let flag = flags.iter().find(|flag| flag.get_short() == Some(name));
+        (flag, shorts.next().is_some())
+    };
+    Some(flag?.get_action().takes_values() && !is_whole)
 }
 
 /// Prints help and version. Wrong flags of a run are answered with an envelope.
@@ -273,7 +327,14 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
                 ExitCode::FAILURE
             }
         }
-        _ if of_run => run::refuse(error, interrupts),
+        _ if of_run => {
+            let read = Cli::command()
+                .ignore_errors(true)
+                .try_get_matches_from(args);
+            let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
+            logs::start(read.unwrap_or_default());
+            run::refuse(error, interrupts)
+        }
         _ => {
             streams::tell(error);
             ExitCode::from(2)
@@ -307,11 +368,11 @@ fn stop<W: ToString>(code: u8) -> impl FnOnce(W) -> Stop {
     }
 }
 
-/// Prints the result of a verb, and returns its exit code.
+/// Prints the result of a verb, and returns its exit code, which tells a signal also if nobody reads the result.
 fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
     match print(text.as_ref()) {
-        Ok(()) => ExitCode::from(code),
-        Err(_) => ExitCode::FAILURE,
+        Err(_) if code < 128 => ExitCode::FAILURE,
+        Ok(()) | Err(_) => ExitCode::from(code),
     }
 }
 

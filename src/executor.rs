@@ -210,22 +210,10 @@ pub(crate) struct Executed {
 pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
     match work {
         Work::Files(files) => file_plan::perform(*files, context),
-        Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(not_begun),
+        Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(Executed::rejected),
         Work::Grant(grant) => grant.open(context),
         Work::Said(outcome) => Executed::from(*outcome),
     }
-}
-
-/// The outcome if nothing was started. If another attempt may succeed, the request is not at fault, so it has failed
-/// instead of being rejected.
-pub(crate) fn not_begun(rejection: Rejection) -> Executed {
-    let mut executed = Executed::rejected(rejection);
-    let outcome = &mut executed.outcome;
-    let failure = outcome.failure.as_ref();
-    if outcome.state == State::Rejected && failure.is_some_and(|failure| failure.recoverable) {
-        outcome.state = State::Failed;
-    }
-    executed
 }
 
 /// Shows what would be performed. Starts nothing (`--dry-run`).
@@ -335,6 +323,8 @@ impl Executed {
         let state = match failure.fault {
             Fault::Cancelled => State::Cancelled,
             Fault::RequestInFlight => State::Pending,
+            // Another attempt may succeed, so the request is not at fault.
+            _ if failure.recoverable => State::Failed,
             _ => State::Rejected,
         };
         Outcome::nothing_done(state, phase, Some(failure)).into()

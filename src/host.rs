@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
@@ -44,7 +44,7 @@ pub use range_lock::{Locked, RangeLock};
 pub use spawn::{
     Program, Spawned, die_with_us, end_of, plain_environment, spawn, spawn_self, tell,
 };
-pub use users::{is_in_group, is_named, name_of};
+pub use users::{is_in_group, is_named, is_own_group, name_of};
 
 /// The source of time, ids and signals.
 #[derive(Debug)]
@@ -277,6 +277,15 @@ pub fn working_directory() -> Result<Utf8PathBuf, String> {
         .map_err(|error| format!("the working directory cannot be found: {error}"))?;
     Utf8PathBuf::from_path_buf(here)
         .map_err(|here| format!("the working directory {} is not UTF-8", here.display()))
+}
+
+/// The directory for temporary files in which a path lies: that of `$TMPDIR`, or one that systems empty by
+/// themselves.
+pub fn temporary_directory_of(path: &Utf8Path) -> Option<PathBuf> {
+    let usual = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
+    let all = [env::temp_dir()].into_iter().chain(usual);
+    all.filter_map(|dir| dir.canonicalize().ok())
+        .find(|dir| path.starts_with(dir))
 }
 
 /// A path with which this program can be started again while this process lives, also if its file was replaced or

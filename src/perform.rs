@@ -52,6 +52,8 @@ pub struct Settings {
     pub profile: Option<String>,
     /// How long the run waits for the approval of a person.
     pub wait: Option<Duration>,
+    /// What is unusual about the settings, for `audit.compliance_notes`.
+    pub note: Option<String>,
 }
 
 /// Whether anything is started.
@@ -84,6 +86,7 @@ impl Settings {
             reuse: Reuse::Allowed,
             profile: None,
             wait: None,
+            note: None,
         }
     }
 }
@@ -124,6 +127,7 @@ impl Arrived {
 
     fn answered(&self, mut executed: Executed, kind: Reply, host: &Host) -> Answer {
         executed.outcome.cut_links();
+        executed.outcome.bound();
         let received = &self.received;
         let answered = Answered {
             received,
@@ -241,6 +245,7 @@ fn work(
             }
         })
         .noted(settled)
+        .noted(settings.note.clone())
 }
 
 /// Performs the work of a task, or its steps one after the other.
@@ -287,6 +292,7 @@ fn recorded(
             Begun::Run(recording) => {
                 let mut executed = perform(work, recording.run());
                 let again = executed.again.take().map(Work::Files);
+                executed.outcome.bound();
                 (recording.finish(executed), again)
             }
         };

@@ -2,6 +2,7 @@
 //! ([`Fault`], the one error table). Pure: nothing here does I/O.
 
 mod approval;
+mod bounds;
 mod fault;
 mod format;
 mod ids;
@@ -24,6 +25,7 @@ pub use approval::{
     Answer, ApprovalRule, Approver, Elicitation, Need, Policy, RiskRule, SelfApproval, Statement,
     When,
 };
+pub(crate) use bounds::{LARGEST_RESULT, printed};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{OperationId, RefId, message_id, numbered};

@@ -316,6 +316,7 @@ pub(super) struct RawRetry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawResult {
+    #[serde(default)]
     pub(super) kind: ResultKind,
     pub(super) asset_type: Option<String>,
     pub(super) format: Option<Spanned<FormatRule>>,

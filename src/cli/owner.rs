@@ -1,10 +1,6 @@
 //! Checks the owner of a root, a catalog or a state directory that was found and not named (docs/trust.md).
 
-use std::{
-    fs::{self, Metadata},
-    io,
-    os::unix::fs::MetadataExt as _,
-};
+use std::{fs, io, os::unix::fs::MetadataExt as _};
 
 use camino::Utf8Path;
 use rustix::{fs::getxattr_query, io::Errno};
@@ -32,7 +28,7 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
         return Ok(());
     } else {
         match has_list(path) {
-            Ok(false) if is_group_of_one(&found) => return Ok(()),
+            Ok(false) if host::is_own_group(owner, group) => return Ok(()),
             Ok(false) => format!("others may write to it (group {group})"),
             Ok(true) => {
                 "an access control list lets others write to it (`getfacl` shows it)".to_owned()
@@ -47,18 +43,6 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
     ))
 }
 
-/// Whether only the owner has the rights of the group: it is the owner's group and, by the machine's own files,
-/// has no other member.
-fn is_group_of_one(found: &Metadata) -> bool {
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
-    is_alone(
-        found.uid(),
-        found.gid(),
-        &read("/etc/passwd"),
-        &read("/etc/group"),
-    )
-}
-
 /// Whether an access control list is set. A file system without such lists has none.
 pub(super) fn has_list(path: &Utf8Path) -> io::Result<bool> {
     match getxattr_query(path.as_std_path(), ACL) {
@@ -66,29 +50,6 @@ pub(super) fn has_list(path: &Utf8Path) -> io::Result<bool> {
         Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(false),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Decides this from the text of passwd(5) and group(5).
-fn is_alone(user: u32, group: u32, passwd: &str, groups: &str) -> bool {
-    let field = |line: &str, at: usize| line.split(':').nth(at).map(str::to_owned);
-    let number = |line: &str, at| field(line, at)?.parse::<u32>().ok();
-    let users: Vec<(Option<String>, u32)> = passwd
-        .lines()
-        .filter(|line| number(line, 3) == Some(group))
-        .filter_map(|line| Some((field(line, 0), number(line, 2)?)))
-        .collect();
-    let names: Vec<&String> = users.iter().filter_map(|(name, _)| name.as_ref()).collect();
-    let others = groups
-        .lines()
-        .filter(|line| number(line, 2) == Some(group))
-        .filter_map(|line| field(line, 3))
-        .any(|members| {
-            members
-                .split(',')
-                .map(str::trim)
-                .any(|member| !member.is_empty() && !names.iter().any(|name| *name == member))
-        });
-    !users.is_empty() && users.iter().all(|(_, id)| *id == user) && !others
 }
 
 #[cfg(test)]
@@ -124,22 +85,5 @@ mod tests {
             let why = ours(path, "the root", "`--root`").unwrap_err();
             assert!(why.contains("access control list"), "{why}");
         }
-    }
-
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n\
-        bob:x:1001:100::/home/bob:/bin/sh\ncarol:x:1002:100::/home/carol:/bin/sh\n";
-    const GROUPS: &str = "root:x:0:\nusers:x:100:\nalice:x:1000:\nteam:x:2000:alice,bob\n";
-
-    #[test]
-    fn a_group_is_the_owners_own_if_nobody_else_is_in_it() {
-        assert!(is_alone(1000, 1000, PASSWD, GROUPS));
-        assert!(is_alone(0, 0, PASSWD, GROUPS));
-        for (user, group) in [(1001, 100), (1000, 2000), (1001, 1000), (1000, 3000)] {
-            assert!(!is_alone(user, group, PASSWD, GROUPS), "{user} {group}");
-        }
-        let joined = GROUPS.replace("alice:x:1000:", "alice:x:1000:alice,bob");
-        assert!(!is_alone(1000, 1000, PASSWD, &joined));
-        let alone = GROUPS.replace("alice:x:1000:", "alice:x:1000:alice");
-        assert!(is_alone(1000, 1000, PASSWD, &alone));
     }
 }

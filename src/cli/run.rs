@@ -5,7 +5,6 @@
 
 use std::{
     cell::Cell,
-    io,
     panic::{self, AssertUnwindSafe},
     process::{self, ExitCode},
     sync::{
@@ -25,7 +24,7 @@ use crate::{
 };
 
 use super::{
-    Stop, logs, print, print_unless,
+    Stop, logs, print_unless,
     settings::{self, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
@@ -57,17 +56,22 @@ pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> 
     }
 }
 
-/// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr.
+/// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
 pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let said = error.to_string();
     let what = said.lines().next().unwrap_or("bad flags");
-    let failure = unusable(what.trim_start_matches("error: "));
+    let tips = said
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
+    let what: Vec<&str> = [what.trim_start_matches("error: ")]
+        .into_iter()
+        .chain(tips)
+        .collect();
+    let failure = unusable(&what.join("; "));
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
-    let code = answer(Err(failure), settings::nowhere(), begun, host, &bar);
-    streams::tell(error);
-    code
+    answer(Err(failure), settings::nowhere(), begun, host, &bar)
 }
 
 /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
@@ -136,27 +140,28 @@ fn answer(
             thread::park();
         }
     }
-    let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
-    if printed.is_ok() {
-        // The other thread may end the process while servers are still ending.
-        let _ = watched.written.set(code);
-        tracing::debug!("answer written");
-    }
+    // In merged streams, the answer comes last.
     if let Some(failure) = &answer.outcome().failure {
         logs::failed(failure);
     }
     if let Some(preview) = &answer.outcome().preview {
         terminal::show(preview);
     }
+    let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
+    if printed.is_ok() {
+        // The other thread may end the process while servers are still ending.
+        let _ = watched.written.set(code);
+        tracing::debug!("answer written");
+    }
     // The drop waits for servers that are still ending, so it comes after the answer.
     drop(answer);
-    match (printed, interrupts.caught()) {
-        (Ok(()), _) => ExitCode::from(code),
-        (Err(error), Some(interrupt)) if error.kind() == io::ErrorKind::Interrupted => {
-            ExitCode::from(128 + interrupt.number())
-        }
-        (Err(_), _) => ExitCode::FAILURE,
-    }
+    ExitCode::from(printed.map_or_else(|_| unread(interrupts), |()| code))
+}
+
+/// The exit code of a run whose answer nobody has taken whole. Some callers close stdout with their signal.
+fn unread(interrupts: &Interrupts) -> u8 {
+    let interrupt = interrupts.caught();
+    interrupt.map_or(1, |interrupt| 128 + interrupt.number())
 }
 
 /// How long a run may take to end by itself after a signal or a timeout. In this time servers end, also on a busy
@@ -261,12 +266,18 @@ impl Watched {
                 self.settings.reply,
                 &self.host,
             );
-            let code = answer.exit_code(self.host.interrupts().caught());
-            let code = print(&answer.line).map_or(1, |()| code);
+            let interrupts = self.host.interrupts();
+            let code = answer.exit_code(interrupts.caught());
             if let Some(failure) = &answer.outcome().failure {
                 logs::failed(failure);
             }
-            process::exit(code.into());
+            let stop = waits_in_vain(&self.host, &self.taken);
+            let printed = print_unless(&answer.line, &self.taken, &stop);
+            process::exit(
+                printed
+                    .map_or_else(|_| unread(interrupts), |()| code)
+                    .into(),
+            );
         }
         // Wait while a reader takes the answer.
         let mut before = None;
@@ -278,8 +289,7 @@ impl Watched {
             tracing::error!(
                 "the answer could not be written: its reader took nothing of it for {GRACE:?}"
             );
-            let interrupt = self.host.interrupts().caught();
-            interrupt.map_or(1, |interrupt| 128 + interrupt.number())
+            unread(self.host.interrupts())
         });
         process::exit(code.into());
     }

@@ -114,6 +114,8 @@ fn serve_catalog(
         return Err(stop(2)(why));
     }
     let project = flags.places.project()?;
+    // Each call gets the root by name.
+    let _ = flags.places.temporary(&project.root);
     let process = OperationId::new(host.timestamp(), host.random_bytes());
     let process = process.as_str().trim_start_matches("op_").to_owned();
     let said = flags
@@ -176,11 +178,10 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
         }));
         let defect = answer.is_err();
         let answer = answer.unwrap_or_else(|_| broken(&arrived, &host));
-        let printed = print(&answer.line);
         if let Some(failure) = &answer.outcome().failure {
             logs::failed(failure);
         }
-        if printed.is_err() || defect {
+        if print(&answer.line).is_err() || defect {
             return Ok(ExitCode::FAILURE);
         }
     }

@@ -77,7 +77,9 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// The settings of a run. The error says what is wrong with the flags or the environment.
     pub(super) fn settings(&self) -> Result<Settings, Stop> {
+        let project = self.places.project()?;
         Ok(Settings {
+            note: self.places.temporary(&project.root),
             mode: if self.dry_run {
                 Mode::DryRun
             } else {
@@ -95,12 +97,26 @@ impl RunArgs {
             },
             profile: self.profile.clone(),
             wait: self.wait,
-            ..Settings::of(self.places.project()?)
+            ..Settings::of(project)
         })
     }
 }
 
 impl PlaceArgs {
+    /// Tells that nobody has named the root, and that it lies in a temporary directory, as the working directories
+    /// that some callers make for each run.
+    pub(super) fn temporary(&self, root: &Utf8Path) -> Option<String> {
+        let is_named = self.root.is_some() || said("ONEACT_ROOT").ok().flatten().is_some();
+        let dir = (!is_named).then(|| host::temporary_directory_of(root))??;
+        let note = format!(
+            "temporary_root: the root {root} was not named explicitly, and it is in the temporary directory {}, so \
+             files and records may disappear; name it with --root DIR or $ONEACT_ROOT.",
+            dir.display()
+        );
+        tracing::warn!("{note}");
+        Some(note)
+    }
+
     /// The places of a run. The error says what is wrong with the flags or the environment.
     pub(super) fn project(&self) -> Result<Project, Stop> {
         self.find().map_err(stop(2))

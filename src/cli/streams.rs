@@ -123,6 +123,9 @@ const BLOCK: usize = 16 * 1024;
 /// The longest time between the end of a terminal and its signal.
 const HANGUP: Duration = Duration::from_millis(200);
 
+/// After this time without a byte, a run that may wait for ever says what it waits for.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or there are more than `MAX_BYTES`.
 pub(super) fn read_task(
     host: &Host,
@@ -155,16 +158,28 @@ pub(super) fn read_task(
         )),
         None => Ok(()),
     };
-    let left = || budget.map(|budget| budget.saturating_sub(begun.passed()));
+    let mut silence = (budget.is_none() && !is_terminal).then_some(SILENCE);
     let mut bytes = Vec::with_capacity(BLOCK);
     loop {
+        let left = || match budget {
+            Some(budget) => Some(budget.saturating_sub(begun.passed())),
+            None => silence,
+        };
         let mut files = [
             PollFd::new(&stdin, PollFlags::IN),
             PollFd::new(wake, PollFlags::IN),
         ];
         if !ready(&mut files, left).map_err(failed)? {
+            if silence.take().is_some() {
+                tracing::warn!("waiting for a task on stdin; close stdin after the task");
+                continue;
+            }
             let message = "the task was not complete within the time of --timeout; close stdin after the task";
-            return Err(Failure::new(Fault::ToolTimeout, message));
+            return Err(Failure {
+                // The caller has to close stdin, so the same call does not help.
+                recoverable: false,
+                ..Failure::new(Fault::ToolTimeout, message)
+            });
         }
         cancelled()?;
         bytes.reserve(1);

@@ -1,5 +1,7 @@
 //! The result data of a step: a part of the answer, or, if it is large, a file that the answer names.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -7,14 +9,13 @@ use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Entry, ResultKind},
     mcp::Raw,
-    task::{Outcome, decided, hexadecimal, is_deeper},
+    task::{LARGEST_RESULT, Outcome, decided, hexadecimal, is_deeper, printed},
 };
 
 use super::document::Document;
 
-/// A result of more bytes than this is stored as a file instead of being part of the answer. It would not fit into a
-/// model's context.
-pub(super) const INLINE_MAX: usize = 1 << 20;
+/// A result that has more bytes than this when it is printed is stored as a file instead of being part of the answer.
+pub(super) const INLINE_MAX: usize = LARGEST_RESULT;
 
 /// The result data of a step (R-000-27).
 #[derive(Debug)]
@@ -43,16 +44,16 @@ pub(super) fn result_data(entry: &Entry, document: Option<Document>) -> Option<R
 fn settle(document: Document) -> ResultData {
     let text = match document {
         Document::Read(value) => {
-            let text = value.to_string();
-            if text.len() <= INLINE_MAX {
-                tracing::info!("The result, {} bytes, goes into the answer.", text.len());
+            let bytes = printed(&shown(&value));
+            if bytes <= INLINE_MAX {
+                tracing::info!("The result, {bytes} bytes, goes into the answer.");
                 return ResultData::Inline(match value {
                     object @ Value::Object(_) => object,
                     // The envelope's field is an object or null.
                     other => json!({ "result": other }),
                 });
             }
-            Raw::from(text)
+            Raw::from(value.to_string())
         }
         Document::Large(raw) => raw,
     };
@@ -92,7 +93,7 @@ impl Spilled {
     /// For `audit.compliance_notes`.
     pub(super) fn note(&self) -> String {
         format!(
-            "The result has {} bytes, more than the {INLINE_MAX} of an answer; it is in the file that `result_data` names.",
+            "The result, {} bytes, is too long for the answer; it is in the file that `result_data` names.",
             self.bytes()
         )
     }
@@ -101,6 +102,15 @@ impl Spilled {
 /// The deepest nesting of a result. The reader of answers accepts 127 levels, and an answer adds a few levels.
 const LEVELS: usize = 100;
 
+/// A result as the answer contains it: one that is nested deeper is a string with its JSON.
+fn shown(data: &Value) -> Cow<'_, Value> {
+    if is_deeper(data, LEVELS) {
+        Cow::Owned(json!({ "text": data.to_string() }))
+    } else {
+        Cow::Borrowed(data)
+    }
+}
+
 /// Replaces a result that is nested deeper by a string with its JSON, because a recorded answer must be readable.
 pub(super) fn bound(outcome: &mut Outcome) {
     let results = [&mut outcome.result_data, &mut outcome.unfit_result];
@@ -108,7 +118,7 @@ pub(super) fn bound(outcome: &mut Outcome) {
     let Some(data) = results.find(|data| is_deeper(data, LEVELS)) else {
         return;
     };
-    *data = json!({ "text": data.to_string() });
+    *data = shown(data).into_owned();
     let told = format!(
         "result_as_text: the result has more than {LEVELS} levels and is given as a string that contains its JSON"
     );
@@ -123,6 +133,24 @@ mod tests {
 
     fn nested(levels: usize) -> Value {
         (0..levels).fold(json!(1), |inner, _| json!([inner]))
+    }
+
+    #[test]
+    fn what_is_too_long_when_it_is_printed_is_a_file() {
+        let quotes = |levels: usize, count: usize| {
+            (0..levels).fold(json!("\"".repeat(count)), |inner, _| json!([inner]))
+        };
+        for (value, is_inline) in [
+            (json!("x".repeat(INLINE_MAX - 12)), true),
+            (json!("x".repeat(INLINE_MAX)), false),
+            (json!("\u{85}".repeat(INLINE_MAX / 3)), false),
+            (quotes(100, INLINE_MAX / 3), true),
+            // As a text with its JSON, it has twice the length.
+            (quotes(101, INLINE_MAX / 3), false),
+        ] {
+            let data = settle(Document::Read(value));
+            assert_eq!(matches!(data, ResultData::Inline(_)), is_inline);
+        }
     }
 
     #[test]

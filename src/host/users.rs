@@ -1,52 +1,53 @@
-//! The users and groups of this machine, as `/etc/passwd` and `/etc/group` list them.
+//! The users and groups of this machine. The C library finds them, so those of LDAP or SSSD are among them.
 
-use std::fs;
+use std::{ffi::CString, fs};
 
-/// The lines of a file of records, split at the colons.
-fn records(path: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| line.split(':').map(ToOwned::to_owned).collect())
-        .collect()
-}
-
-fn field(record: &[String], at: usize) -> &str {
-    record.get(at).map_or("", String::as_str)
-}
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 
 /// Whether that user has that name.
 pub fn is_named(uid: u32, name: &str) -> bool {
-    let uid = uid.to_string();
-    let users = records("/etc/passwd");
-    users
-        .iter()
-        .any(|user| field(user, 0) == name && field(user, 2) == uid)
+    let user = User::from_name(name).ok().flatten();
+    user.is_some_and(|user| user.uid == Uid::from_raw(uid))
 }
 
 /// The name of a user, for people.
 pub fn name_of(uid: u32) -> Option<String> {
-    let uid = uid.to_string();
-    let users = records("/etc/passwd").into_iter();
-    let mut users = users.filter(|user| field(user, 2) == uid);
-    users.next().map(|user| field(&user, 0).to_owned())
+    user(uid).map(|user| user.name)
 }
 
 /// Whether that user is a member of that group.
 pub fn is_in_group(uid: u32, name: &str) -> bool {
-    let groups = records("/etc/group");
-    let Some(group) = groups.iter().find(|group| field(group, 0) == name) else {
+    let groups = || {
+        let user = user(uid)?;
+        getgrouplist(&CString::new(user.name).ok()?, user.gid).ok()
+    };
+    let group = Group::from_name(name).ok().flatten();
+    group.is_some_and(|group| groups().is_some_and(|groups| groups.contains(&group.gid)))
+}
+
+/// Whether a group is the user's own: no other user is in it.
+///
+/// No directory lists all users whose first group it is, but `/etc/passwd` does so for its own users. The first group of
+/// another user has to have the user's name.
+pub fn is_own_group(uid: u32, gid: u32) -> bool {
+    let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
+    let (Some(user), Some(group)) = (user(uid), group) else {
         return false;
     };
-    let uid = uid.to_string();
-    let users = records("/etc/passwd");
-    let mut of_uid = users.iter().filter(|user| field(user, 2) == uid);
-    let member = |user: &str| {
-        field(group, 3)
-            .split(',')
-            .any(|member| member.trim() == user)
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let in_group = |line: &str| {
+        let mut numbers = line.split(':').skip(2).map(str::parse::<u32>);
+        let (user, first) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        (first == gid).then_some(user)
     };
-    of_uid.any(|user| member(field(user, 0)) || field(user, 3) == field(group, 2))
+    let listed: Vec<u32> = users.lines().filter_map(in_group).collect();
+    let is_first = user.gid == group.gid && (listed.contains(&uid) || user.name == group.name);
+    let others = listed.iter().any(|other| *other != uid);
+    is_first && !others && group.mem.iter().all(|member| *member == user.name)
+}
+
+fn user(uid: u32) -> Option<User> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten()
 }
 
 #[cfg(test)]
@@ -59,5 +60,7 @@ mod tests {
         assert_eq!(name_of(0).as_deref(), Some("root"));
         assert!(is_in_group(0, "root") && !is_in_group(1, "root"));
         assert!(!is_in_group(0, "no such group") && name_of(4_000_000_000).is_none());
+        assert!(!is_named(0, "ro\0ot") && !is_in_group(0, "ro\0ot"));
+        assert!(is_own_group(0, 0) && !is_own_group(1, 0) && !is_own_group(0, 1));
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     envelope::Received,
-    executor::{Context, Executed, Ready, Seen, Steps, Work, not_begun},
+    executor::{Context, Executed, Ready, Seen, Steps, Work},
     record::{RunLedger, TaskRun},
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
@@ -27,7 +27,7 @@ pub(super) fn perform(
     let declared: Vec<_> = (0..count).map(|at| ready.job.declared(at)).collect();
     let mut steps = match Steps::open(ready, context) {
         Ok(steps) => steps,
-        Err(rejection) => return not_begun(rejection),
+        Err(rejection) => return Executed::rejected(rejection),
     };
     for (at, (operation, declared)) in operations.iter().zip(declared).enumerate() {
         let Some(work) = steps.next(context) else {

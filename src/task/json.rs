@@ -153,16 +153,27 @@ pub fn abridged(object: Map<String, Value>) -> Map<String, Value> {
 
 /// Abridges a value, and returns the approximate length of its JSON text afterwards, in bytes.
 pub fn abridge(value: &mut Value) -> usize {
-    let bytes = length(value);
-    if bytes <= LONGEST {
-        return bytes;
-    }
-    let sha256 = hexadecimal(&Sha256::digest(value.to_string()));
-    *value = json!({BLOB: {"bytes": bytes, "sha256": sha256}});
-    length(value)
+    abridge_to(value, LONGEST)
 }
 
-fn length(value: &mut Value) -> usize {
+/// The same for values whose JSON text is longer than `most`.
+pub(super) fn abridge_to(value: &mut Value, most: usize) -> usize {
+    let bytes = length(value, most);
+    if bytes <= most {
+        return bytes;
+    }
+    *value = blob(value);
+    length(value, most)
+}
+
+/// What replaces a long value: the length and the hash of its compact text.
+pub(super) fn blob(value: &Value) -> Value {
+    let text = value.to_string();
+    let sha256 = hexadecimal(&Sha256::digest(&text));
+    json!({BLOB: {"bytes": text.len(), "sha256": sha256}})
+}
+
+fn length(value: &mut Value, most: usize) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
         Value::Number(number) => number.as_str().len(),
@@ -170,11 +181,12 @@ fn length(value: &mut Value) -> usize {
         Value::Array(items) => {
             2 + items
                 .iter_mut()
-                .map(|item| abridge(item) + 1)
+                .map(|item| abridge_to(item, most) + 1)
                 .sum::<usize>()
         }
         Value::Object(members) => {
-            let each = |(name, value): (&String, &mut Value)| name.len() + 4 + abridge(value);
+            let each =
+                |(name, value): (&String, &mut Value)| name.len() + 4 + abridge_to(value, most);
             2 + members.iter_mut().map(each).sum::<usize>()
         }
     }

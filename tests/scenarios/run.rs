@@ -56,6 +56,8 @@ pub(crate) fn run(folder: &Folder) -> Result<Ran> {
     let mut command = Command::new(ONEACT);
     command.env_clear().current_dir(&root).process_group(0);
     command.env("PATH", path()).env("HOME", &root);
+    // The root is temporary, so it is named.
+    command.env("ONEACT_ROOT", &root);
     command.envs(folder.env.iter().map(|(name, value)| (name, fill(value))));
     let given = |flag: &str| args.iter().any(|arg| arg == flag);
     command.args(&args);

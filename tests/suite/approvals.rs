@@ -66,6 +66,16 @@ pub(crate) fn asks(answer: &Answer) -> String {
 
 /// Runs oneact at a pseudo-terminal on which `typed` is typed when a question is asked. Returns the exit code and all that was shown.
 pub(crate) fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
+    at_a_terminal_with(root, &[], typed, arguments)
+}
+
+/// The same with variables of the environment.
+pub(crate) fn at_a_terminal_with(
+    root: &Root,
+    variables: &[(&str, &str)],
+    typed: &str,
+    arguments: &[&str],
+) -> (i32, String) {
     let line = "import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
@@ -88,6 +98,7 @@ sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(status))";
     let mut command = root.within("python3");
     let output = command
+        .envs(variables.iter().copied())
         .args(["-c", line, typed, "/usr/bin/env"])
         .args(["--default-signal=HUP,INT,QUIT", ONEACT])
         .args(arguments)

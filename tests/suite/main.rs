@@ -103,6 +103,8 @@ mod shipped_tools;
 #[cfg(test)]
 mod small_blocks;
 #[cfg(test)]
+mod spawned;
+#[cfg(test)]
 mod speech;
 #[cfg(test)]
 mod story;

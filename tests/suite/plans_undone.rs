@@ -648,6 +648,7 @@ fn the_script_beside_the_manifest_undoes_the_plan_r_001_67() {
     command.arg(root.path.join(&directory).join("rollback.sh"));
     command
         .env("PATH", format!("{programs}:/usr/bin:/bin"))
+        .env_remove("ONEACT_ROOT")
         .current_dir("/");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -90,7 +90,7 @@ impl Root {
         command
     }
 
-    /// Any program, to be run here with the environment of a run.
+    /// Any program, to be run here with the environment of a run. The root is named, because it is temporary.
     #[expect(
         clippy::disallowed_methods,
         reason = "servers are found on the PATH of the tests"
@@ -102,6 +102,7 @@ impl Root {
             .env_clear()
             .env("PATH", std::env::var("PATH").unwrap())
             .env("HOME", &self.path)
+            .env("ONEACT_ROOT", &self.path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -7,7 +7,7 @@ use crate::program::{Answer, Root, run};
 /// A run that tells what it decides.
 fn told(root: &Root, task: &Value) -> Answer {
     let mut command = root.command();
-    command.arg("-v");
+    command.arg("-v").env_remove("ONEACT_ROOT");
     run(command, task.to_string().as_bytes())
 }
 

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crc::{CRC_32_ISO_HDLC, Crc};
 use serde_json::{Value, json};
 
-use crate::program::{Answer, ONEACT, Root, run};
+use crate::program::{Answer, ONEACT, Root, run, text};
 
 const NAME: &str = "20260101T000000Z_task";
 const REPORTS: &str = "agent_outputs/reports";
@@ -430,6 +430,7 @@ fn found(dir: &Utf8Path, set: impl Fn(&mut Command)) -> (i32, String) {
     command
         .current_dir(dir)
         .args(["doctor"])
+        .env_remove("ONEACT_ROOT")
         .env_remove("SUDO_UID");
     set(&mut command);
     let told = command.output().unwrap();
@@ -489,15 +490,23 @@ fn a_catalog_that_somebody_else_may_write_is_not_found() {
 #[test]
 fn the_working_directory_counts_as_found_for_every_verb() {
     let root = Root::with_catalog("catalog = 1\n");
+    let oneact = |args: &[&str]| {
+        let told = root.command().env_remove("ONEACT_ROOT").args(args).output();
+        let told = told.unwrap();
+        (
+            told.status.code().unwrap(),
+            text(&*[told.stdout, told.stderr].concat()),
+        )
+    };
     fs::set_permissions(&root.path, fs::Permissions::from_mode(0o1777)).unwrap();
     for verb in ["doctor", "history", "verify", "recover", "run"] {
-        let (code, told) = oneact(&root, &[verb]);
+        let (code, told) = oneact(&[verb]);
         assert!(code != 0 && told.contains("the root"), "{verb}: {told}");
     }
     fs::remove_file(root.path.join("catalog.toml")).unwrap();
-    let (code, told) = oneact(&root, &["init"]);
+    let (code, told) = oneact(&["init"]);
     assert!(code != 0 && told.contains("working directory"), "{told}");
-    assert_eq!(oneact(&root, &["init", "--root", "."]).0, 0);
+    assert_eq!(oneact(&["init", "--root", "."]).0, 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::{Delivery, Take, ToolJob},
+    catalog::{Delivery, ResultKind, Take, ToolJob},
     task::{Format, RefStatus},
 };
 
@@ -21,6 +21,23 @@ properties.mood = { enum = ["calm", "wild"] }
 properties.size = { type = "integer", minimum = 1 }
 properties.depth = { type = "number" }
 "#)
+}
+
+#[test]
+fn a_result_without_a_kind_is_metadata() {
+    for result in [
+        "",
+        "result = {}\n",
+        "[capability.cut.result]\n",
+        "result = { schema = {} }\n",
+    ] {
+        let job = resolved(&cut(result), &task(&["cut"])).unwrap();
+        assert_eq!(
+            job.steps[0].entry.result.kind,
+            ResultKind::Metadata,
+            "{result}"
+        );
+    }
 }
 
 #[test]
