@@ -156,7 +156,7 @@ pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
 pub(crate) fn causes(stderr: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
     (0..lines.len()).rev().filter_map(move |at| {
-        let tells = lines.get(at).is_some_and(|line| tells(line));
+        let tells = lines.get(at).is_some_and(|line| tells(line) || is_raised(line));
         tells.then(|| whole(&lines, at)).flatten()
     })
 }
@@ -173,6 +173,14 @@ fn whole<'s>(lines: &[&'s str], at: usize) -> Option<Cow<'s, str>> {
         Some(next) if line.ends_with(':') => Cow::Owned(format!("{line} {}", next.trim())),
         _ => Cow::Borrowed(line),
     })
+}
+
+/// An exception of Python, which some logs indent.
+static RAISED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^\s+[\w.]*(Error|Exception|Timeout)(: .*)?$").ok());
+
+fn is_raised(line: &str) -> bool {
+    RAISED.as_ref().is_some_and(|pattern| pattern.is_match(line))
 }
 
 /// Whether a line names an error. An indented line belongs to another one.
@@ -290,6 +298,11 @@ mod tests {
             (
                 "starting\nError: API_KEY is not set\nbye\n",
                 "Error: API_KEY is not set",
+            ),
+            (
+                "[11/28/26 10:00:00] ERROR    Error executing tool pay  server.py:442\n                    │ raise \
+                 TimeoutError(\"x\")                    │\n                    TimeoutError: the bank is silent\n",
+                "TimeoutError: the bank is silent",
             ),
             ("no words for it\nbut the last\n\n", "but the last"),
         ] {

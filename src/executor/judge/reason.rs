@@ -4,16 +4,16 @@
 /// are among them.
 const EMPTY: &str = "\
     a abort aborted action again an and any at be been but by call called calling can canceled cancelled cannot \
-    client code complete completed content could couldn crash crashed data detail details did didn does doesn due \
-    during encountered err error errors exception exceptions execute executed executing execution exited fail failed \
-    failing fails failure failures false fastmcp fatal fault for from function general generic had handle handling \
-    happened has have http i in internal interrupted invocation invoke invoked invoking is issue it its js json \
-    jsonrpc later main mcp mcpserver message method more msg name nil no none not null object occur occurred of on \
-    oops operation or our panic perform performed performing please problem problems process processed processing py \
-    raised reason request requests response result retry returned rpc run running runtime s see server something \
-    sorry status stop stopped success successful successfully t task terminated text that the there this throw \
-    thrown to tool tools traceback true try type unable uncaught undefined unexpected unhandled unknown unspecified \
-    was we went were when while with without wrong you your 0 32000 32603";
+    client closed code complete completed connection content could couldn crash crashed data detail details did didn \
+    disconnected does doesn due during encountered err error errors exception exceptions execute executed executing \
+    execution exited fail failed failing fails failure failures false fastmcp fatal fault fetch for from function \
+    general generic had handle handling happened has have http i in internal interrupted invocation invoke invoked \
+    invoking is issue it its js json jsonrpc later lost main mcp mcpserver message method more msg name nil no none \
+    not null object occur occurred of on oops operation or our panic perform performed performing please problem \
+    problems process processed processing py raised reason request requests reset response result retry returned rpc \
+    run running runtime s see server something sorry status stop stopped success successful successfully t task \
+    terminated text that the there this throw thrown to tool tools traceback true try type unable uncaught undefined \
+    unexpected unhandled unknown unspecified was we went were when while with without wrong you your 0 32000 32603";
 
 /// Whether a failure text of the tool has a word that says what went wrong.
 pub(super) fn is_given(text: &str, tool: &str) -> bool {
@@ -85,6 +85,9 @@ mod tests {
             r#"{"error":{"code":-32000,"message":"Unknown error"}}"#,
             "undefined",
             "JSONRPCError: Server error",
+            "Connection closed",
+            "fetch failed",
+            "The operation was aborted",
             "shop.errors.Exception",
         ] {
             assert!(!is_given(text, "pay"), "{text}");
