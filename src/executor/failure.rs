@@ -44,6 +44,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String) -> Judge
         CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
         | CallError::OutputSchemaUnusable { .. }
+        | CallError::TooMuch { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
         CallError::InputRequired { .. } => Fault::InputRequired.into(),
