@@ -89,6 +89,8 @@ pub(crate) struct Course {
     pub(crate) output: OutputCheck,
     /// The risk by the hints of the server, if it is higher than declared.
     pub(crate) raised: Option<Assessment>,
+    /// Sentences about constraints of the tool's schemas that were not checked.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What happens to a server after a good answer.
@@ -190,6 +192,7 @@ impl Course {
             drift: None,
             output: OutputCheck::None,
             raised: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -285,7 +288,7 @@ async fn converse(
     session.timings.call_ms = millis(course.elapsed);
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     let answer = answer::read(session, &call.tool, answer)?;
-    course.output = check::output(session, call, tool, &answer).await;
+    course.output = check::output(session, call, tool, &answer, &mut course.notes).await;
     Ok(answer)
 }
 
@@ -335,7 +338,8 @@ async fn checked(
     }
     check::prepare(session, call, &tool).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {
-        check::arguments(session, call, &tool).await?;
+        let note = check::arguments(session, call, &tool).await?;
+        course.notes.extend(note);
     }
     Ok(tool)
 }

@@ -70,6 +70,7 @@ pub(super) fn run(
                 drift,
                 output,
                 raised,
+                notes,
             },
         closing,
     } = call(step, launch, hidden, context, servers);
@@ -87,6 +88,7 @@ pub(super) fn run(
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         ..Outcome::nothing_done(State::Done, phase, None)
     };
+    outcome.notes.extend(notes);
     if let Some(drift) = &drift {
         let drift = hidden.text(&drift.to_string());
         tracing::warn!(tool = entry.tool, drift, "not as pinned");
