@@ -58,7 +58,6 @@ pub(crate) use self::{
 use self::{
     child::{Started, failed},
     era::{Found, Opening, Setting},
-    memory::Memory,
     message::{CALL, members},
     session::{Session, Standing, millis},
     wait::Limits,
@@ -66,7 +65,7 @@ use self::{
 };
 use crate::{
     host::Host,
-    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable, worse},
+    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Repeatable, worse},
 };
 
 #[derive(Debug)]
@@ -93,6 +92,8 @@ pub(crate) struct Course {
     pub(crate) raised: Option<Assessment>,
     /// If the call was answered with an error, what the server wrote to stderr during the call: at most its last 8 KiB.
     pub(crate) stderr: String,
+    /// Sentences about constraints of the tool's schemas that were not checked.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What happens to a server after a good answer.
@@ -126,7 +127,11 @@ pub(crate) fn call_among(
         tracing::info!("Server {} is asked again: it still runs.", server.name);
         let end = called(runtime, session, after, asked, progress);
         let unheard = end.effect == Effect::None;
-        if !(unheard && matches!(end.result, Err(CallError::Died { .. }))) {
+        let ended = matches!(
+            end.result,
+            Err(CallError::Died { .. } | CallError::TooMuch { .. })
+        );
+        if !(unheard && ended) {
             return end;
         }
         tracing::info!("Server {} ended before it could be asked.", server.name);
@@ -191,6 +196,7 @@ impl Course {
             output: OutputCheck::None,
             raised: None,
             stderr: String::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -240,38 +246,6 @@ async fn converse(
         Some(_) => None,
         None => era::negotiate(session, Opening::of(call), &at).await?,
     };
-    let first = attempt(session, course, call, found, (host, end), progress).await;
-    let Err(error) = first else { return first };
-    if session.standing != Standing::Remembered {
-        return Err(error);
-    }
-    if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. }) {
-        Memory::of(server).forget();
-        return Err(error);
-    }
-    // A modern server may answer with the same error. Then the error is the tool's own.
-    let at = Setting::new(server, host, end);
-    let sent = session.link.wire.call;
-    if sent != CallLine::Unsent
-        && era::shows_another_era(&error)
-        && era::turned_legacy(session, &at).await
-    {
-        return attempt(session, course, call, None, (host, end), progress).await;
-    }
-    // The session may have another process now. The effect depends on what was sent to the first.
-    session.link.wire.call = sent;
-    Err(error)
-}
-
-/// Checks and calls on a server that has been greeted. `end` is the end of the run's time.
-async fn attempt(
-    session: &mut Session,
-    course: &mut Course,
-    call: &ToolCall,
-    found: Found,
-    (host, end): (&Host, Option<Instant>),
-    progress: &mut dyn FnMut(Progress),
-) -> Result<ToolAnswer, CallError> {
     let Resumption { responses, state } = match call.resumption.clone() {
         // Only 2026-07-28 has calls of several rounds.
         Some(_) if !session.is_modern() => {
@@ -287,20 +261,14 @@ async fn attempt(
         None => Resumption::default(),
     };
     tracing::debug!("handshake done");
-    let startup = session.spec.startup_timeout;
     session.limits = Limits {
         idle: call.idle_timeout,
         ..Limits::within(call.total_timeout).ending(end)
     };
-    if session.standing != Standing::Agreed {
-        // Without a handshake, only the first answer shows that the server is ready.
-        session.limits.idle = call.idle_timeout.map(|idle| idle.max(startup));
-    }
     let mut tool = None;
     if call.lists() {
         course.phase = Phase::ValidateArguments;
         tool = Some(checked(session, course, call, found).await?);
-        session.limits.idle = call.idle_timeout;
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }
@@ -329,7 +297,8 @@ async fn attempt(
         course.stderr = session.link.stderr_of_call().await;
     }
     let answer = answer?;
-    course.output = check::output(session, call, tool, &answer).await;
+    course.notes.extend(session.link.wire.not_finite.take());
+    course.output = check::output(session, call, tool, &answer, &mut course.notes).await;
     Ok(answer)
 }
 
@@ -379,7 +348,8 @@ async fn checked(
     }
     check::prepare(session, call, &tool).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {
-        check::arguments(session, call, &tool).await?;
+        let note = check::arguments(session, call, &tool).await?;
+        course.notes.extend(note);
     }
     Ok(tool)
 }
@@ -394,7 +364,7 @@ fn another_id(host: &Host) -> i64 {
 #[derive(Debug)]
 pub(crate) struct Inspection {
     pub(crate) result: Result<Vec<ToolListing>, CallError>,
-    /// The time from the start until requests could be sent, or none. In the modern era, until the first answer.
+    /// The time from the start until the server was ready, or none.
     pub(crate) ready_after: Option<Duration>,
     pub(crate) report: ServerReport,
 }
@@ -429,11 +399,8 @@ async fn look(
 ) -> Result<Vec<ToolListing>, CallError> {
     // Found out anew: what a look learns is to be true now.
     let at = Setting::new(server, host, None);
-    era::negotiate(session, Opening::Call(Repeatable::Once), &at).await?;
-    let ready = session.started.elapsed();
-    *ready_after = (server.protocol != Protocol::Modern).then_some(ready);
+    era::negotiate(session, Opening::Discover, &at).await?;
+    *ready_after = Some(session.started.elapsed());
     session.limits = Limits::within(server.startup_timeout);
-    let tools = tools::all(session).await?;
-    ready_after.get_or_insert_with(|| session.started.elapsed());
-    Ok(tools)
+    tools::all(session).await
 }

@@ -12,6 +12,7 @@ mod outcome;
 mod pin;
 mod print;
 mod proposal;
+mod readable;
 mod rel_path;
 mod request;
 mod review;
@@ -45,6 +46,7 @@ pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
 };
+pub(crate) use readable::{Author, Readable, readable};
 pub use rel_path::{PathPattern, RelPath, folded};
 pub use request::{
     Asker, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input, InputRef,

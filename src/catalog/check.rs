@@ -122,7 +122,7 @@ impl Checked {
             Some(Capability::Tool(entry)) => *entry,
             // Its steps are capabilities, which are checked themselves.
             Some(Capability::Workflow(workflow)) => {
-                self.schema(about, &workflow.schema);
+                self.schema(about, &workflow.schema, workflow.schema.compile());
                 for step in &workflow.steps {
                     let id = &step.entry.id;
                     if !self.capabilities.iter().any(|entry| entry.id == *id) {
@@ -132,16 +132,19 @@ impl Checked {
                 return;
             }
         };
-        for schema in [&entry.schema, &entry.result.schema].into_iter().flatten() {
-            self.schema(about, schema);
+        if let Some(schema) = &entry.schema {
+            self.schema(about, schema, schema.readable());
+        }
+        if let Some(schema) = &entry.result.schema {
+            self.schema(about, schema, schema.compile());
         }
         if !self.capabilities.iter().any(|known| known.id == entry.id) {
             self.capabilities.push(entry);
         }
     }
 
-    fn schema(&mut self, about: &About, schema: &Schema) {
-        let compiled = schema.compile().map_err(|problem| Wrong {
+    fn schema<T>(&mut self, about: &About, schema: &Schema, compiled: Result<T, String>) {
+        let compiled = compiled.map_err(|problem| Wrong {
             code: Code::CAT042,
             place: Some(schema.place.clone()),
             problem,

@@ -278,7 +278,7 @@ pub(crate) fn supply(step: &mut Step, made: &[Supply], root: &Utf8Path) -> Resul
         put(&mut step.parameters, &late.to, Some(value));
     }
     let parameters = std::mem::take(&mut step.parameters);
-    step.parameters = check(&step.entry, parameters, &[])?;
+    (step.parameters, _) = check(&step.entry, parameters, &[])?;
     Ok(())
 }
 
@@ -335,17 +335,19 @@ fn data(data: Option<&Value>, pointer: &str) -> Result<(Value, Value), String> {
     Ok((value.clone(), value.clone()))
 }
 
-/// Returns the parameters if they fit the entry's schema. Those that get a value later are left out of the check.
+/// Returns the parameters if they fit the entry's schema, with a note about what oneact cannot read of it. Those that get
+/// a value later are left out of the check.
 pub(super) fn check(
     entry: &Entry,
     parameters: Map<String, Value>,
     late: &[Late],
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<(Map<String, Value>, Option<String>), Failure> {
     let id = &entry.id;
     let Some(schema) = &entry.schema else {
         tracing::info!("{id} has no parameter schema; the schema of the server is used.");
-        return Ok(parameters);
+        return Ok((parameters, None));
     };
+    let name = format!("parameter schema of {id}");
     let values = if entry.secret.is_empty() {
         Values::Shown
     } else {
@@ -356,17 +358,19 @@ pub(super) fn check(
         let mut known = parameters.clone();
         known.retain(|name, _| !late.contains(&name.as_str()));
         let entry_schema = schema.without(&late);
-        entry_schema.check(&Value::Object(known), values, |problems| {
-            unfit(id, &problems)
-        })?;
-        return Ok(parameters);
+        let note =
+            entry_schema.check_readable(&name, &Value::Object(known), values, |problems| {
+                unfit(id, &problems)
+            })?;
+        return Ok((parameters, note));
     }
     let parameters = Value::Object(parameters);
-    schema.check(&parameters, values, |problems| unfit(id, &problems))?;
+    let note =
+        schema.check_readable(&name, &parameters, values, |problems| unfit(id, &problems))?;
     tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
     Ok(match parameters {
-        Value::Object(parameters) => parameters,
-        _ => Map::new(),
+        Value::Object(parameters) => (parameters, note),
+        _ => (Map::new(), note),
     })
 }
 

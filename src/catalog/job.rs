@@ -87,6 +87,8 @@ pub(crate) struct Step {
     pub(crate) input: Input,
     /// What it gets from the steps before it.
     pub(crate) late: Vec<Late>,
+    /// What of its schema is left to the server, for `audit.compliance_notes`.
+    pub(crate) note: Option<String>,
 }
 
 /// A value that is known when an earlier step has succeeded.

@@ -132,7 +132,7 @@ pub(crate) fn resolve(
         let adjusted = changed(&configured.asked, &configured.parameters);
         let asked = sources.asked(&entry, configured.asked);
         let parameters = sources.fill(&entry, configured.parameters)?;
-        let parameters = check(&entry, parameters, &late)?;
+        let (parameters, note) = check(&entry, parameters, &late)?;
         late.extend(sources.late(&entry));
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
@@ -152,6 +152,7 @@ pub(crate) fn resolve(
             output,
             input: input.clone(),
             late,
+            note,
         });
     }
     Ok(Job::Tools(ToolJob {

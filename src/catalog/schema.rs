@@ -5,7 +5,7 @@
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, redact_presigned};
+use crate::task::{Author, Failure, Fault, Readable, readable, redact_presigned};
 
 use super::code::Place;
 
@@ -41,7 +41,35 @@ impl Schema {
         if fits(&self.value, value) {
             return Ok(());
         }
-        let validator = self.compile().map_err(|problem| {
+        self.judge(self.compile(), value, values, unfit)
+    }
+
+    /// The same for the parameters of a tool: a note, in which `schema` is the name of the schema, says what is left to the
+    /// server.
+    pub(super) fn check_readable(
+        &self,
+        schema: &str,
+        value: &Value,
+        values: Values,
+        unfit: impl FnOnce(String) -> Failure,
+    ) -> Result<Option<String>, Failure> {
+        if fits(&self.value, value) {
+            return Ok(None);
+        }
+        let read = self.readable();
+        let note = read.as_ref().ok().and_then(|read| read.note(schema));
+        self.judge(read.map(|read| read.validator), value, values, unfit)?;
+        Ok(note)
+    }
+
+    fn judge(
+        &self,
+        compiled: Result<Validator, String>,
+        value: &Value,
+        values: Values,
+        unfit: impl FnOnce(String) -> Failure,
+    ) -> Result<(), Failure> {
+        let validator = compiled.map_err(|problem| {
             let problem = format!("{}: {problem}", self.place);
             Failure::new(Fault::CatalogInvalid, problem)
         })?;
@@ -79,6 +107,12 @@ impl Schema {
             };
             format!("the JSON Schema does not compile; correct it{within}: {error}")
         })
+    }
+
+    /// Compiles what oneact can read of the schema.
+    pub(super) fn readable(&self) -> Result<Readable, String> {
+        readable(&self.value, Author::Operator)
+            .map_err(|reason| self.compile().err().unwrap_or(reason))
     }
 
     pub(crate) fn property(&self, name: &str) -> Option<&Value> {

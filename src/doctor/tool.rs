@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Schema},
     mcp::{ServerSpec, ToolListing, near, short_name},
-    task::{Effects, OnDrift, worse},
+    task::{Author, Effects, OnDrift, readable, worse},
 };
 
 use super::{
@@ -124,7 +124,7 @@ impl Pair<'_> {
 
     /// Compares the entry's parameters with the tool's input schema.
     fn parameters(&self, schema: Option<&Value>) -> Vec<Finding> {
-        let reason = match schema.map(|schema| (schema, jsonschema::validator_for(schema))) {
+        let reason = match schema.map(|schema| (schema, readable(schema, Author::Server))) {
             Some((schema, Ok(_))) => {
                 let mut findings = self.unknown(schema);
                 findings.extend(self.missing(schema));
@@ -132,7 +132,7 @@ impl Pair<'_> {
             }
             // If the entry has a schema, a run does not need the tool's.
             _ if self.entry.schema.is_some() => return Vec::new(),
-            Some((_, Err(error))) => error.to_string(),
+            Some((_, Err(reason))) => reason,
             None => "the tool has no schema".to_owned(),
         };
         vec![Finding::problem(

@@ -32,7 +32,6 @@ impl Document {
     /// of `result`, as servers write it in the older era. None if the answer says nothing, but `{}` if the entry only
     /// reads. Notes about the answer are added to `notes`.
     pub(super) fn of(entry: &Entry, answer: &ToolAnswer, notes: &mut Vec<String>) -> Option<Self> {
-        notes.extend(answer.not_finite.clone());
         let structured = match &answer.structured {
             Some(Structured::Read(value)) => Some(Self::object(value.clone())),
             Some(Structured::Large(raw)) if raw.get().starts_with('{') => {

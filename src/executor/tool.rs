@@ -71,6 +71,7 @@ pub(super) fn run(
                 output,
                 raised,
                 stderr,
+                notes,
             },
         closing,
     } = call(step, launch, hidden, context, servers);
@@ -88,6 +89,7 @@ pub(super) fn run(
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         ..Outcome::nothing_done(State::Done, phase, None)
     };
+    outcome.notes.extend(notes);
     if let Some(drift) = &drift {
         let drift = hidden.text(&drift.to_string());
         tracing::warn!(tool = entry.tool, drift, "not as pinned");

@@ -27,8 +27,6 @@ pub(crate) struct ToolAnswer {
     pub(crate) content: Vec<Block>,
     /// All of the answer.
     pub(crate) whole: Raw,
-    /// A note about `NaN` or `Infinity` in it.
-    pub(crate) not_finite: Option<String>,
 }
 
 /// Structured content: its value, or, if it is large, its text, because a value takes many times the size of its text.
@@ -178,7 +176,6 @@ pub(super) fn read(
         structured: structured.transpose().map_err(no_result)?,
         content: content.collect::<Result<_, _>>().map_err(no_result)?,
         whole: raw,
-        not_finite: session.link.wire.not_finite.clone(),
     })
 }
 

@@ -4,16 +4,16 @@
 //! The schema comes from the server, and a check against a few hundred bytes can take years. Therefore it runs in its
 //! own thread, which is abandoned when the time is over.
 
-use std::{error::Error, io, thread, time::Duration};
+use std::{io, thread, time::Duration};
 
-use jsonschema::{PatternOptions, Retrieve, Uri};
+use jsonschema::{canonical::Satisfiability, canonicalize};
 use serde_json::Value;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
 };
 
-use crate::task::OutputSchema;
+use crate::task::{Author, OutputSchema, readable};
 
 use super::{
     answer::{Structured, ToolAnswer},
@@ -29,8 +29,6 @@ use super::{
 const MAX_PROBLEMS: usize = 20;
 /// The longest time of a check. The largest schemas in use take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The memory of one compiled pattern. A pattern of a few bytes can need any amount.
-const PATTERN_BYTES: usize = 1 << 20;
 /// The stack of the thread, for long chains of references. Pages that are not used cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
@@ -41,16 +39,18 @@ pub(crate) enum OutputCheck {
     Fits,
     /// What does not fit the schema, with the place in `structuredContent`.
     Breaks(Vec<Misfit>),
+    /// The same, and no other answer would fit.
+    Never(Vec<Misfit>),
     /// Why the schema cannot be used.
     Unusable(String),
 }
 
-/// Checks the arguments against the tool's input schema.
+/// Checks the arguments against the tool's input schema. Returns a note about what oneact cannot read of it.
 pub(super) async fn arguments(
     session: &Session,
     call: &ToolCall,
     tool: &ToolListing,
-) -> Result<(), CallError> {
+) -> Result<Option<String>, CallError> {
     let unusable = |reason: String| CallError::SchemaUnusable {
         server: session.spec.name.clone(),
         tool: call.tool.clone(),
@@ -59,18 +59,19 @@ pub(super) async fn arguments(
     let schema = tool.input_schema.clone();
     let schema = schema.ok_or_else(|| unusable("it has none".to_owned()))?;
     let arguments = Value::Object(call.arguments.clone());
-    let problems = judged(session, schema, arguments, unusable).await?;
-    if problems.is_empty() {
+    let name = format!("input schema of {}", call.tool);
+    let verdict = judged(session, name, (schema, arguments), unusable).await?;
+    if verdict.misfits.is_empty() {
         tracing::info!(
             "The arguments fit the server's own schema of {}.",
             call.tool
         );
-        return Ok(());
+        return Ok(verdict.note.map(|note| session.spec.secrets.cut(&note)));
     }
     Err(CallError::ArgumentsInvalid {
         server: session.spec.name.clone(),
         tool: call.tool.clone(),
-        problems: told(session, &problems),
+        problems: told(session, &verdict.misfits),
     })
 }
 
@@ -90,16 +91,18 @@ pub(super) async fn prepare(
     };
     let schema = tool.output_schema.clone();
     let schema = schema.ok_or_else(|| unusable("the tool publishes none".to_owned()))?;
-    judged(session, schema, Value::Null, unusable).await?;
+    judged(session, String::new(), (schema, Value::Null), unusable).await?;
     Ok(())
 }
 
-/// Checks an answer, if the tool was listed and has a schema. The schema does not apply to a failure.
+/// Checks an answer, if the tool was listed and has a schema. The schema does not apply to a failure. Adds a note about
+/// what oneact cannot read of it.
 pub(super) async fn output(
     session: &Session,
     call: &ToolCall,
     tool: Option<ToolListing>,
     answer: &ToolAnswer,
+    notes: &mut Vec<String>,
 ) -> OutputCheck {
     let Some(schema) = tool.and_then(|tool| tool.output_schema) else {
         return OutputCheck::None;
@@ -129,7 +132,8 @@ pub(super) async fn output(
     };
     // The call is answered, so its limits do not apply.
     let limits = Limits::within(2 * PATIENCE);
-    let Ok(answered) = begin(schema, structured) else {
+    let (name, checked) = (format!("output schema of {}", call.tool), schema.clone());
+    let Ok(answered) = begin(move || judge(&name, &checked, &structured)) else {
         let reason = "no thread can be started to check against it".to_owned();
         return OutputCheck::Unusable(reason);
     };
@@ -138,11 +142,30 @@ pub(super) async fn output(
         // The caller sees the signal as well.
         Err(_) => OutputCheck::None,
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
-        Ok(Ok(problems)) if problems.is_empty() => {
-            tracing::info!("The answer fits the server's own output schema.");
-            OutputCheck::Fits
+        Ok(Ok(verdict)) => {
+            let misfits = told(session, &verdict.misfits);
+            notes.extend(verdict.note.map(|note| session.spec.secrets.cut(&note)));
+            if misfits.is_empty() {
+                tracing::info!("The answer fits the server's own output schema.");
+                OutputCheck::Fits
+            } else if fits_nothing(schema).await {
+                OutputCheck::Never(misfits)
+            } else {
+                OutputCheck::Breaks(misfits)
+            }
         }
-        Ok(Ok(problems)) => OutputCheck::Breaks(told(session, &problems)),
+    }
+}
+
+/// Whether it is certain that no value fits a schema.
+async fn fits_nothing(schema: Value) -> bool {
+    let satisfiability = move || canonicalize(&schema).map(|schema| schema.satisfiability());
+    match begin(satisfiability) {
+        Ok(found) => matches!(
+            timeout(PATIENCE, found).await,
+            Ok(Ok(Ok(Satisfiability::No)))
+        ),
+        Err(_) => false,
     }
 }
 
@@ -159,12 +182,13 @@ fn told(session: &Session, problems: &[Misfit]) -> Vec<Misfit> {
 /// reaches the time limit of the call and took more than half of it. Otherwise, the server was too slow.
 async fn judged(
     session: &Session,
-    schema: Value,
-    value: Value,
+    name: String,
+    (schema, value): (Value, Value),
     unusable: impl FnOnce(String) -> CallError,
-) -> Result<Vec<Misfit>, CallError> {
+) -> Result<Verdict, CallError> {
     let begun = Instant::now();
-    let answered = begin(schema, value).map_err(failed(&session.spec, "start a thread"))?;
+    let answered = begin(move || judge(&name, &schema, &value));
+    let answered = answered.map_err(failed(&session.spec, "start a thread"))?;
     let work = misfits(answered);
     match session.alarm.unless_stopped(session.limits, work).await {
         Ok(judged) => judged.map_err(unusable),
@@ -175,17 +199,25 @@ async fn judged(
     }
 }
 
-type Judged = Result<Vec<Misfit>, String>;
+struct Verdict {
+    misfits: Vec<Misfit>,
+    /// What is left to the server.
+    note: Option<String>,
+}
 
-/// Starts a check in its own thread. The runtime would wait for a task when it ends. Fails if no thread can be started.
-fn begin(schema: Value, value: Value) -> io::Result<oneshot::Receiver<Judged>> {
+type Judged = Result<Verdict, String>;
+
+/// Starts work in its own thread. The runtime would wait for a task when it ends. Fails if no thread can be started.
+fn begin<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<oneshot::Receiver<T>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new()
         .name("schema".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
             // If the time is over, there is no receiver.
-            let _ = answer.send(judge(&schema, &value));
+            let _ = answer.send(work());
         })?;
     Ok(answered)
 }
@@ -199,36 +231,19 @@ async fn misfits(answered: oneshot::Receiver<Judged>) -> Judged {
     }
 }
 
-/// Refuses to fetch schemas.
-struct Nowhere;
-
-impl Retrieve for Nowhere {
-    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
-        Err("schemas are not fetched; it must contain everything that it refers to".into())
-    }
-}
-
-/// JSON Schema 2020-12, unless the schema says otherwise. A reference to another document is an error, because nothing
-/// is fetched (MCP 2026-07-28, Tools).
-fn judge(schema: &Value, value: &Value) -> Judged {
-    let patterns = PatternOptions::fancy_regex()
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES);
-    let validator = jsonschema::options()
-        .with_retriever(Nowhere)
-        .with_pattern_options(patterns)
-        .build(schema)
-        .map_err(|error| error.to_string())?;
+fn judge(name: &str, schema: &Value, value: &Value) -> Judged {
+    let readable = readable(schema, Author::Server)?;
+    let mut misfits = Vec::new();
     // This makes no list of errors, which could be too large.
-    if validator.is_valid(value) {
-        return Ok(Vec::new());
-    }
-    Ok(validator
-        .iter_errors(value)
-        .take(MAX_PROBLEMS)
-        .map(|error| Misfit {
+    if !readable.validator.is_valid(value) {
+        let errors = readable.validator.iter_errors(value).take(MAX_PROBLEMS);
+        misfits.extend(errors.map(|error| Misfit {
             pointer: error.instance_path().to_string(),
             message: error.to_string(),
-        })
-        .collect())
+        }));
+    }
+    Ok(Verdict {
+        misfits,
+        note: readable.note(name),
+    })
 }

@@ -6,10 +6,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use crate::{
-    host::Host,
-    task::{Protocol, Repeatable},
-};
+use crate::{host::Host, task::Protocol};
 
 use super::{
     child::Started,
@@ -32,13 +29,14 @@ const PATIENCE: u32 = 6;
 /// The same for a server that has answered in an earlier run. If it is slow, it is slow each time.
 const PATIENCE_KNOWN: u32 = 7;
 
-/// The first request of a server that needs no handshake.
+/// The first request of a server that needs no handshake. It is never the call: only the first message of a server
+/// shows that it is ready, and until then its `startup_timeout` counts, not the limits of the call.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Opening<'a> {
-    /// `tools/list`, to find that tool. It has no effect.
+    /// `tools/list`, to find that tool.
     List(&'a str),
-    /// `tools/call`.
-    Call(Repeatable),
+    /// `server/discover`.
+    Discover,
 }
 
 impl<'a> Opening<'a> {
@@ -46,7 +44,7 @@ impl<'a> Opening<'a> {
         if call.lists() {
             Self::List(&call.tool)
         } else {
-            Self::Call(call.if_lost)
+            Self::Discover
         }
     }
 }
@@ -98,8 +96,7 @@ pub(super) async fn negotiate(
     let listed = match at.spec.protocol {
         Protocol::Modern => {
             tracing::info!("Server {name} is spoken to in the modern era, as `protocol` says.");
-            assume(session, Standing::Declared);
-            None
+            declared_modern(session, opening).await?
         }
         Protocol::Legacy => {
             tracing::info!("Server {name} is greeted in the legacy era, as `protocol` says.");
@@ -131,6 +128,8 @@ pub(super) async fn negotiate(
     let version = version(session)?;
     if session.standing == Standing::Agreed {
         tracing::info!("Server {name} speaks MCP {version}.");
+    }
+    if at.spec.protocol == Protocol::Auto {
         memory.keep(version);
     }
     Ok(listed)
@@ -145,35 +144,48 @@ async fn trust(
 ) -> Result<Found, CallError> {
     let then = at.after(PATIENCE);
     match opening {
-        Opening::Call(Repeatable::Yes) => {
-            assume(session, Standing::Remembered);
-            Ok(None)
-        }
-        Opening::Call(Repeatable::Once) => {
+        Opening::Discover => {
             let asked = Box::pin(discover(session));
             let raced = race(asked, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
             settle(session, raced, at).await?;
             Ok(None)
         }
         Opening::List(tool) => {
-            assume(session, Standing::Remembered);
-            let listed = Box::pin(async {
-                match tools::find(session, tool).await {
-                    // The server has answered, so the era is right.
-                    Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
-                    found => found.map(Ok),
-                }
-            });
+            assume(session, Standing::Agreed);
+            let listed = Box::pin(listed(session, tool));
             let raced = race(listed, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
-            let listed = settle(session, raced, at).await?;
-            session.standing = Standing::Agreed;
-            Ok(listed)
+            settle(session, raced, at).await
         }
     }
 }
 
+/// Searches the tool with the first request of a session.
+async fn listed(
+    session: &mut Session,
+    tool: &str,
+) -> Result<Result<ToolListing, CallError>, CallError> {
+    match tools::find(session, tool).await {
+        // The server has answered, so the era is right.
+        Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
+        found => found.map(Ok),
+    }
+}
+
+/// Waits for the first answer of a server that is modern by declaration. A server that refuses `server/discover` is ready
+/// as well.
+async fn declared_modern(session: &mut Session, opening: Opening<'_>) -> Result<Found, CallError> {
+    assume(session, Standing::Declared);
+    match opening {
+        Opening::List(tool) => Ok(Some(listed(session, tool).await?)),
+        Opening::Discover => match discover(session).await {
+            Ok(()) | Err(CallError::Rpc { .. }) => Ok(None),
+            Err(error) => Err(error),
+        },
+    }
+}
+
 /// Whether the answer to a first request may come from a server of the other era.
-pub(super) fn shows_another_era(error: &CallError) -> bool {
+fn shows_another_era(error: &CallError) -> bool {
     match error {
         CallError::Rpc { code, .. } => is_not_understood(*code),
         CallError::ProtocolMismatch { .. }
@@ -206,22 +218,6 @@ async fn settle<T>(
             Err(second.unwrap_or(first))
         }
     }
-}
-
-/// Determines the era of a server that was remembered as modern, with a new process. Whether the server is legacy and
-/// ready for requests.
-pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bool {
-    let memory = Memory::of(at.spec);
-    memory.forget();
-    let Ok(fresh) = Box::pin(learnt_afresh(at)).await else {
-        return false;
-    };
-    let Ok(version) = version(&fresh) else {
-        return false;
-    };
-    replace(session, fresh).await;
-    memory.keep(version);
-    !is_modern(version)
 }
 
 async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {

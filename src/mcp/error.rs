@@ -64,19 +64,19 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` was not ready after {}{}{}; raise its `startup_timeout`, or set its `protocol` if it \
-         does not speak `initialize`", seconds(*after), last_words(stderr_tail), astray(noise)
+        "server `{server}` was not ready after {}{}{astray}; raise its `startup_timeout`, or set its `protocol` to the era \
+         that it speaks", seconds(*after), last_words(stderr_tail)
     )]
     StartupTimeout {
         server: String,
         after: Duration,
         stderr_tail: String,
-        /// The first line on stdout that was no MCP message; empty if there was none.
-        noise: String,
+        /// What was received in place of an answer, in parentheses; may be empty.
+        astray: String,
     },
 
     #[error(
-        "server `{server}` {} before it was ready{}; start it by hand to see why",
+        "server `{server}` {} before it was ready{}{astray}; start it by hand to see why",
         ending(*ended), last_words(stderr_tail)
     )]
     ExitedBeforeReady {
@@ -84,6 +84,8 @@ pub(crate) enum CallError {
         ended: Option<ExitDescription>,
         heard: Heard,
         stderr_tail: String,
+        /// As in `StartupTimeout`.
+        astray: String,
     },
 
     #[error(
@@ -151,7 +153,8 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}`: the input schema of `{tool}` cannot be used: {reason}; report it to the server's author"
+        "server `{server}`: the input schema of `{tool}` cannot be used: {reason}; add a `parameter_schema_for_action` to \
+         the capability, which is then checked in its place, and report it to the server's author"
     )]
     SchemaUnusable {
         server: String,
@@ -160,8 +163,8 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "`{method}` on server `{server}` took longer than its {} of {}{}{}; raise the limit or give it less to do",
-        limit_name(*limit), seconds(*after), question(asked.as_deref()), astray(noise)
+        "`{method}` on server `{server}` took longer than its {} of {}{}{astray}; raise the limit or give it less to do",
+        limit_name(*limit), seconds(*after), question(asked.as_deref())
     )]
     TimedOut {
         server: String,
@@ -169,7 +172,21 @@ pub(crate) enum CallError {
         limit: Limit,
         after: Duration,
         asked: Option<String>,
-        noise: String,
+        /// As in `StartupTimeout`.
+        astray: String,
+    },
+
+    #[error(
+        "server `{server}` {why}{}; the message with the call has {:.1} MiB, and servers that are written with the \
+         TypeScript SDK do not answer one of more than 10 MiB; pass the data in a file, or in smaller parts",
+        last_words(stderr_tail), mebibytes(*bytes)
+    )]
+    TooMuch {
+        server: String,
+        /// What the server did in place of an answer.
+        why: String,
+        stderr_tail: String,
+        bytes: usize,
     },
 
     #[error(
@@ -286,11 +303,20 @@ fn doubt(server: &str, declared: Option<Protocol>) -> String {
     })
 }
 
-fn seconds(duration: Duration) -> String {
+/// For the display alone.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a message has less than 2^53 bytes"
+)]
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+pub(super) fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-fn ending(ended: Option<ExitDescription>) -> String {
+pub(super) fn ending(ended: Option<ExitDescription>) -> String {
     ended.map_or_else(
         || "is gone, or has closed its pipes,".to_owned(),
         |ended| format!("ended with {ended}"),
@@ -320,10 +346,13 @@ fn last_words(stderr: &str) -> String {
     unless_empty(" (stderr: ", &line, ")")
 }
 
-/// The awaited answer may be in a framing that is not that of MCP.
-fn astray(noise: &str) -> String {
+/// The awaited answer may be in a framing that is not that of MCP, or have the id of another request.
+pub(super) fn astray(noise: &str, id: &str) -> String {
     let before = " (the first line on its stdout that is no MCP message: ";
-    unless_empty(before, noise, ")")
+    let noise = unless_empty(before, noise, ")");
+    let before = " (it sent a response with the id ";
+    let response = unless_empty(before, id, ", which is that of no request)");
+    noise + &response
 }
 
 fn question(asked: Option<&str>) -> String {

@@ -13,17 +13,17 @@ use tokio::{
 use super::{
     bounds,
     child::{Started, failed},
-    error::{CallError, Limit},
+    error::{CallError, Limit, astray, ending, seconds},
     link::{Link, Over},
     message::{
-        Answer, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern, is_not_understood,
-        members, sender,
+        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
+        is_not_understood, members, sender,
     },
     raw::Raw,
-    report::ServerReport,
+    report::{ExitDescription, ServerReport},
     spec::{Progress, ServerSpec},
     wait::{Alarm, Halt, Limits},
-    wire::End,
+    wire::{End, Heard},
 };
 use crate::{
     host::{Host, Moment},
@@ -38,12 +38,10 @@ const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 pub(super) enum Standing {
     /// No era is used yet.
     Open,
-    /// The server has answered in this era.
+    /// The server has answered in this era, in this run or in an earlier one.
     Agreed,
     /// The catalog declares the era.
     Declared,
-    /// The server spoke this era in an earlier run.
-    Remembered,
 }
 
 /// A server, and what was agreed on with it.
@@ -221,6 +219,15 @@ impl Session {
     pub(super) fn error(&self, halt: Halt, method: &'static str) -> CallError {
         let server = self.spec.name.clone();
         let greeting = is_greeting(method);
+        let unheard = self.link.wire.heard == Heard::Nothing;
+        if let Some(why) = self.is_too_much(&halt, method) {
+            return CallError::TooMuch {
+                server,
+                why,
+                stderr_tail: self.link.stderr_tail(),
+                bytes: self.link.wire.bytes,
+            };
+        }
         match halt {
             Halt::Signal(signal) => CallError::Cancelled { server, signal },
             Halt::End(End::TooBig) => CallError::TooBig {
@@ -228,11 +235,11 @@ impl Session {
                 limit: self.spec.max_message_bytes,
             },
             Halt::End(End::Malformed(reason)) => self.malformed(method, &reason),
-            Halt::Late(_, after) if greeting => CallError::StartupTimeout {
+            Halt::Late(_, after) if greeting || unheard => CallError::StartupTimeout {
                 server,
                 after,
                 stderr_tail: self.link.stderr_tail(),
-                noise: self.first_noise(),
+                astray: astray(&self.first_noise(), &self.stray(method)),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
                 server,
@@ -240,13 +247,14 @@ impl Session {
                 limit,
                 after,
                 asked: self.question(),
-                noise: self.first_noise(),
+                astray: astray(&self.first_noise(), ""),
             },
             Halt::End(End::Closed) if greeting => CallError::ExitedBeforeReady {
                 server,
                 ended: self.link.status(),
                 heard: self.link.wire.heard,
                 stderr_tail: self.link.stderr_tail(),
+                astray: astray("", &self.stray(method)),
             },
             Halt::End(End::Closed) => CallError::Died {
                 server,
@@ -258,22 +266,46 @@ impl Session {
         }
     }
 
+    /// What the server did, if its answer may be missing because of the size of the call: it showed no progress, and did
+    /// not fail by itself.
+    fn is_too_much(&self, halt: &Halt, method: &str) -> Option<String> {
+        let wire = &self.link.wire;
+        let acts = wire.progressed == Heard::Protocol || wire.asked.is_some();
+        if method != CALL || wire.bytes <= bounds::COMMON_BYTES || acts {
+            return None;
+        }
+        match (halt, self.link.status()) {
+            (Halt::Late(_, after), _) => Some(format!("gave no answer within {}", seconds(*after))),
+            (Halt::End(End::Closed), ended @ (None | Some(ExitDescription::Code(0)))) => {
+                Some(format!("{} during the call", ending(ended)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The id of a response to no request, for the error of a handshake.
+    fn stray(&self, method: &str) -> String {
+        let stray = self.link.wire.stray.as_deref();
+        self.excerpt(stray.filter(|_| is_greeting(method)).unwrap_or_default())
+    }
+
     /// The error of an answer that breaks the protocol.
     pub(super) fn malformed(&self, method: &'static str, reason: &str) -> CallError {
         CallError::Malformed {
             server: self.spec.name.clone(),
             method,
-            reason: self.excerpt(reason),
+            reason: self.excerpt(reason) + &astray("", &self.stray(method)),
         }
     }
 
     pub(super) fn rpc(&self, method: &'static str, error: &RpcError) -> CallError {
+        let message = bounds::message(&self.spec.secrets.cut(&error.message));
         let doubtful = self.standing == Standing::Declared && is_not_understood(error.code);
         CallError::Rpc {
             server: self.spec.name.clone(),
             method,
             code: error.code,
-            message: bounds::message(&self.spec.secrets.cut(&error.message)),
+            message: message + &astray("", &self.stray(method)),
             words: self.words(error),
             asked: self.question(),
             declared: doubtful.then_some(self.spec.protocol),

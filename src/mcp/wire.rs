@@ -38,6 +38,12 @@ pub(super) struct Wire {
     pub(super) call: CallLine,
     notified: Notified,
     pub(super) heard: Heard,
+    /// Whether progress of the awaited request was received.
+    pub(super) progressed: Heard,
+    /// The id of the first response to no request; `null` if it has none.
+    pub(super) stray: Option<String>,
+    /// The bytes of the awaited request.
+    pub(super) bytes: usize,
     noise: u64,
     sample: Vec<u8>,
     /// The first thing that the server asked for while it was called.
@@ -97,8 +103,11 @@ impl Wire {
         self.answer = None;
         self.progress = None;
         self.not_finite = None;
+        self.progressed = Heard::Nothing;
+        let before = self.outgoing.len();
         self.write(Some(id), method, params);
         self.unsent = self.outgoing.len();
+        self.bytes = self.unsent - before;
     }
 
     /// Queues a message. Without an id, it is a notification.
@@ -157,9 +166,12 @@ impl Wire {
                 self.count_request(line.len())?;
                 self.refuse(&request);
             }
-            Inbound::Response(response) if !self.awaits(&response)? => {
+            Inbound::Response(response) if !self.awaits(&response) => {
                 if let (None, Answer::Malformed(_)) = (&response.id, &response.body) {
                     self.note_noise(&line);
+                } else {
+                    let id = response.id.as_deref().unwrap_or("null");
+                    self.stray.get_or_insert_with(|| bounds::name(id));
                 }
             }
             Inbound::Response(Response { id, body }) => {
@@ -190,26 +202,21 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether a response answers the awaited request; an error if it breaks a handshake. No response answers a request
-    /// that was not sent yet.
-    fn awaits(&self, response: &Response<'_>) -> Result<bool, End> {
+    /// Whether a response answers the awaited request. No response answers a request that was not sent yet.
+    fn awaits(&self, response: &Response<'_>) -> bool {
         let Some((id, method)) = self.awaited.filter(|_| self.unsent <= 1) else {
-            return Ok(false);
+            return false;
         };
-        Ok(match (&response.id, &response.body) {
-            (Some(text), _) if is_number(text, id) => true,
-            (Some(text), _) if is_greeting(method) => {
-                let problem = format!("its id is {text}, and that of the request {id}");
-                return Err(End::Malformed(problem));
-            }
-            (Some(_), _) | (None, Answer::Result(_)) => false,
+        match (&response.id, &response.body) {
+            (Some(text), _) => is_number(text, id),
+            (None, Answer::Result(_)) => false,
             // It may be truncated before its id, and no other request is open.
             (None, Answer::Malformed(_)) => true,
             (None, Answer::Error(error)) => {
                 is_greeting(method)
                     || (method == CALL && error.is_about_an_unread_request(self.notified))
             }
-        })
+        }
     }
 
     /// Keeps progress that belongs to the awaited request.
@@ -227,6 +234,7 @@ impl Wire {
         if let (Some(params), Some((id, _))) = (params, self.awaited)
             && is_number(&params.progress_token.to_string(), id)
         {
+            self.progressed = Heard::Protocol;
             self.progress = Some(Progress {
                 done: params.progress,
                 total: params.total,

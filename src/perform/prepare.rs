@@ -213,6 +213,7 @@ fn tools(
 
     let look = look(&job, settings);
     let mut notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
+    notes.extend(job.steps.iter().filter_map(|step| step.note.clone()));
     if task.context.is_some() && !job.uses_context() {
         notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
     }

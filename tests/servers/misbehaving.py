@@ -157,6 +157,8 @@ def tools_call(request):
         os.kill(os.getpid(), signal.SIGSEGV)
     elif MODE == "ignores":
         pass
+    elif MODE == "quits":
+        os._exit(0)
     elif MODE == "environment":
         # What Python adds itself is no business of ours.
         answer(request, text(json.dumps(sorted(set(os.environ) - {"LC_CTYPE"}))))
@@ -346,11 +348,16 @@ ODD_SCHEMAS = {
     "schema:chain": chain(2000),
     "schema:circle": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
     "schema:self": {"allOf": [{"$ref": "#"}]},
+    "schema:javascript": {"type": "object", "properties": {
+        "text": {"type": "string", "pattern": r"^[\w-.]+$"}, "n": {"type": "integer", "minimum": 1}}},
+    "schema:dangling": {"properties": {"text": {"$ref": "#/$defs/none"}}},
 }
 # What its answers are, as the tool has it.
 OUTPUT_SCHEMAS = {
     "typed:remote": {"$ref": "https://example.invalid/schema.json"},
     "typed:endless": doubling(30),
+    "typed:never": {"type": "object", "required": ["text"], "properties": {"text": False}},
+    "typed:javascript": {"type": "object", "properties": {"text": {"pattern": "[^]"}, "n": {"type": "integer"}}},
 }
 if MODE.startswith("typed"):
     TOOLS[1]["outputSchema"] = OUTPUT_SCHEMAS.get(MODE, {
@@ -426,6 +433,17 @@ def out_of_era(request):
 
 
 def initialize(request):
+    if MODE.startswith("stray"):
+        # An answer to a request of somebody else.
+        send({"id": request["id"] + 7, "result": {"protocolVersion": "2025-11-25"}})
+    if MODE == "stray:silent":
+        return
+    if MODE == "stray:exits":
+        os._exit(3)
+    if MODE == "stray:refuses":
+        return refuse(request, -32603, "no database")
+    if MODE == "stray:malformed":
+        return send({"id": request["id"]})
     if MODE == "notifies":
         chatter()
         send({"id": "early", "method": "ping"})
@@ -453,6 +471,9 @@ def main():
         sys.exit(3)
     if MODE == "noisy_start":
         raw("Loading model...\nready\n")
+    if MODE.startswith("stray"):
+        send({"id": "early", "result": {}})
+    time.sleep(float(os.environ.get("SLOW", "0")))
     if MODE == "early":
         threading.Thread(target=flood, daemon=True).start()
         time.sleep(0.1)

@@ -50,7 +50,7 @@ fn the_second_run_does_not_ask_what_the_first_found_out() {
     );
     let answer = run(&root);
     assert_eq!(answer.exit, 0);
-    assert_eq!(methods(&root), ["tools/call"]);
+    assert_eq!(methods(&root), ["server/discover", "tools/call"]);
     assert_eq!(
         answer.at("/output/content/oneact/server/protocol"),
         "2026-07-28"

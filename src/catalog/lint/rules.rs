@@ -215,7 +215,7 @@ fn defaults(subject: &Subject<'_>) -> Vec<String> {
             value: schema.property(name)?.clone(),
             place: schema.place.clone(),
         };
-        let checked = property.check(value, Values::Shown, |problems| {
+        let checked = property.check_readable("", value, Values::Shown, |problems| {
             Failure::new(Fault::ParamsInvalid, problems)
         });
         let failure = checked.err()?;

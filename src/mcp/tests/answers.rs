@@ -306,6 +306,40 @@ fn pages_without_end_end() {
 }
 
 #[test]
+fn a_constraint_that_oneact_cannot_read_is_left_to_the_server_and_told() {
+    let stage = Stage::new("schema:javascript").checked();
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    let [note] = end.course.notes.as_slice() else {
+        panic!("not one note: {:?}", end.course.notes)
+    };
+    assert!(note.contains("/properties/text/pattern"), "{note}");
+    let mut stage = Stage::new("schema:javascript").checked();
+    stage.call.arguments = object(json!({"text": "a", "n": 0}));
+    let error = stage.run().result.unwrap_err();
+    assert!(
+        matches!(error, CallError::ArgumentsInvalid { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_schema_that_refers_to_nothing_is_refused_with_the_remedy() {
+    let error = Stage::new("schema:dangling")
+        .checked()
+        .run()
+        .result
+        .unwrap_err();
+    assert!(matches!(error, CallError::SchemaUnusable { .. }), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("add a `parameter_schema_for_action`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_schema_from_elsewhere_is_refused_not_fetched() {
     let mut stage = Stage::new("echo").checked();
     stage.call.tool = "remote".to_owned();

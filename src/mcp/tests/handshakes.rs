@@ -56,13 +56,14 @@ fn a_server_that_refuses_both_eras_is_told_with_both_reasons() {
 }
 
 #[test]
-fn a_modern_server_gets_the_call_first_with_all_it_needs() {
+fn a_modern_server_gets_the_call_with_all_it_needs_once_it_is_ready() {
     let stage = Stage::new("modern").speaking(Protocol::Modern);
     assert!(stage.run().result.is_ok());
     let received = stage.received();
-    let [call] = received.as_slice() else {
+    let [discover, call] = received.as_slice() else {
         panic!("more than the call: {received:?}")
     };
+    assert_eq!(discover["method"], "server/discover");
     let meta = &call["params"]["_meta"];
     assert_eq!(
         meta["io.modelcontextprotocol/protocolVersion"],
@@ -94,27 +95,30 @@ fn a_modern_server_that_wavers_about_its_version_is_asked_once_more() {
 
 #[test]
 fn a_call_that_must_not_happen_twice_is_sent_once_whatever_the_server_says_of_its_version() {
-    let mut stage = Stage::new("wavering").speaking(Protocol::Modern);
+    let mut stage = Stage::new("contrary").speaking(Protocol::Modern);
     stage.call.if_lost = Repeatable::Once;
     let end = stage.run();
     assert!(end.result.is_err(), "{:?}", end.result);
     assert_ne!(end.effect, Effect::None);
-    assert_eq!(stage.methods(), ["tools/call"]);
+    assert_eq!(
+        stage.methods(),
+        ["server/discover", "server/discover", "tools/call"]
+    );
 }
 
 #[test]
 fn a_call_of_a_later_round_that_is_asked_once_more_gets_a_third_id() {
-    let mut stage = Stage::new("wavering").speaking(Protocol::Modern);
+    let mut stage = Stage::new("contrary").speaking(Protocol::Modern);
     stage.call.resumption = Some(Resumption {
         responses: Some([("who".to_owned(), json!({"action": "cancel"}))].into()),
         state: None,
     });
-    assert!(stage.run().result.is_ok());
+    assert!(stage.run().result.is_err());
     let received = stage.received();
-    let ids: Vec<i64> = received
+    let calls = received
         .iter()
-        .map(|line| line["id"].as_i64().unwrap())
-        .collect();
+        .filter(|line| line["method"] == "tools/call");
+    let ids: Vec<i64> = calls.map(|line| line["id"].as_i64().unwrap()).collect();
     assert!(
         ids.len() == 2 && ids[0] >= 1 << 32 && ids[1] == ids[0] + 1,
         "{ids:?}"
@@ -130,7 +134,9 @@ fn a_server_without_our_version_is_not_asked_again_and_no_server_a_third_time() 
             matches!(error, CallError::ProtocolMismatch { .. }),
             "{error}"
         );
-        assert_eq!(stage.methods(), vec!["tools/call"; times], "{mode}");
+        let mut calls = stage.methods();
+        calls.retain(|method| method == "tools/call");
+        assert_eq!(calls.len(), times, "{mode}");
     }
 }
 
@@ -287,4 +293,35 @@ fn a_modern_server_that_has_shown_itself_is_not_suspected() {
     let error = stage.run().result.unwrap_err();
     assert!(matches!(error, CallError::Rpc { .. }), "{error}");
     assert!(!error.to_string().contains("protocol"), "{error}");
+}
+
+#[test]
+fn answers_to_requests_of_nobody_are_skipped_before_and_during_the_handshake() {
+    for protocol in [Protocol::Legacy, Protocol::Auto] {
+        let end = Stage::new("stray").speaking(protocol).run();
+        assert!(end.result.is_ok(), "{:?}", end.result);
+    }
+}
+
+#[test]
+fn an_answer_to_a_request_of_nobody_is_named_if_the_handshake_then_fails() {
+    for mode in [
+        "stray:silent",
+        "stray:exits",
+        "stray:refuses",
+        "stray:malformed",
+    ] {
+        let mut stage = Stage::new(mode).graceless();
+        stage.server.startup_timeout = Duration::from_secs(2);
+        let end = stage.run();
+        assert_eq!(
+            (end.effect, end.course.phase),
+            (Effect::None, Phase::Negotiate)
+        );
+        let error = end.result.unwrap_err().to_string();
+        assert!(
+            error.contains(r#"a response with the id "early", which is that of no request"#),
+            "{mode}: {error}"
+        );
+    }
 }
