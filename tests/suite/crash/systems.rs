@@ -264,7 +264,7 @@ fn after_an_overlay_is_mounted_again_a_refused_journal_names_this_cause() {
     let problem = refused.envelope()["error"]["error_message"].to_string();
     assert!(problem.contains("the overlay file system of the root was mounted again"));
     assert!(!problem.contains("copied") && !problem.contains("birth times"));
-    let report = super::report(&lab);
+    let report = last_report(&lab);
     command(&lab, &["recover", "--json", "--yes", &report]).succeeded("confirmed");
     let now = contents(&lab.root);
     assert!(now == old || now == new);
