@@ -156,7 +156,9 @@ pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
 pub(crate) fn causes(stderr: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
     (0..lines.len()).rev().filter_map(move |at| {
-        let tells = lines.get(at).is_some_and(|line| tells(line) || is_raised(line));
+        let tells = lines
+            .get(at)
+            .is_some_and(|line| tells(line) || is_raised(line));
         tells.then(|| whole(&lines, at)).flatten()
     })
 }
@@ -180,7 +182,9 @@ static RAISED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^\s+[\w.]*(Error|Exception|Timeout)(: .*)?$").ok());
 
 fn is_raised(line: &str) -> bool {
-    RAISED.as_ref().is_some_and(|pattern| pattern.is_match(line))
+    RAISED
+        .as_ref()
+        .is_some_and(|pattern| pattern.is_match(line))
 }
 
 /// Whether a line names an error. An indented line belongs to another one.

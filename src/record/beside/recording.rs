@@ -85,8 +85,11 @@ impl Recording<'_, '_> {
         let (why, attempt) = (running.why, running.attempt);
         of.die_at("ledger:done");
         let recorded = match end.fault {
-            // The ledger could not be used for a step. The delivery has no answer yet.
-            Some(Fault::LedgerUnavailable) if ask.effects != Effects::Once => {
+            // The ledger could not be used for a step, perhaps because of a full disk. The delivery has no answer yet.
+            Some(Fault::LedgerUnavailable | Fault::DiskFull)
+                if ask.effects != Effects::Once
+                    && (end.fault != Some(Fault::DiskFull) || ask.parts > 0) =>
+            {
                 ledger.let_go(running);
                 let note = "This failure is not recorded. If the task is sent again, it goes on from its finished steps.";
                 Recorded {
