@@ -374,6 +374,15 @@ impl Compiler<'_> {
             });
         };
         let named = self.0;
+        let is_of_file = raw.asset_type.is_some() || raw.format.is_some() || raw.take.is_some();
+        let kind = match raw.kind {
+            Some(kind) => kind,
+            None if is_of_file => {
+                let problem = "describes a file in `result`, but its `kind` is missing; add it: \"asset\" or \"analysis\"";
+                return Err(named.wrong(problem));
+            }
+            None => ResultKind::Metadata,
+        };
         if let Some(format) = &raw.format
             && let FormatRule::Parameter(parameter) = format.get_ref()
             && parameters
@@ -393,7 +402,7 @@ impl Compiler<'_> {
                 ))
             })
         };
-        let (asset, take) = match raw.kind {
+        let (asset, take) = match kind {
             ResultKind::Asset => {
                 let format = format.ok_or_else(|| {
                     let problem = "makes an asset, so it must state `result.format`, e.g. \"wav\"";
@@ -417,7 +426,7 @@ impl Compiler<'_> {
             ResultKind::Metadata => (None, Vec::new()),
         };
         Ok(ResultRule {
-            kind: raw.kind,
+            kind,
             asset,
             take: raw.take.unwrap_or(take),
             schema: raw.schema.map(|schema| self.schema(schema)),

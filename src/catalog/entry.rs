@@ -189,7 +189,7 @@ pub(crate) enum Rows {
 }
 
 /// The three kinds of task in 000 §Step 6.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ResultKind {
     /// A file, and no result data.
@@ -197,7 +197,6 @@ pub(crate) enum ResultKind {
     /// Result data, stored as a file too.
     Analysis,
     /// Result data alone.
-    #[default]
     Metadata,
 }
 

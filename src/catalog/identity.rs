@@ -62,7 +62,7 @@ pub(super) fn compile(
 /// the ledger while its inputs are the same. A destructive and idempotent call runs again, because an old answer
 /// proves nothing about the state now. Any other call is not performed twice.
 fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
-    let kind = raw.result.as_ref().map(|result| result.kind);
+    let kind = raw.result.as_ref().and_then(|result| result.kind);
     let makes_asset = matches!(kind, Some(ResultKind::Asset | ResultKind::Analysis));
     if effects.read_only == Some(true) || (effects.is_harmless() && makes_asset) {
         let ttl = (effects.open_world != Some(false)).then_some(OPEN_WORLD);

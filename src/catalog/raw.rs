@@ -316,8 +316,7 @@ pub(super) struct RawRetry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawResult {
-    #[serde(default)]
-    pub(super) kind: ResultKind,
+    pub(super) kind: Option<ResultKind>,
     pub(super) asset_type: Option<String>,
     pub(super) format: Option<Spanned<FormatRule>>,
     pub(super) take: Option<Vec<Take>>,

@@ -43,16 +43,16 @@ impl Document {
         let mut of_texts = Vec::new();
         let said = Said::of(&texts(answer), entry.result.rows, &mut of_texts);
         if let Some(structured) = structured {
-            match &structured {
-                Self::Read(value) if said.contradicts(value) => notes.push(format!(
-                    "The text of {}'s answer is not its structured content; the structured content is the result.",
-                    entry.tool
-                )),
-                Self::Read(_) | Self::Large(_) => {}
-            }
             let is_empty =
                 matches!(&answer.structured, Some(Structured::Read(value)) if is_empty(value));
             if !is_empty || said == Said::Nothing {
+                let differs = matches!(&structured, Self::Read(value) if said.contradicts(value));
+                notes.extend(differs.then(|| {
+                    format!(
+                        "The text of {}'s answer is not its structured content; the structured content is the result.",
+                        entry.tool
+                    )
+                }));
                 return Some(structured);
             }
         }

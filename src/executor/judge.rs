@@ -118,12 +118,13 @@ pub(super) fn judge(
         };
         let judged = judged(entry, class(entry, &detail), &detail, hidden);
         return Err(match value {
-            // The tool reports the failure itself.
-            Some(_) => judged,
-            None => Judged {
+            // It may have been no number.
+            None | Some(Value::Null) => Judged {
                 open: Open::Yes(" The answer does not say whether it succeeded."),
                 ..judged
             },
+            // The tool reports the failure itself.
+            Some(_) => judged,
         });
     }
     let rules = match entry.success.len() {
@@ -223,12 +224,7 @@ const TELLING: usize = 8 << 10;
 /// The class of a failure text, by the entry's rules, or else by the built-in table. The middle of a long text is not
 /// searched, because it may contain any number.
 pub(super) fn class(entry: &Entry, text: &str) -> Class {
-    let head = text
-        .get(..text.floor_char_boundary(TELLING))
-        .unwrap_or(text);
-    let rest = text.get(head.len()..).unwrap_or_default();
-    let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(TELLING))..);
-    let text = &format!("{head}{}", tail.unwrap_or_default());
+    let text = &telling(text);
     if let Some(class) = by_rule(entry, text) {
         return class;
     }
@@ -243,6 +239,16 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
             "`on_failure`: no rule knows its words",
         ),
     }
+}
+
+/// The parts of a failure text that are searched.
+fn telling(text: &str) -> String {
+    let head = text
+        .get(..text.floor_char_boundary(TELLING))
+        .unwrap_or(text);
+    let rest = text.get(head.len()..).unwrap_or_default();
+    let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(TELLING))..);
+    format!("{head}{}", tail.unwrap_or_default())
 }
 
 /// The class of a failure text by the entry's own rules.
@@ -276,7 +282,7 @@ fn failed(entry: &Entry, words: &str, stderr: &str, hidden: &Hidden) -> Judged {
 /// words give a reason, or if a rule of the entry knows the text.
 pub(super) fn unexplained(entry: &Entry, words: &str, text: &str, stderr: &str) -> Option<String> {
     let tool = &entry.tool;
-    if reason::is_given(words, tool) || rule_for(entry, text).is_some() {
+    if reason::is_given(words, tool) || rule_for(entry, &telling(text)).is_some() {
         return None;
     }
     let text = if text.is_empty() { SILENT } else { text };

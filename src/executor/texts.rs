@@ -7,7 +7,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     catalog::Rows,
     mcp::{Content, ToolAnswer},
-    task::Finite,
+    task::{Finite, has_reserved_key},
 };
 
 /// All texts of an answer, in order.
@@ -41,18 +41,24 @@ impl Said {
             ([text], Rows::Single) => text,
             _ => return Self::list(texts, notes),
         };
-        match json_of(text, notes) {
+        let is_list = text.trim_ascii_start().starts_with('[');
+        let pointer = if is_list { "/result" } else { "" };
+        let mut of_json = Vec::new();
+        let said = match json_of(text, pointer, &mut of_json) {
             Some(json) if json.starts_with('{') => Self::Object(json.into_owned()),
             Some(json) if json.starts_with('[') => Self::Values(json.into_owned()),
-            _ => Self::Prose(text.clone()),
-        }
+            _ => return Self::Prose(text.clone()),
+        };
+        notes.append(&mut of_json);
+        said
     }
 
     fn list(texts: &[String], notes: &mut Vec<String>) -> Self {
         let mut of_values = Vec::new();
         let values: Option<Vec<_>> = texts
             .iter()
-            .map(|text| json_of(text, &mut of_values))
+            .enumerate()
+            .map(|(at, text)| json_of(text, &format!("/result/{at}"), &mut of_values))
             .collect();
         match values {
             Some(values) => {
@@ -95,20 +101,21 @@ impl Said {
 pub(super) fn first_json(answer: &ToolAnswer) -> Option<String> {
     let mut texts = texts(answer).into_iter();
     texts.find_map(|text| {
-        let json = json_of(&text, &mut Vec::new())?.into_owned();
+        let json = json_of(&text, "", &mut Vec::new())?.into_owned();
         json.starts_with(['{', '[']).then_some(json)
     })
 }
 
-/// The text, if it is JSON.
-fn json_of<'t>(text: &'t str, notes: &mut Vec<String>) -> Option<Cow<'t, str>> {
-    let is_json = |text: &str| serde_json::from_str::<&RawValue>(text).is_ok();
+/// The text, if it is JSON. `pointer` is its place in the result.
+fn json_of<'t>(text: &'t str, pointer: &str, notes: &mut Vec<String>) -> Option<Cow<'t, str>> {
+    let is_json =
+        |text: &str| serde_json::from_str::<&RawValue>(text).is_ok() && !has_reserved_key(text);
     let text = text.trim_ascii();
     if is_json(text) {
         return Some(Cow::Borrowed(text));
     }
     let finite = Finite::of(text).filter(|finite| is_json(&finite.json))?;
-    notes.push(finite.note());
+    notes.push(finite.note(pointer));
     Some(Cow::Owned(finite.json))
 }
 

@@ -153,12 +153,32 @@ impl Questions<'_, '_, '_> {
     }
 
     /// Whether a retry may help after a failure, and repeats nothing that happened. The steps of a task are deliveries of
-    /// their own.
+    /// their own, so the task goes on from the step that failed.
     fn is_to_be_retried(&mut self, row: &Row) -> Result<bool, StoreError> {
         let told = self.told(row)?.unwrap_or_default();
-        let ask = self.ask;
-        let repeats = told.effect != Effect::None && ask.strictest == Effects::Once;
-        Ok(told.recoverable && (!repeats || ask.parts > 0))
+        let happened = told.effect != Effect::None && self.ask.strictest == Effects::Once;
+        Ok(told.recoverable && (!happened || self.failed_at_a_repeatable_step(row)?))
+    }
+
+    fn failed_at_a_repeatable_step(&mut self, task: &Row) -> Result<bool, StoreError> {
+        let mut steps = match self.ask.parts {
+            0 => return Ok(false),
+            _ => self
+                .tx
+                .rows(&Which::steps_of(&task.operation_id), usize::MAX)?,
+        };
+        steps.retain(|step| step.outcome == RowOutcome::Error);
+        for step in &steps {
+            let body = self.tx.link_of(step)?.and_then(|link| link.body());
+            let body = body.unwrap_or_default();
+            let claim = body.claim.map(|claim| self.tx.link(claim)).transpose()?;
+            let claim = claim.flatten().and_then(|claim| claim.body());
+            let told = body.told.unwrap_or_default();
+            if told.effect != Effect::None && claim.unwrap_or_default().effects() == Effects::Once {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn told(&mut self, row: &Row) -> Result<Option<Told>, StoreError> {

@@ -151,7 +151,7 @@ impl Wire {
         }) = &message
             && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of)
         {
-            self.not_finite = Some(finite.note());
+            self.not_finite = Some(finite.note(""));
             return self.hear(finite.json.into_bytes());
         }
         let begin = noise.len();

@@ -67,11 +67,15 @@ impl Finite {
         (!places.is_empty()).then_some(Self { json, places })
     }
 
-    /// A note that names the places.
-    pub(crate) fn note(&self) -> String {
+    /// A note that names the places. `pointer` leads to the text.
+    pub(crate) fn note(&self, pointer: &str) -> String {
+        let places = self
+            .places
+            .iter()
+            .map(|place| format!("`{pointer}{place}`"));
         format!(
-            "The answer has `NaN` or `Infinity`, which JSON does not have; they are kept as null, at `{}`.",
-            self.places.join("`, `")
+            "The answer has `NaN` or `Infinity`, which JSON does not have; they are kept as null, at {}.",
+            places.collect::<Vec<_>>().join(", ")
         )
     }
 }

@@ -78,7 +78,7 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
         ),
         (
             "result = { asset_type = 'a' }",
-            6,
+            4,
             "`kind` is missing; add it",
         ),
         (
