@@ -17,7 +17,9 @@ use super::judge::{self, Class, Judged};
 /// `stderr` is what the server wrote to it during the call.
 pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: &str) -> Judged {
     if let CallError::Rpc { code, words, .. } = error
-        && let Some(words) = words.as_ref().filter(|_| !judge::is_a_reason(*code))
+        && let Some(words) = words
+            .as_ref()
+            .filter(|words| !judge::is_a_reason(*code, words))
         && let Some(detail) = judge::unexplained(entry, words, &detail, stderr)
     {
         let message = format!("{}: {}", entry.tool, sentence(&detail));

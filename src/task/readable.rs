@@ -48,6 +48,8 @@ pub(crate) struct Readable {
     pub(crate) validator: Validator,
     /// JSON Pointers to the constraints that are left to the server.
     left: Vec<String>,
+    /// Whether keywords that could refuse more without these constraints are left to the server, too.
+    is_weaker: bool,
 }
 
 impl Readable {
@@ -59,8 +61,13 @@ impl Readable {
             more => format!(" and {more} more"),
         };
         (!named.is_empty()).then(|| {
+            let too = if self.is_weaker {
+                ", so are `not`, `if`, `contains`, `unevaluated…` and that only one schema of `oneOf` fits,"
+            } else {
+                ","
+            };
             format!(
-                "The {schema} has constraints that oneact cannot read: {named}{more}. They are left to the server, and the \
+                "The {schema} has constraints that oneact cannot read: {named}{more}. They are left to the server{too} and the \
                  rest was checked."
             )
         })
@@ -71,10 +78,16 @@ impl Readable {
 /// because nothing is fetched (MCP 2026-07-28, Tools). The error says why the schema as a whole cannot be read.
 pub(crate) fn readable(schema: &Value, author: Author) -> Result<Readable, String> {
     let mut schema = schema.clone();
-    let mut left = Vec::new();
+    let (mut left, mut is_weaker) = (Vec::new(), false);
     loop {
         let error = match build(&schema, author) {
-            Ok(validator) => return Ok(Readable { validator, left }),
+            Ok(validator) => {
+                return Ok(Readable {
+                    validator,
+                    left,
+                    is_weaker,
+                });
+            }
             Err(error) => error,
         };
         let place = error.instance_path().to_string();
@@ -94,7 +107,17 @@ pub(crate) fn readable(schema: &Value, author: Author) -> Result<Readable, Strin
                 place => format!("{error}, at {place}"),
             });
         }
+        let whole = schema.clone();
         weaken(&mut schema);
+        if schema != whole {
+            if author == Author::Operator {
+                return Err(format!(
+                    "{error}, at {place}; a schema with `not`, `if`, `contains`, `oneOf` or `unevaluated…` is checked only if \
+                     all of it can be read"
+                ));
+            }
+            is_weaker = true;
+        }
         left.push(place);
     }
 }

@@ -56,8 +56,6 @@ def answer(request):
         if given.get("what") == "late, structured":
             said = {"cause": "Read timed-out"}
             return {"content": [{"type": "text", "text": "failed"}], "structuredContent": said, "isError": True}
-        if given.get("what") == "mean":
-            return {"content": [], "structuredContent": {"mean": float("nan")}}
         return {"content": [], "structuredContent": {"happened": given.get("what", "")}}
     return None
 

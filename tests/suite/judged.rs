@@ -189,6 +189,10 @@ fn a_success_that_cannot_be_judged_is_no_report_of_failure() {
             texts(&["Failed.", r#"{"success": false}"#]),
             (1, json!("tool_error"), "done"),
         ),
+        (
+            texts(&[r#"{"success": NaN}"#]),
+            (1, json!("tool_error"), "unknown"),
+        ),
         (texts(&["Paid."]), (1, json!("tool_error"), "unknown")),
         (
             texts(&[r#"{"paid": true}"#]),

@@ -319,7 +319,7 @@ rows! { MODES:
     prints_one_endless_line: wrong(CALLED, "unknown", "a line of more than 67108864 bytes");
 
     // Odd answers.
-    answers_nan: wrong(CALLED, "unknown", "NaN is no JSON");
+    answers_nan: done();
     answers_in_latin_1: wrong(CALLED, "unknown", "it is not UTF-8");
     answers_half_a_surrogate_pair: wrong(CALLED, "unknown", "its `result` is no tool result");
     answers_half_a_pair_in_text: wrong(CALLED, "unknown", "its `result` is no tool result");

@@ -22,11 +22,10 @@ const TABLE: &str = r#"
     times_out   once    ts1,ts2_modern,fastmcp_js                        1 tool_error unknown
     times_out   once    rmcp                                             1 timeout unknown
     thrown      once    ts1,ts2,ts2_modern,fastmcp_js                    1 tool_error unknown
-    wrong       once    mcp_high                                         1 tool_error unknown
+    wrong       once    mcp_high,ts1,ts2,fastmcp_js                      1 tool_error unknown
     # An error with such a reason is the answer of the tool.
     refuses     once    mcp_high,mcp_low,mcp_low_modern,fastmcp_py       1 tool_error done
     refuses     once    ts1,ts2,fastmcp_js,rmcp                          1 tool_error done
-    wrong       once    ts1,ts2,fastmcp_js                               1 tool_error done
     # A call that may happen twice fails with the class that its stderr names, where the answer has none.
     times_out   read    mcp_high,mcp_rich,fastmcp_py                     75 timeout done
     times_out   read    mcp_low,mcp_low_modern                           75 timeout done

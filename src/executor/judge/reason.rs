@@ -6,36 +6,45 @@ const EMPTY: &str = "\
     check client closed code complete completed connection contact content correlation could couldn crash crashed \
     data date detail details did didn disconnected does doesn due during encountered err error errors exception \
     exceptions execute executed executing execution exited fail failed failing fails failure failures false fastmcp \
-    fatal fault fetch for frame frames from function general generic had handle handling happened has have http i id \
-    ids in internal interrupted invocation invoke invoked invoking is issue it its js json jsonrpc later line log \
-    logs lost main mcp mcpserver message method more msg name nil no none not null object occur occurred of on oops \
-    operation or our panic perform performed performing please problem problems process processed processing py \
-    raise raised reason ref reference request requests reset response rest result retry returned rpc run running \
-    runtime s see server something sorry span stack status stop stopped success successful successfully support t \
-    task terminated text that the there this throw thrown time timestamp to tool tools trace traceback true try type \
-    unable uncaught undefined unexpected unhandled unknown unspecified uuid was we went were when while with without \
-    wrong you your";
+    fatal fault fetch for frame frames from function general generic group had handle handling happened has have \
+    http i id ids in internal interrupted invocation invoke invoked invoking is issue it its js json jsonrpc later \
+    line log logs lost main mcp mcpserver message method more msg name nil no none not null object occur occurred of \
+    on oops operation or our panic perform performed performing please problem problems process processed processing \
+    py raise raised reason ref reference request requests reset response rest result retry returned rpc run running \
+    runtime s see server something sorry span stack status stop stopped sub success successful successfully support \
+    t task terminated text that the there this throw thrown time timestamp to tool tools trace traceback true try \
+    type unable uncaught undefined unexpected unhandled unknown unspecified uuid was we went were when while with \
+    without wrong you your";
 
 /// Whether a failure text of the tool has a word that says what went wrong. Numbers, ids and times do not, except for the
 /// codes of HTTP for a request that was refused.
 pub(super) fn is_given(text: &str, tool: &str) -> bool {
-    if text.to_lowercase().contains("unknown tool") {
+    let lower = text.to_lowercase();
+    if lower.contains("unknown tool") {
         return true;
+    }
+    if says_it_ran(&lower) {
+        return false;
     }
     let is_frame = |line: &&str| {
         let line = line.trim_start();
         line.starts_with("at ") || line.starts_with("File \"")
     };
+    // Servers that are put together of others give the tool a longer name than its own messages do.
+    let of_tool: Vec<String> = tool
+        .split(|c: char| !c.is_alphanumeric())
+        .flat_map(parts)
+        .collect();
     let mut lines = text.lines().filter(|line| !is_frame(line));
     lines.any(|line| {
         let without_tool = line.replace(tool, " ");
         let mut chunks =
             without_tool.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c));
-        chunks.any(says)
+        chunks.any(|chunk| says(chunk, &of_tool))
     })
 }
 
-fn says(chunk: &str) -> bool {
+fn says(chunk: &str, of_tool: &[String]) -> bool {
     if chunk.contains(|c: char| c.is_ascii_digit()) {
         let code = chunk.trim_matches(|c: char| !c.is_alphanumeric());
         return code
@@ -43,9 +52,9 @@ fn says(chunk: &str) -> bool {
             .is_ok_and(|code: u16| (400..500).contains(&code));
     }
     let words = class_name(chunk).split(|c: char| !c.is_alphanumeric());
-    words
-        .flat_map(parts)
-        .any(|part| !EMPTY.split_ascii_whitespace().any(|empty| empty == part))
+    words.flat_map(parts).any(|part| {
+        !of_tool.contains(&part) && !EMPTY.split_ascii_whitespace().any(|empty| empty == part)
+    })
 }
 
 /// The name of an error class without its module.
@@ -58,9 +67,22 @@ fn class_name(chunk: &str) -> &str {
     }
 }
 
+/// What SDKs say, in lower case, if the tool has run and its result cannot be sent.
+const RAN: [&str; 5] = [
+    "output validation error",
+    "invalid result",
+    "invalid structured content",
+    "invalid tools/call result",
+    "structured_content must",
+];
+
+fn says_it_ran(lower: &str) -> bool {
+    RAN.iter().any(|sentence| lower.contains(sentence))
+}
+
 /// Whether a code of JSON-RPC says itself what went wrong: the request could not be read, or was refused unread.
-pub(in crate::executor) const fn is_a_reason(code: i64) -> bool {
-    matches!(code, -32700 | -32602..=-32600)
+pub(in crate::executor) fn is_a_reason(code: i64, words: &str) -> bool {
+    matches!(code, -32700 | -32602..=-32600) && !says_it_ran(&words.to_lowercase())
 }
 
 /// The parts of a name in camel case, in lower case.
@@ -107,6 +129,8 @@ mod tests {
             "JSONRPCError: Server error",
             "Connection closed",
             "fetch failed",
+            "unhandled errors in a TaskGroup (1 sub-exception)",
+            "MCP error -32602: Output validation error: Invalid structured content for tool pay: [\"amount\"]",
             "The operation was aborted",
             "Internal error (request id: 7f3c2a10-9b1d-4e0f-8a6b-0c1d2e3f4a5b)",
             "2026-11-28T10:00:00.123Z ERROR Internal server error",
@@ -117,6 +141,12 @@ mod tests {
         ] {
             assert!(!is_given(text, "pay"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_part_of_the_tools_name_gives_no_reason() {
+        assert!(!is_given("Error calling tool 'slow': ", "bank_slow"));
+        assert!(is_given("Error calling tool 'slow': no funds", "bank_slow"));
     }
 
     #[test]

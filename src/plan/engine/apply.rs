@@ -116,8 +116,13 @@ fn moved(
         Err(error) if matches!(error.errno, Errno::NOENT | Errno::EXIST) => return Err(changed()),
         moved => moved?,
     };
-    if let Some(known) = checked(to, new, pre)? {
-        return Ok(weakness.max(known.weakness()));
+    if weakness.is_some() {
+        // Such a file system may tell old facts of a file that another host has saved.
+        if same_content(to, new, &pre.facts, &pre.sha256)? {
+            return Ok(weakness);
+        }
+    } else if let Some(known) = checked(to, new, pre)? {
+        return Ok(known.weakness());
     }
     // If another file is at the path by now, both are kept, and the rollback names them.
     to.move_to(new, dir, path.name())?;
@@ -157,7 +162,8 @@ impl Known {
 
 /// Whether it is the file that was checked, untouched since.
 fn checked(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<Option<Known>, FileError> {
-    if dir.look(name)?.is_some_and(|facts| facts.same(&pre.facts)) {
+    let facts = dir.look_afresh(name)?;
+    if facts.is_some_and(|facts| facts.same(&pre.facts)) {
         return Ok(Some(Known::ByFacts));
     }
     let same = same_content(dir, name, &pre.facts, &pre.sha256)?;
