@@ -54,8 +54,8 @@ const TABLE: &str = r#"
     number      read    ts1,ts2,ts2_modern,fastmcp_js,rmcp_modern        0 - done {"result":42}
     # To a client of the older era, rmcp sends what is no object as a text alone.
     number      read    rmcp                                             0 - done *
-    # What breaks the tool's own schema does so for good.
-    wrong       listed  fastmcp_py                                       1 result_invalid done
+    # Another result may fit the tool's own schema (R-000-102).
+    wrong       listed  fastmcp_py                                       75 result_invalid done
     # Lines of a tool on stdout are none of the protocol.
     prints      once    mcp_high,mcp_low,fastmcp_py                      0 - done {"success":true}
     prints      once    ts1,ts2_modern,fastmcp_js,rmcp                   0 - done {"success":true}

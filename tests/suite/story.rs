@@ -112,7 +112,7 @@ fn a_failure_is_told_with_the_rule_that_knew_it_and_who_says_whether_to_try_agai
         &told(&root, &on("CAP-VIS-001", "dark")),
         &[
             "is spoken to in the modern era, as `protocol` says",
-            "The answer breaks the success rule on `/success`: a failure.",
+            "The answer does not fulfil the success rule on `/success`: a failure.",
             "The failure is tool_error, recoverable: false, by `on_failure`: no rule knows its words.",
             "Stopped by tool_error; a retry does not help: object_detector failed",
             "effect \"done\"",

@@ -2,19 +2,19 @@
 
 /// Words that give no reason. The words of JSON keys for errors and of class names are among them.
 const EMPTY: &str = "\
-    a abort aborted action again an and any api at be been but by call called calling can canceled cancelled cannot \
-    check client closed code complete completed connection contact content correlation could couldn crash crashed \
-    data date detail details did didn disconnected does doesn due during encountered err error errors exception \
-    exceptions execute executed executing execution exited fail failed failing fails failure failures false fastmcp \
-    fatal fault fetch for frame frames from function general generic group had handle handling happened has have \
-    http i id ids in internal interrupted invocation invoke invoked invoking is issue it its js json jsonrpc later \
-    line log logs lost main mcp mcpserver message method more msg name nil no none not null object occur occurred of \
-    on oops operation or our panic perform performed performing please problem problems process processed processing \
-    py raise raised reason ref reference request requests reset response rest result retry returned rpc run running \
-    runtime s see server something sorry span stack status stop stopped sub success successful successfully support \
-    t task terminated text that the there this throw thrown time timestamp to tool tools trace traceback true try \
-    type unable uncaught undefined unexpected unhandled unknown unspecified uuid was we went were when while with \
-    without wrong you your";
+    a abort aborted action again all an and any api at be been but by call called calling can canceled cancelled \
+    cannot check client closed code complete completed connection contact content correlation could couldn crash \
+    crashed data date detail details did didn disconnected does doesn due during encountered err error errors \
+    exception exceptions execute executed executing execution exited fail failed failing fails failure failures \
+    false fastmcp fatal fault fetch for frame frames from function general generic group had handle handling \
+    happened has have http i id ids in internal interrupted invocation invoke invoked invoking is issue it its js \
+    json jsonrpc later line log logs lost main mcp mcpserver message method more msg name nil no none not null \
+    object occur occurred of on oops operation or our panic perform performed performing please problem problems \
+    process processed processing promise promises py raise raised reason ref reference rejected request requests \
+    reset response rest result retry returned rpc run running runtime s see server something sorry span stack status \
+    stop stopped sub success successful successfully support t task terminated text that the there this throw thrown \
+    time timestamp to tool tools trace traceback true try type unable uncaught undefined unexpected unhandled \
+    unknown unspecified uuid was we went were when while with without wrong you your";
 
 /// Whether a failure text of the tool has a word that says what went wrong. Numbers, ids and times do not, except for the
 /// codes of HTTP for a request that was refused.
@@ -37,9 +37,7 @@ pub(super) fn is_given(text: &str, tool: &str) -> bool {
         .collect();
     let mut lines = text.lines().filter(|line| !is_frame(line));
     lines.any(|line| {
-        let without_tool = line.replace(tool, " ");
-        let mut chunks =
-            without_tool.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c));
+        let mut chunks = line.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c));
         chunks.any(|chunk| says(chunk, &of_tool))
     })
 }
@@ -129,6 +127,8 @@ mod tests {
             "JSONRPCError: Server error",
             "Connection closed",
             "fetch failed",
+            "All promises were rejected",
+            "MCP error -32602: Invalid tools/call result: expected array",
             "unhandled errors in a TaskGroup (1 sub-exception)",
             "MCP error -32602: Output validation error: Invalid structured content for tool pay: [\"amount\"]",
             "The operation was aborted",
@@ -146,6 +146,8 @@ mod tests {
     #[test]
     fn a_part_of_the_tools_name_gives_no_reason() {
         assert!(!is_given("Error calling tool 'slow': ", "bank_slow"));
+        assert!(!is_given("Error executing tool exec", "exec"));
+        assert!(!is_given("This operation was aborted", "abort"));
         assert!(is_given("Error calling tool 'slow': no funds", "bank_slow"));
     }
 
