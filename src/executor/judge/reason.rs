@@ -66,12 +66,17 @@ fn class_name(chunk: &str) -> &str {
 }
 
 /// What SDKs say, in lower case, if the tool has run and its result cannot be sent.
-const RAN: [&str; 5] = [
+const RAN: [&str; 10] = [
     "output validation error",
     "invalid result",
     "invalid structured content",
     "invalid tools/call result",
     "structured_content must",
+    "error serializing",
+    "json serializable",
+    "serialization depth",
+    "circular structure",
+    "serialize a bigint",
 ];
 
 fn says_it_ran(lower: &str) -> bool {
@@ -128,6 +133,7 @@ mod tests {
             "Connection closed",
             "fetch failed",
             "All promises were rejected",
+            "Error serializing to JSON: ValueError: Circular reference detected",
             "MCP error -32602: Invalid tools/call result: expected array",
             "unhandled errors in a TaskGroup (1 sub-exception)",
             "MCP error -32602: Output validation error: Invalid structured content for tool pay: [\"amount\"]",
