@@ -1,23 +1,26 @@
 //! Whether the words of a failure give a reason, or only say that something failed.
 
-/// Words that give no reason. The words of JSON keys for errors and of class names are among them.
+/// Words that give no reason. Those of JSON keys for errors, of class names, of pages of errors and of lost connections are
+/// among them.
 const EMPTY: &str = "\
-    a abort aborted action again all an and any api at be been but by call called calling can canceled cancelled \
-    cannot check client closed code complete completed connection contact content correlation could couldn crash \
-    crashed data date detail details did didn disconnected does doesn due during encountered err error errors \
-    exception exceptions execute executed executing execution exited fail failed failing fails failure failures \
-    false fastmcp fatal fault fetch for frame frames from function general generic group had handle handling \
-    happened has have http i id ids in internal interrupted invocation invoke invoked invoking is issue it its js \
-    json jsonrpc later line log logs lost main mcp mcpserver message method more msg name nil no none not null \
-    object occur occurred of on oops operation or our panic perform performed performing please problem problems \
-    process processed processing promise promises py raise raised reason ref reference rejected request requests \
-    reset response rest result retry returned rpc run running runtime s see server something sorry span stack status \
-    stop stopped sub success successful successfully support t task terminated text that the there this throw thrown \
-    time timestamp to tool tools trace traceback true try type unable uncaught undefined unexpected unhandled \
-    unknown unspecified uuid was we went were when while with without wrong you your";
+    a abort aborted action again all an and any api at be been body br broken but by bytes call called calling can \
+    canceled cancelled cannot check chunked client closed code complete completed connection contact content context \
+    correlation could couldn crash crashed data date desc detail details did didn disconnected div doctype does \
+    doesn due during econnaborted econnreset encountered end ended enetreset eof epipe err errno error errors \
+    exception exceptions execute executed executing execution exited extensions fail failed failing fails failure \
+    failures false fastmcp fatal fault fetch for frame frames from function general generic group h1 had handle \
+    handling hang happened has have head host html http hung i id ids in incomplete internal interrupted invocation \
+    invoke invoked invoking is issue it its js json jsonrpc lang later line log logs lost main mcp mcpserver message \
+    method more msg name network nil no none not null object occur occurred of on one oops operation or os oserror \
+    other our p panic path peer perform performed performing pipe please premature prematurely problem problems \
+    process processed processing promise promises py raise raised read reason ref reference rejected remote request \
+    requests reset response rest result retry returned rpc run running runtime s see sending server side socket \
+    something sorry span stack status stop stopped stream strong sub success successful successfully support t task \
+    terminated text that the there this throw thrown time timestamp title to tool tools trace traceback true try \
+    type unable uncaught undefined unexpected unhandled unknown unspecified up upstream uuid was we went were when \
+    while winerror with without wrong you your";
 
-/// Whether a failure text of the tool has a word that says what went wrong. Numbers, ids and times do not, except for the
-/// codes of HTTP for a request that was refused.
+/// Whether a failure text of the tool has a word that says what went wrong. Numbers, ids and times do not.
 pub(super) fn is_given(text: &str, tool: &str) -> bool {
     let lower = text.to_lowercase();
     if lower.contains("unknown tool") {
@@ -44,10 +47,7 @@ pub(super) fn is_given(text: &str, tool: &str) -> bool {
 
 fn says(chunk: &str, of_tool: &[String]) -> bool {
     if chunk.contains(|c: char| c.is_ascii_digit()) {
-        let code = chunk.trim_matches(|c: char| !c.is_alphanumeric());
-        return code
-            .parse()
-            .is_ok_and(|code: u16| (400..500).contains(&code));
+        return false;
     }
     let words = class_name(chunk).split(|c: char| !c.is_alphanumeric());
     words.flat_map(parts).any(|part| {
@@ -142,6 +142,15 @@ mod tests {
             "2026-11-28T10:00:00.123Z ERROR Internal server error",
             "Error\n    at Object.pay (/srv/shop/bank.js:10:5)\n    at async handle (/srv/shop/main.js:3:1)",
             "Request failed with status code 500",
+            "{\"timestamp\":\"2026-11-28T10:00:00Z\",\"status\":500,\"error\":\"Internal Server Error\",\"path\":\"/pay\"}",
+            "<html><body><h1>Internal Server Error</h1></body></html>",
+            "rpc error: code = Internal desc = internal error",
+            "One or more errors occurred.",
+            "[Errno 104] Connection reset by peer",
+            "read ECONNRESET",
+            "socket hang up",
+            "Server disconnected without sending a response.",
+            "peer closed connection without sending complete message body (incomplete chunked read)",
             "Internal error\n{\"requestId\":\"req_9aZ\",\"traceId\":\"4bf92f35\"}",
             "shop.errors.Exception",
         ] {
@@ -163,7 +172,6 @@ mod tests {
             "card declined",
             "Error executing tool pay: no funds",
             "TimeoutError",
-            "HTTP 402",
             "Unknown account",
             "ValueError: 7",
             "Fehler",
