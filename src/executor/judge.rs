@@ -286,7 +286,8 @@ pub(super) fn unexplained(entry: &Entry, words: &str, text: &str, stderr: &str) 
         return None;
     }
     let text = if text.is_empty() { SILENT } else { text };
-    let mut causes = causes(stderr).filter(|line| reason::is_given(line, tool));
+    let mut causes =
+        causes(stderr).filter(|line| reason::is_given(line, tool) || by_text(line).is_some());
     Some(match causes.next() {
         Some(cause) => format!("{text} (stderr: {})", shorten(&cause)),
         None => text.to_owned(),

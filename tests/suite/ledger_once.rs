@@ -133,7 +133,7 @@ fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
         ("gateway", "timeout"),
         ("late, node", "timeout"),
         ("late, limited", "rate_limited"),
-        ("late, structured", "tool_error"),
+        ("late, structured", "timeout"),
         ("gateway, elsewhere", "timeout"),
         ("gateway, data", "tool_error"),
         ("gateway, late", "tool_error"),

@@ -66,7 +66,7 @@ fn class_name(chunk: &str) -> &str {
 }
 
 /// What SDKs say, in lower case, if the tool has run and its result cannot be sent.
-const RAN: [&str; 10] = [
+const RAN: [&str; 11] = [
     "output validation error",
     "invalid result",
     "invalid structured content",
@@ -77,6 +77,7 @@ const RAN: [&str; 10] = [
     "serialization depth",
     "circular structure",
     "serialize a bigint",
+    "operator to search for 'content' in",
 ];
 
 fn says_it_ran(lower: &str) -> bool {

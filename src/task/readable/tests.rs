@@ -1,3 +1,5 @@
+//! Schemas of others: what is read, what is left to the server, and what is refused.
+
 use super::*;
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
