@@ -81,7 +81,9 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Option<Weaknes
             Ok(Some(Weakness::MountPoint))
         }
         Entry::Delete { slot, pre, .. } => {
-            moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)
+            let weakness = moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)?;
+            // No other program uses a slot, so nothing can be replaced there, and the content of the file was compared.
+            Ok(weakness.filter(|why| *why != Weakness::NoReplace))
         }
         Entry::Rename { to, pre, .. } => moved(&dir, path, &root.parent(to)?, to.name(), pre),
     }
@@ -115,7 +117,7 @@ fn moved(
         moved => moved?,
     };
     if weakness.is_some() {
-        // Such a file system may tell old facts of a file that another host has saved, and even old content.
+        // Such a file system may tell old facts of a file that another host has saved.
         if same_content(to, new, &pre.facts, &pre.sha256)? {
             return Ok(weakness);
         }

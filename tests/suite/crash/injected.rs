@@ -45,7 +45,7 @@ const MOST: u64 = 400;
 /// How many points the everyday run leaves out between two.
 const STRIDE: u64 = 5;
 
-fn strace(lab: &Lab, log: &str, arguments: &[&str]) -> Command {
+pub(super) fn strace(lab: &Lab, log: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("strace");
     around(&mut command, &lab.root, "");
     command
