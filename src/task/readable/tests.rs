@@ -274,3 +274,21 @@ fn a_note_names_a_few_of_many() {
         "{note}"
     );
 }
+
+#[test]
+fn the_operators_own_schema_is_never_weaker_than_it_says() {
+    let schema = json!({
+        "properties": {"path": {"type": "string"}, "name": {"pattern": "^[^]+$"}},
+        "not": {"properties": {"path": {"pattern": "^/etc"}}, "required": ["path"]},
+    });
+    let refused = readable(&schema, Author::Operator).unwrap_err();
+    assert!(
+        refused.contains("only if all of it can be read"),
+        "{refused}"
+    );
+    let note = readable(&schema, Author::Server)
+        .unwrap()
+        .note("schema")
+        .unwrap();
+    assert!(note.contains("so are `not`"), "{note}");
+}
