@@ -21,12 +21,14 @@ mod files;
 mod graph;
 mod limits;
 mod model;
+mod pipeline;
 mod protected;
 mod read;
 mod record;
 mod redacted;
 mod report;
 mod rollback;
+mod sql;
 
 use std::time::Duration;
 

@@ -11,6 +11,7 @@ mod not_finite;
 mod outcome;
 mod pin;
 mod print;
+mod program;
 mod proposal;
 mod readable;
 mod rel_path;
@@ -43,6 +44,7 @@ pub use outcome::{
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
+pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
 };

@@ -136,6 +136,8 @@ pub(super) fn compile(
             )?,
             longest: checker.longest(longest, most.longest)?,
             sanction: most.sanction,
+            pipelines: most.pipelines,
+            duckdb: most.duckdb,
             protection: ProtectionRules {
                 critical: checker.fixed_class("critical", protected.critical.as_ref())?,
                 important: checker.fixed_class("important", protected.important.as_ref())?,

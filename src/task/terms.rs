@@ -11,7 +11,7 @@ use camino::Utf8PathBuf;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::PathPattern;
+use super::{DuckDb, PathPattern, Pipeline};
 
 /// Makes an enum from a table of its variants and their names, which serde uses too.
 macro_rules! named {
@@ -381,6 +381,9 @@ pub struct Bounds {
     pub longest: Duration,
     pub protection: ProtectionRules,
     pub sanction: Sanction,
+    /// The pipelines of the catalog.
+    pub pipelines: Vec<Pipeline>,
+    pub duckdb: DuckDb,
 }
 
 impl Bounds {
@@ -409,6 +412,8 @@ impl Default for Bounds {
             longest: Duration::from_hours(1),
             protection: ProtectionRules::default(),
             sanction: Sanction::None,
+            pipelines: Vec::new(),
+            duckdb: DuckDb::default(),
         }
     }
 }
