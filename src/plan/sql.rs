@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use crate::task::{DuckDb, Failure, Fault, RelPath};
 
+use super::model::{Expects, Order};
+
 /// What a plan asks of the engine.
 pub(crate) struct Query<'a> {
     /// The query file, for messages.
@@ -55,20 +57,6 @@ pub(crate) struct Results<'a> {
     pub(crate) path: &'a RelPath,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expects {
-    Nothing,
-    /// At least one row from the last statement (`expect_results`, R-001-189).
-    Rows,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    Any,
-    /// One thread; random values and samples without a seed are refused.
-    Deterministic,
-}
-
 /// What a query did.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -102,5 +90,17 @@ pub(crate) fn perform(_query: &Query<'_>, _engine: &Engine<'_>) -> Result<Answer
     Err(Failure::new(
         Fault::OperationNotBuiltIn,
         "SQL is not built in",
+    ))
+}
+
+/// Whether results can be written to a file of this name: its ending says the format.
+pub(crate) fn fits_results(path: &RelPath) -> Result<(), String> {
+    let known = [".parquet", ".csv", ".json", ".jsonl"];
+    if known.iter().any(|ending| path.name().ends_with(ending)) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{path}` does not say the format of the results; end the name in one of {}",
+        known.join(", ")
     ))
 }

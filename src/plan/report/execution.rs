@@ -71,6 +71,9 @@ pub(super) fn execution_report(
         "change_log": run.file(CHANGE_LOG),
         "rollback_manifest": story.undo.as_ref().map(|_| run.file(MANIFEST)),
     });
+    if let (false, Some(fields)) = (story.pipelines.is_empty(), report.as_object_mut()) {
+        fields.insert("pipelines".to_owned(), json!(story.pipelines));
+    }
     // What `--dry-run` showed of the same change.
     if let (Some(hash), Some(fields)) = (&story.preview, report.as_object_mut()) {
         fields.insert("preview_hash".to_owned(), json!(hash));
