@@ -26,6 +26,8 @@ pub struct Pipeline {
     pub timeout: Duration,
     pub effects: Effects,
     pub approval: PipelineApproval,
+    /// The file that contains the entry, which the program may not write.
+    pub catalog: Utf8PathBuf,
     /// SHA-256 of the whole entry, in lower-case hexadecimal. An approval is bound to it.
     pub seal: String,
 }
