@@ -109,8 +109,7 @@ impl Interrupts {
             if let Err(error) = all.thread_unblock() {
                 tracing::warn!("signals stay blocked, so they cannot end the run: {error}");
             }
-            // With a handler, a write beyond RLIMIT_FSIZE fails instead of ending the process.
-            handle_with(SIGXFSZ, || ());
+            ignore_file_size_signal();
         }
         Self(())
     }
@@ -146,6 +145,11 @@ impl Interrupts {
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
+}
+
+/// Lets a write beyond `RLIMIT_FSIZE` fail instead of ending the process.
+pub fn ignore_file_size_signal() {
+    handle_with(SIGXFSZ, || ());
 }
 
 /// Whether a signal has asked this process to stop.
