@@ -217,6 +217,10 @@ table! {
     EngineFailed = "engine_failed", ProcessingError, No, 5015;
     /// The kernel cannot restrict what a plan would start.
     JailUnavailable = "jail_unavailable", ProcessingError, No, 5016;
+    /// The program of a pipeline could not be started, so it has done nothing.
+    PipelineNotStarted = "pipeline_not_started", ProcessingError, No, 5017;
+    /// The program of a pipeline failed. What it did before stays.
+    PipelineFailed = "pipeline_failed", ProcessingError, No, 5018;
     /// A signal asked the run to stop.
     Cancelled = "cancelled", ProcessingError, Yes, 5011;
     /// A defect of oneact itself.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Effects, RelPath};
@@ -41,7 +42,8 @@ pub enum Argument {
 }
 
 /// Whether a program may use the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Network {
     Refused,
     Allowed,
