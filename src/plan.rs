@@ -188,6 +188,8 @@ fn refusal(failure: &Failure) -> State {
         | Fault::ToolTimeout
         | Fault::InFlight
         | Fault::Stuck
+        | Fault::PipelineNotStarted
+        | Fault::PipelineFailed
         | Fault::RollbackConflict
         | Fault::Internal => State::Failed,
         _ if failure.recoverable => State::Failed,
