@@ -26,6 +26,7 @@ use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::Atom
 
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
+use crate::perform::{ARGUMENT, child};
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::visible_json,
@@ -133,14 +134,19 @@ enum Verb {
 }
 
 pub fn main() -> ExitCode {
-    let interrupts = Interrupts::catch();
-    keep_own_files();
-    look_for_children();
     #[expect(
         clippy::disallowed_methods,
         reason = "the door is where arguments come in"
     )]
-    let args = flags_last(std::env::args_os().collect());
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // The child of a plan is no verb: it answers on a socket, and keeps the default actions of signals.
+    if args.get(1).is_some_and(|first| first == ARGUMENT) {
+        return child();
+    }
+    let interrupts = Interrupts::catch();
+    keep_own_files();
+    look_for_children();
+    let args = flags_last(args);
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);

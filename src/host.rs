@@ -6,6 +6,7 @@
 mod before_main;
 mod children;
 mod interrupts;
+mod outside;
 mod plain;
 mod range_lock;
 mod spawn;
@@ -34,8 +35,12 @@ use rustix::{
 use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_is_unusable;
-pub use children::{children, had_children, is_being_written, look_for_children};
-pub use interrupts::{Interrupt, Interrupts, is_interrupted};
+pub use children::{
+    adopt_orphans, children, had_children, has_children, is_being_written, look_for_children,
+    signal_descendants,
+};
+pub use interrupts::{Interrupt, Interrupts, ignore_file_size_signal, is_interrupted};
+pub use outside::{Outside, spawn_outside, stay_outside};
 pub use plain::{
     is_full, is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at,
     persist_new, place, place_new, read_named, read_plain, resolved,

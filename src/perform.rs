@@ -36,7 +36,7 @@ pub use crate::{
 };
 pub use answer::{Answer, broken, overdue};
 
-pub(crate) use crate::executor::{Consent, Settled};
+pub(crate) use crate::executor::{ARGUMENT, Consent, Settled, child};
 
 /// The operator's decisions, which are made before a task arrives.
 #[derive(Debug, Clone)]

@@ -13,12 +13,14 @@
 mod asking;
 mod carry;
 mod check;
+mod child;
 mod diff;
 mod edit;
 mod engine;
 mod fate;
 mod files;
 mod graph;
+mod jail;
 mod limits;
 mod model;
 mod pipeline;
@@ -52,10 +54,12 @@ pub(crate) use asking::{can_change, can_report, cancel, status};
 pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };
+pub(crate) use child::child;
 pub(crate) use diff::Reader;
 pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use files::lacks;
+pub(crate) use jail::ARGUMENT;
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 
@@ -185,6 +189,8 @@ fn refusal(failure: &Failure) -> State {
         | Fault::ToolTimeout
         | Fault::InFlight
         | Fault::Stuck
+        | Fault::PipelineNotStarted
+        | Fault::PipelineFailed
         | Fault::RollbackConflict
         | Fault::Internal => State::Failed,
         _ if failure.recoverable => State::Failed,

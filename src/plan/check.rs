@@ -23,6 +23,7 @@ use super::{
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     limits::Limits,
     model::{Access, Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
+    pipeline,
     record::{ActionEnd, Verdict, uuid_v4},
     segments::{Segment, Unknown, segments},
 };
@@ -116,8 +117,17 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
         if let Some(action) = segment.pipeline {
             let now = checker.host.now();
             let held_back = checked.held_back(action, checker.plan.instructions.on_error);
-            let told = || format!("Pipeline '{}' would be run", action.target);
-            let end = held_back.map_or_else(|| ActionEnd::Completed(told()), ActionEnd::Skipped);
+            let limits = &checker.plan.limits;
+            let can_start = limits.pipeline(&action.target).map_or(Ok(()), |pipeline| {
+                pipeline::can_start(pipeline, checker.root.path(), limits.protected.own())
+            });
+            let end = match (held_back, can_start) {
+                (Some(reason), _) => ActionEnd::Skipped(reason),
+                (None, Ok(())) => {
+                    ActionEnd::Completed(format!("Pipeline '{}' can be started", action.target))
+                }
+                (None, Err(failure)) => ActionEnd::Failed(failure),
+            };
             let verdict = Verdict::of(action, now.clone(), now, end);
             checked.verdicts.push(verdict);
         }

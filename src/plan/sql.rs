@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::task::{DuckDb, Failure, Fault, RelPath};
@@ -84,6 +85,13 @@ pub(crate) struct Engine<'a> {
     /// Asked now and then; a reason to stop ends the child.
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
+
+/// What a child is told.
+#[derive(Deserialize)]
+pub(crate) struct Job {}
+
+/// Performs a job in a child.
+pub(crate) fn work(_job: &Job) {}
 
 /// Performs a query. Nothing outside the scratch directory is written.
 pub(crate) fn perform(_query: &Query<'_>, _engine: &Engine<'_>) -> Result<Answer, Failure> {

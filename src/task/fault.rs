@@ -145,6 +145,8 @@ table! {
     SchemaInvalid = "schema_invalid", ValidationError, No, 1028;
     /// A validation rule of the plan that does not hold (R-001-81).
     RuleFailed = "rule_failed", ValidationError, No, 1029;
+    /// A query with an error, or one that does not fit its parameters, files or results.
+    SqlFailed = "sql_failed", ValidationError, No, 1035;
     /// The plan would not make the changes that `--expect` names.
     PreviewChanged = "preview_changed", ValidationError, No, 1030;
     /// A rollback manifest that is missing, belongs to another plan, has expired or was used already.
@@ -169,6 +171,8 @@ table! {
     PathOutside = "path_traversal", ValidationError, No, 3002;
     /// A protected file (R-001-25, C-16).
     ProtectedFile = "protected_file", ValidationError, No, 3100;
+    /// A query that reaches for what it may not use: another file, the network, the engine's settings (C-22).
+    SqlRefused = "sql_refused", ValidationError, No, 3101;
     /// An action that this one depends on has failed (R-001-152).
     DependencyFailed = "dependency_failed", DependencyError, No, 4001;
     /// Another plan is running on the same root.
@@ -207,6 +211,16 @@ table! {
     GrantUsedUp = "grant_used_up", ValidationError, No, 1034;
     /// A change that could be neither finished nor undone: a person must settle it.
     Stuck = "stuck", ProcessingError, No, 5013;
+    /// The database engine is not installed, or cannot be used.
+    EngineMissing = "engine_missing", ProcessingError, No, 5014;
+    /// The database engine ended before it answered.
+    EngineFailed = "engine_failed", ProcessingError, No, 5015;
+    /// The kernel cannot restrict what a plan would start.
+    JailUnavailable = "jail_unavailable", ProcessingError, No, 5016;
+    /// The program of a pipeline could not be started, so it has done nothing.
+    PipelineNotStarted = "pipeline_not_started", ProcessingError, No, 5017;
+    /// The program of a pipeline failed. What it did before stays.
+    PipelineFailed = "pipeline_failed", ProcessingError, No, 5018;
     /// A signal asked the run to stop.
     Cancelled = "cancelled", ProcessingError, Yes, 5011;
     /// A defect of oneact itself.

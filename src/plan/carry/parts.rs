@@ -151,7 +151,9 @@ impl<'a> Carrier<'a> {
             pipeline.name,
             counted(run.files_changed_count, "file")
         );
-        teller.story.pipelines.push(run);
+        if !matches!(&ran, Err(failure) if failure.fault == Fault::PipelineNotStarted) {
+            teller.story.pipelines.push(run);
+        }
         applied.record(&Event::Ended { failure })?;
         ran.map(|_| said).map_err(|failure| Failure {
             recoverable: false,

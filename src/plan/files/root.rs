@@ -19,7 +19,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{plan::record::Jail, task::RelPath};
+use crate::{host::stay_outside, plan::record::Jail, task::RelPath};
 
 use super::{FileError, Kind, OVERLAY, faults::Faults, innermost, is_of_kind, joined, there};
 
@@ -206,6 +206,7 @@ pub(crate) fn jailed<T: Send>(
     root: &Utf8Path,
     work: impl FnOnce(Jail) -> T + Send,
 ) -> io::Result<Option<T>> {
+    stay_outside()?;
     thread::scope(|scope| {
         let worker = thread::Builder::new().spawn_scoped(scope, || {
             let jail = restrict(root).unwrap_or(Jail::Unavailable);
