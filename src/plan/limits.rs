@@ -216,7 +216,7 @@ impl Limits {
         self.admits_dir_under(path, sanction)
     }
 
-    /// Whether a plan may give this file an execute bit.
+    /// Whether a plan may give this file an execute bit (R-001-159).
     pub(crate) fn admits_executable(&self, path: &RelPath) -> Result<(), Failure> {
         self.admits_executable_under(path, &self.sanction)
     }

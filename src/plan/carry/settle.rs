@@ -12,9 +12,9 @@ use crate::{
         model::ActionId,
         pipeline,
         record::{PipelineRun, PipelineStatus, Status, uuid_v4},
-        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
+        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes, is_archived},
     },
-    task::{Failure, Fault, PlanName},
+    task::{Failure, Fault, PlanName, SPECIFICATION, identity},
 };
 
 /// How many threads sync files if no plan says how many.
@@ -318,12 +318,16 @@ fn amend(
             "report_id": uuid_v4(desk.host.random_bytes()),
             "plan_id": mark.as_ref().map(|mark| &mark.plan_id),
             "task_id": mark.as_ref().map(|mark| &mark.task_id),
+            "executor_version": SPECIFICATION,
             "started_at": mark.as_ref().map(|mark| &mark.began),
+            "executor": identity(),
+            "oneact_version": env!("CARGO_PKG_VERSION"),
         })
     });
     if let Some(fields) = report.as_object_mut() {
         let new = [
             ("status", json!(status)),
+            ("archived", json!(is_archived(status))),
             ("rollback_performed", json!(status == Status::RolledBack)),
             ("completed_at", json!(now.timestamp().to_string())),
             ("interrupted", json!(failure.message)),
