@@ -57,7 +57,8 @@ impl<'a> Carrier<'a> {
             if let Err(failure) = stopped.and_then(|()| self.sound(&done)) {
                 return Err(Box::new(applied.undo(failure)));
             }
-            let Some(undo) = teller.story.undo.take() else {
+            // The story keeps it, too: the next part may be undone before it is staged.
+            let Some(undo) = teller.story.undo.clone() else {
                 let failure = Failure::new(Fault::Internal, "a part of the plan has no record");
                 return Err(Box::new(applied.undo(failure)));
             };

@@ -56,7 +56,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next plan.
-        let _ = remove(self.root, &self.name);
+        let _ = remove(self.root, &self.name).and_then(|()| remove_empty(self.root));
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn clear_scratch(root: &Root, unfinished: &[String]) -> Result<(), Fi
             remove(root, &name)?;
         }
     }
-    Ok(())
+    remove_empty(root)
 }
 
 fn opened(path: &Utf8Path) -> rustix::io::Result<OwnedFd> {
@@ -108,7 +108,11 @@ fn remove(root: &Root, name: &str) -> Result<(), FileError> {
         Some(_) => scratches.remove(name)?,
         None => {}
     }
-    // The last one removes the directory of all.
+    Ok(())
+}
+
+/// Removes the directory of all, if nothing is in it.
+fn remove_empty(root: &Root) -> Result<(), FileError> {
     match reports(root)?.remove_dir(SCRATCH) {
         Err(error) if error.errno != Errno::NOTEMPTY => Err(error),
         _ => Ok(()),
