@@ -75,6 +75,8 @@ mod program;
 #[cfg(test)]
 mod promoted;
 #[cfg(test)]
+mod queries;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod real_servers;
