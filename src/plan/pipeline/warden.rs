@@ -31,10 +31,10 @@ use crate::{
         child::Link,
         jail::{Domain, Programs, Reads, enter},
     },
-    task::{Network, RelPath},
+    task::{Network, RelPath, SharedMemory},
 };
 
-/// What the supervisor is to start.
+/// What the warden is to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(super) argv: Vec<String>,
@@ -44,6 +44,7 @@ pub(crate) struct Job {
     pub(super) scratch: String,
     pub(super) writes: Vec<RelPath>,
     pub(super) network: Network,
+    pub(super) shared_memory: SharedMemory,
 }
 
 /// How the program ended, and the end of its output. Nothing that it started is running.
@@ -61,7 +62,7 @@ pub(crate) enum End {
     NotStarted(String),
     Exited(i32),
     Killed(i32),
-    /// The supervisor ended it.
+    /// The warden ended it.
     Stopped,
 }
 
@@ -76,7 +77,7 @@ const KEPT: usize = 64 << 10;
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 
 /// Starts the program, and returns when all of it has ended. The lock of the scratch directory is held until then.
-pub(crate) fn supervise(job: &Job, link: &Link) -> Report {
+pub(crate) fn guard(job: &Job, link: &Link) -> Report {
     let tail = Mutex::new(Tail::default());
     let end = work(job, link, &tail).unwrap_or_else(End::NotStarted);
     let tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +90,7 @@ pub(crate) fn supervise(job: &Job, link: &Link) -> Report {
 }
 
 fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
-    adopt_orphans().map_err(|error| format!("it cannot be supervised: {error}"))?;
+    adopt_orphans().map_err(|error| format!("it cannot be guarded: {error}"))?;
     let scratch = opened(CWD, &job.scratch, OFlags::RDONLY)?;
     let locked = flock(&scratch, FlockOperation::NonBlockingLockExclusive);
     locked.map_err(|errno| format!("{} cannot be locked: {errno}", job.scratch))?;
@@ -151,6 +152,10 @@ fn writable(job: &Job) -> Result<Vec<OwnedFd>, String> {
         .map(below)
         .collect::<Result<Vec<_>, _>>()?;
     all.push(opened(CWD, &job.scratch, OFlags::PATH)?);
+    if job.shared_memory == SharedMemory::Allowed {
+        // Where the C library has semaphores and shared memory (shm_overview(7)).
+        all.push(opened(CWD, "/dev/shm", OFlags::PATH)?);
+    }
     all.extend(DEVICES.iter().filter_map(device));
     Ok(all)
 }
