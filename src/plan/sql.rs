@@ -1,12 +1,31 @@
 //! SQL of a plan (R-001-92, C-22): DuckDB, loaded at run time in a jailed child of this program.
 
-use std::collections::BTreeMap;
+mod find;
+mod job;
+mod library;
+mod session;
+mod text;
+mod view;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{ErrorKind, Read as _},
+    os::unix::process::ExitStatusExt as _,
+    process::ExitStatus,
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::task::{DuckDb, Failure, Fault, RelPath};
+
+use super::jail::{Child, Ended};
+use job::{Access, Done, Failed, Form, OUT, Opened, Reply};
+
+pub(crate) use job::Job;
+pub(crate) use session::work;
 
 /// What a plan asks of the engine.
 pub(crate) struct Query<'a> {
@@ -98,17 +117,205 @@ pub(crate) struct Engine<'a> {
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
-/// What a child is told.
-#[derive(Deserialize)]
-pub(crate) struct Job {}
-
-/// Performs a job in a child.
-pub(crate) fn work(_job: &Job) {}
+/// The types HUGEINT and UHUGEINT, as `duckdb.h` numbers them.
+const HUGE: [i32; 2] = [16, 32];
 
 /// Performs a query. Nothing outside the scratch directory is written.
-pub(crate) fn perform(_query: &Query<'_>, _engine: &Engine<'_>) -> Result<Answer, Failure> {
-    Err(Failure::new(
-        Fault::OperationNotBuiltIn,
-        "SQL is not built in",
-    ))
+pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, Failure> {
+    let form = checked(query)?;
+    let library = find::find(engine.settings, engine.root)?;
+    let laid = view::lay_out(query, engine)?;
+    let threads = match query.order {
+        Order::Any => engine.settings.threads,
+        Order::Deterministic => 1,
+    };
+    let job = Job {
+        library: library.into_string(),
+        scratch: laid.scratch.to_string(),
+        memory: engine.settings.memory,
+        threads,
+        text: query.text.to_owned(),
+        parameters: query.parameters.clone(),
+        reads: laid.reads,
+        held: laid.held,
+        database: laid.database,
+        results: form,
+    };
+    let results = laid.scratch.join(OUT).join("results");
+    let changed = job
+        .database
+        .as_ref()
+        .filter(|opened| opened.access == Access::Write);
+    let changed = changed.map(|Opened { path, .. }| laid.scratch.join(path));
+    let files = [Some(&results), changed.as_ref()];
+    let stopped = || {
+        let large =
+            |path: &&Utf8PathBuf| path.metadata().is_ok_and(|file| file.len() > engine.most);
+        let large = files.into_iter().flatten().find(large);
+        (engine.stopped)().or_else(|| large.map(|_| too_large(query, engine.most)))
+    };
+    let mut child = Child::start("sql", &job)?;
+    let done = match child.answer(&stopped) {
+        Ok(Reply::Done(done)) => done,
+        Ok(Reply::Failed(failed)) => return Err(told(query, failed)),
+        Err(Ended::Stopped(failure)) => return Err(failure),
+        Err(Ended::Died(status)) => return Err(died(query, &job.library, &ended(status))),
+        Err(Ended::Garbled) => {
+            return Err(died(query, &job.library, "gave no answer that can be read"));
+        }
+    };
+    // It has closed its files.
+    drop(child);
+    if query.expects == Expects::Rows && done.rows.unwrap_or_default() == 0 {
+        let message = format!(
+            "the last statement of {} gave no row, but the plan expects one (`expect_results`)",
+            query.path
+        );
+        return Err(Failure::new(Fault::RuleFailed, message));
+    }
+    let taken = |path: &Utf8Path| content(query, path, engine.most);
+    let saved = form.map(|_| taken(&results)).transpose()?;
+    if let (Some(Form::Json | Form::JsonLines), Some(bytes)) = (form, &saved) {
+        is_json(query, bytes)?;
+    }
+    let database = changed.as_deref().map(taken).transpose()?;
+    Ok(Answer {
+        rows: done.rows,
+        results: saved,
+        database,
+        notes: [inexact(form, &done), view::guessed(query)].concat(),
+        engine: format!("DuckDB {}", done.version),
+    })
 }
+
+/// What can be seen without the engine. Gives the form of the results.
+fn checked(query: &Query<'_>) -> Result<Option<Form>, Failure> {
+    let wrong = |message: String| Err(Failure::new(Fault::SqlFailed, message));
+    if let Some(at) = query.text.find('\0') {
+        let (line, column) = text::place(query.text, at);
+        return wrong(format!(
+            "{}:{line}:{column}: a NUL character, at which the engine would stop to read; remove it",
+            query.path
+        ));
+    }
+    let code = text::code(query.text);
+    if query.order == Order::Deterministic
+        && let Some(word) = text::random(&code)
+    {
+        return wrong(format!(
+            "{} has {word}, which differs in each run, but the plan says `deterministic`; leave it out, give the value as a \
+             parameter, or seed the sample (REPEATABLE)",
+            query.path
+        ));
+    }
+    let Some(Results { path }) = query.results else {
+        return Ok(None);
+    };
+    match Form::of(path.name()) {
+        Some(form) => Ok(Some(form)),
+        None => wrong(format!(
+            "`save_results_to` is {path}, whose ending names no format; use .parquet, .csv, .json or .jsonl"
+        )),
+    }
+}
+
+/// The failure that the child told.
+fn told(query: &Query<'_>, failed: Failed) -> Failure {
+    let place = failed.at.map(|at| text::place(query.text, at));
+    let place = place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
+    let fault = Fault::named(&failed.fault).unwrap_or(Fault::EngineFailed);
+    let advice = match fault {
+        Fault::SqlRefused => {
+            ". A query sees the files that the action lists in `reads`, and writes to its database and its results alone"
+        }
+        Fault::OutOfMemory => {
+            ". Raise `[duckdb] memory` in the catalog, or let the query hold less at once"
+        }
+        _ => "",
+    };
+    let message = format!("{}{place}: {}{advice}", query.path, failed.message);
+    let recoverable = false;
+    Failure {
+        recoverable,
+        ..Failure::new(fault, message)
+    }
+}
+
+fn ended(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("was ended by signal {signal}"),
+        None => format!("ended with {status}"),
+    }
+}
+
+fn died(query: &Query<'_>, library: &str, how: &str) -> Failure {
+    let message = format!(
+        "the engine {how} while it performed {}; nothing was changed. It may be short of memory (`[duckdb] memory`), or have \
+         a defect: try another version of DuckDB than {library}",
+        query.path
+    );
+    Failure::new(Fault::EngineFailed, message)
+}
+
+fn too_large(query: &Query<'_>, most: u64) -> Failure {
+    let message = format!(
+        "the results or the database of {} would be larger than {most} bytes, the most that a plan may write to one file",
+        query.path
+    );
+    Failure::new(Fault::LimitExceeded, message)
+}
+
+/// What the engine has written there.
+fn content(query: &Query<'_>, path: &Utf8Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 <= most => Ok(bytes),
+        Ok(_) => Err(too_large(query, most)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let message = format!(
+                "the engine says that it has performed {}, but wrote no file",
+                query.path
+            );
+            Err(Failure::new(Fault::EngineFailed, message))
+        }
+        Err(error) => Err(Failure::new(
+            Fault::FileSystem,
+            format!("{path} cannot be read: {error}"),
+        )),
+    }
+}
+
+/// The engine writes NaN and Infinity, which JSON does not have.
+fn is_json(query: &Query<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+    match values.find_map(Result::err) {
+        None => Ok(()),
+        Some(error) => {
+            let message = format!(
+                "the results of {} are not JSON ({error}), probably because of NaN or Infinity; replace them with NULL \
+                 (`CASE WHEN isfinite(x) THEN x END`), or save as .parquet or .csv",
+                query.path
+            );
+            Err(Failure::new(Fault::SqlFailed, message))
+        }
+    }
+}
+
+/// What the format does not hold exactly.
+fn inexact(form: Option<Form>, done: &Done) -> Vec<String> {
+    if form != Some(Form::Parquet) {
+        return Vec::new();
+    }
+    let huge = done.columns.iter().filter(|(_, kind)| HUGE.contains(kind));
+    let told = huge.map(|(name, _)| {
+        format!(
+            "Parquet has no HUGEINT, so the column `{name}` is stored as DOUBLE, which has 53 bits. To keep every digit, write `CAST({name} \
+             AS BIGINT)` or `CAST({name} AS DECIMAL(38,0))`"
+        )
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests;

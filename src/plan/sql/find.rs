@@ -1,0 +1,143 @@
+//! Where DuckDB's library is (C-22). Whoever can change the file decides what runs, so it is the operator's alone.
+
+use std::{fs, os::unix::fs::MetadataExt as _};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use crate::{
+    host::{is_own_group, own_path, path_variable, user_id, variable},
+    task::{DuckDb, Failure, Fault},
+};
+
+const NAME: &str = "libduckdb.so";
+
+/// The command that installs it, and the directory into which it does.
+const INSTALL: &str =
+    "npm install --prefix ~/.local/share/oneact/duckdb @duckdb/node-bindings-linux-x64@1.5.6-r.1";
+const INSTALLED: &str = "oneact/duckdb/node_modules/@duckdb";
+
+#[cfg(target_arch = "aarch64")]
+const PLATFORM: (&str, &str) = ("linux_arm64", "node-bindings-linux-arm64");
+#[cfg(not(target_arch = "aarch64"))]
+const PLATFORM: (&str, &str) = ("linux_amd64", "node-bindings-linux-x64");
+
+/// A driver manifest of ADBC, as far as it matters here.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(rename = "Driver")]
+    driver: Driver,
+}
+
+#[derive(Deserialize)]
+struct Driver {
+    shared: toml::Value,
+}
+
+/// The path of the library: the one that the operator names, or else the first in the usual places.
+pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    let named = path_variable("ONEACT_DUCKDB").map_err(missing)?;
+    let named = named.map(|path| (path, "$ONEACT_DUCKDB"));
+    let settled = settings
+        .library
+        .clone()
+        .map(|path| (path, "`[duckdb] library`"));
+    if let Some((path, by)) = named.or(settled) {
+        return usable(&path, root).map_err(|why| missing(format!("{by} names {path}, {why}")));
+    }
+    let mut passed_over = Vec::new();
+    for path in usual() {
+        if !path.is_file() {
+            continue;
+        }
+        match usable(&path, root) {
+            Ok(path) => return Ok(path),
+            Err(why) => passed_over.push(format!("{path}, {why}")),
+        }
+    }
+    let but = match passed_over.as_slice() {
+        [] => String::new(),
+        them => format!(" (not used: {})", them.join("; ")),
+    };
+    Err(missing(format!(
+        "DuckDB's library {NAME} was not found{but}"
+    )))
+}
+
+fn missing(what: String) -> Failure {
+    let command = INSTALL.replace("node-bindings-linux-x64", PLATFORM.1);
+    let message =
+        format!("{what}. SQL needs DuckDB 1.4 to 2.x; this command installs it: `{command}`");
+    Failure::new(Fault::EngineMissing, message)
+}
+
+/// The real path, or why the library is not loaded from there.
+fn usable(path: &Utf8Path, root: &Utf8Path) -> Result<Utf8PathBuf, String> {
+    let path = path
+        .canonicalize_utf8()
+        .map_err(|error| format!("which cannot be used: {error}"))?;
+    let root = root.canonicalize_utf8();
+    if root.is_ok_and(|root| path.starts_with(root)) {
+        return Err("which lies below the root, where plans can change it".to_owned());
+    }
+    for path in [Some(&*path), path.parent()].into_iter().flatten() {
+        let found = fs::metadata(path).map_err(|error| format!("which cannot be used: {error}"))?;
+        let (user, owner) = (user_id(), found.uid());
+        let by_group = found.mode() & 0o020 != 0 && !is_own_group(user, found.gid());
+        if found.mode() & 0o002 != 0 || by_group || (owner != user && owner != 0) {
+            return Err(format!("but other users can change {path}"));
+        }
+    }
+    Ok(path)
+}
+
+/// The places in their order. They need not exist.
+fn usual() -> Vec<Utf8PathBuf> {
+    let directory = |name: &str| path_variable(name).ok().flatten();
+    let list = |name: &str| variable(name).unwrap_or_default();
+    let home = directory("HOME").unwrap_or_default();
+    let configured = directory("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    let data = directory("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
+    let manifests = list("ADBC_DRIVER_PATH");
+    let manifests = manifests
+        .split(':')
+        .filter(|dir| !dir.is_empty())
+        .map(Utf8PathBuf::from);
+    let manifests = manifests.chain([configured.join("adbc/drivers"), "/etc/adbc/drivers".into()]);
+    let mut places: Vec<Utf8PathBuf> = manifests
+        .filter_map(|dir| manifested(&dir.join("duckdb.toml")))
+        .collect();
+    places.push(data.join(INSTALLED).join(PLATFORM.1).join(NAME));
+    let beside = Utf8PathBuf::from(own_path());
+    let conda = directory("CONDA_PREFIX").map(|dir| dir.join("lib"));
+    let loader = list("LD_LIBRARY_PATH");
+    let directories = beside
+        .parent()
+        .map(Utf8Path::to_owned)
+        .into_iter()
+        .chain([home.join(".local/lib"), "/usr/local/lib".into()])
+        .chain(conda)
+        .chain(
+            loader
+                .split(':')
+                .filter(|dir| !dir.is_empty())
+                .map(Utf8PathBuf::from),
+        )
+        .chain([
+            "/usr/lib".into(),
+            "/usr/lib64".into(),
+            format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH).into(),
+        ]);
+    places.extend(directories.map(|dir| dir.join(NAME)));
+    places.retain(|path| path.is_absolute());
+    places
+}
+
+/// The library that a driver manifest names for this machine.
+fn manifested(manifest: &Utf8Path) -> Option<Utf8PathBuf> {
+    let text = fs::read_to_string(manifest).ok()?;
+    let manifest: Manifest = toml::from_str(&text).ok()?;
+    let shared = &manifest.driver.shared;
+    let path = shared.as_str().or_else(|| shared.get(PLATFORM.0)?.as_str());
+    path.map(Utf8PathBuf::from)
+}

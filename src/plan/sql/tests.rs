@@ -1,0 +1,561 @@
+use std::{os::unix::fs::MetadataExt as _, path::Path, sync::OnceLock};
+
+use serde_json::json;
+
+use super::*;
+
+mod escapes;
+mod formats;
+
+/// Where `scripts/setup-tests` installs the libraries of DuckDB.
+fn library(version: &str) -> Utf8PathBuf {
+    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    let servers = crate::host::path_variable("ONEACT_TEST_SERVERS").unwrap();
+    let servers = servers.unwrap_or_else(|| here.join("target/test-servers"));
+    let platform = format!(
+        "node-bindings-linux-{}",
+        if cfg!(target_arch = "aarch64") {
+            "arm64"
+        } else {
+            "x64"
+        }
+    );
+    servers.join(format!(
+        "duckdb_{version}/node_modules/@duckdb/{platform}/libduckdb.so"
+    ))
+}
+
+/// A root with files, and the engine that performs queries in it.
+pub(super) struct Bench {
+    root: tempfile::TempDir,
+    settings: DuckDb,
+    most: u64,
+}
+
+/// A query under construction.
+pub(super) struct Asked<'b> {
+    bench: &'b Bench,
+    text: String,
+    parameters: BTreeMap<String, Value>,
+    reads: Vec<RelPath>,
+    planned: Option<(RelPath, Vec<u8>)>,
+    database: Option<(RelPath, Access)>,
+    results: Option<RelPath>,
+    expects: Expects,
+    order: Order,
+    stopped: fn() -> Option<Failure>,
+}
+
+fn rel(path: &str) -> RelPath {
+    RelPath::parse(path).unwrap()
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        Self::with("1.5.6")
+    }
+
+    pub(super) fn with(version: &str) -> Self {
+        let settings = DuckDb {
+            library: Some(library(version)),
+            memory: 256 << 20,
+            threads: 2,
+        };
+        Self {
+            root: tempfile::tempdir().unwrap(),
+            settings,
+            most: 50 << 20,
+        }
+    }
+
+    fn path(&self) -> Utf8PathBuf {
+        let path = Utf8Path::from_path(self.root.path()).unwrap();
+        path.canonicalize_utf8().unwrap()
+    }
+
+    pub(super) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    pub(super) fn ask(&self, text: &str) -> Asked<'_> {
+        Asked {
+            bench: self,
+            text: text.to_owned(),
+            parameters: BTreeMap::new(),
+            reads: Vec::new(),
+            planned: None,
+            database: None,
+            results: None,
+            expects: Expects::Nothing,
+            order: Order::Any,
+            stopped: || None,
+        }
+    }
+}
+
+impl Asked<'_> {
+    fn with(mut self, name: &str, value: Value) -> Self {
+        self.parameters.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(super) fn reads(mut self, path: &str) -> Self {
+        self.reads.push(rel(path));
+        self
+    }
+
+    fn planned(mut self, path: &str, content: &str) -> Self {
+        self.planned = Some((rel(path), content.into()));
+        self
+    }
+
+    fn database(mut self, path: &str, access: Access) -> Self {
+        self.database = Some((rel(path), access));
+        self
+    }
+
+    pub(super) fn saves(mut self, path: &str) -> Self {
+        self.results = Some(rel(path));
+        self
+    }
+
+    fn input<'a>(&self, path: &'a RelPath) -> Input<'a> {
+        let at = self.bench.path().join(path.as_str());
+        let facts = at.metadata().unwrap();
+        let source = Source::File {
+            at: at.canonicalize_utf8().unwrap(),
+            device: facts.dev(),
+            inode: facts.ino(),
+        };
+        Input { path, source }
+    }
+
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let mut reads: Vec<Input<'_>> = self.reads.iter().map(|path| self.input(path)).collect();
+        if let Some((path, bytes)) = &self.planned {
+            let source = Source::Planned(bytes);
+            reads.push(Input { path, source });
+        }
+        let bytes = self
+            .database
+            .as_ref()
+            .filter(|(_, access)| *access == Access::Write);
+        let bytes =
+            bytes.and_then(|(path, _)| fs::read(self.bench.path().join(path.as_str())).ok());
+        let database = self.database.as_ref().map(|(path, access)| match access {
+            Access::Read => Database::Read(self.input(path)),
+            Access::Write => Database::Write {
+                path,
+                bytes: bytes.as_deref(),
+            },
+        });
+        let query = Query {
+            path: &rel("q.sql"),
+            text: &self.text,
+            parameters: &self.parameters,
+            reads,
+            database,
+            results: self.results.as_ref().map(|path| Results { path }),
+            expects: self.expects,
+            order: self.order,
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        let engine = Engine {
+            settings: &self.bench.settings,
+            root: &self.bench.path(),
+            scratch: Utf8Path::from_path(scratch.path()).unwrap(),
+            most: self.bench.most,
+            stopped: &self.stopped,
+        };
+        perform(&query, &engine)
+    }
+
+    fn rows(&self) -> u64 {
+        self.run().unwrap().rows.unwrap()
+    }
+
+    /// The failure, as `fault: message`.
+    pub(super) fn failure(&self) -> String {
+        let failure = self.run().unwrap_err();
+        format!("{}: {}", failure.fault.name(), failure.message)
+    }
+
+    fn saved(&self) -> String {
+        String::from_utf8(self.run().unwrap().results.unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn a_query_binds_parameters_by_name_and_saves_its_rows_r_001_190() {
+    let bench = Bench::new();
+    bench.file("data/in.csv", "id,amount\n1,10\n2,20\n3,30\n");
+    let asked = bench
+        .ask("-- only some\nSELECT id, amount * $factor AS \"total\"\nFROM read_csv('data/in.csv')\nWHERE id >= $Least ORDER BY id; -- done\n")
+        .with("factor", json!(2))
+        .with("least", json!(2))
+        .reads("data/in.csv")
+        .saves("out/r.csv");
+    let answer = asked.run().unwrap();
+    assert_eq!(answer.results.unwrap(), b"id,total\n2,40\n3,60\n");
+    assert_eq!((answer.rows, answer.notes.len()), (Some(2), 0));
+    assert_eq!(answer.engine, "DuckDB v1.5.6");
+}
+
+#[test]
+fn several_statements_are_performed_in_their_order_on_both_versions() {
+    for version in ["1.4.5", "1.5.6"] {
+        let bench = Bench::with(version);
+        bench.file("d/a.csv", "x\n1\n").file("d/b.csv", "x\n2\n");
+        let asked = bench.ask(
+            "CREATE TABLE t AS FROM 'd/a.csv'; INSERT INTO t FROM 'd/b.csv';\n\
+             /* ; */ UPDATE t SET x = $first FROM (SELECT $second AS s) u WHERE x = s;\n\
+             SELECT x, ';' AS \"a;b\" FROM t -- ; select\n ORDER BY x;;",
+        );
+        let asked = asked.reads("d/a.csv").reads("d/b.csv");
+        let asked = asked.with("first", json!(7)).with("second", json!(2));
+        assert_eq!(asked.rows(), 2);
+        assert_eq!(
+            asked.saves("r.csv").saved(),
+            "x,a;b\n1,;\n7,;\n",
+            "{version}"
+        );
+    }
+}
+
+#[test]
+fn a_pattern_finds_the_listed_files_alone() {
+    let bench = Bench::new();
+    bench
+        .file("d/a.csv", "x\n1\n")
+        .file("d/b.csv", "x\n2\n")
+        .file("d/c.csv", "x\n3\n");
+    let asked = bench
+        .ask("FROM read_csv('d/*.csv')")
+        .reads("d/a.csv")
+        .reads("d/c.csv");
+    assert_eq!(asked.rows(), 2);
+    let asked = bench
+        .ask("FROM 'd/new.csv' UNION ALL FROM 'd/a.csv'")
+        .reads("d/a.csv");
+    assert_eq!(asked.planned("d/new.csv", "x\n9\n8\n").rows(), 3);
+}
+
+#[test]
+fn every_value_of_a_parameter_arrives_as_it_is() {
+    let bench = Bench::new();
+    let big: Value = serde_json::from_str("170141183460469231731687303715884105727").unwrap();
+    let asked = bench.ask(
+        "SELECT typeof($n) n, $b AS b, $i AS i, $u AS u, $h AS h, $d AS d, $t AS t, $neg AS neg, typeof($h) th",
+    );
+    let asked = asked
+        .with("n", Value::Null)
+        .with("b", json!(true))
+        .with("i", json!(i64::MIN));
+    let asked = asked
+        .with("u", json!(u64::MAX))
+        .with("h", big)
+        .with("d", json!(0.1));
+    let asked = asked
+        .with("t", json!("o'é \u{1F600}"))
+        .with("neg", serde_json::from_str("-9223372036854775809").unwrap());
+    assert_eq!(
+        asked.saves("r.jsonl").saved(),
+        "{\"n\":\"\\\"NULL\\\"\",\"b\":true,\"i\":-9223372036854775808,\"u\":18446744073709551615,\
+         \"h\":170141183460469231731687303715884105727,\"d\":0.1,\"t\":\"o'é \u{1F600}\",\"neg\":-9223372036854775809,\"th\":\"HUGEINT\"}\n"
+    );
+}
+
+#[test]
+fn a_wrong_query_is_told_with_its_place_and_the_engine_s_sentence() {
+    let bench = Bench::new();
+    bench.file("t.csv", "a,b\n1,x\n");
+    let ask = |text: &str| bench.ask(text).reads("t.csv");
+    for (asked, told) in [
+        (
+            ask("select 1;\n  selekt 2"),
+            "sql_failed: q.sql:2:3: syntax error at or near \"selekt\"",
+        ),
+        (
+            ask("select 1;\nselect 'é', nope from 't.csv'").saves("r.csv"),
+            "sql_failed: q.sql:2:13: ",
+        ),
+        (
+            ask("select 1;\nselect 'é', nope from 't.csv'"),
+            "sql_failed: q.sql:2:13: ",
+        ),
+        (
+            ask("select cast(b as int) from 't.csv'"),
+            "sql_failed: q.sql",
+        ),
+        (
+            ask("-- nothing\n;"),
+            "sql_failed: q.sql: there is no statement in it",
+        ),
+        (ask("select 1;\0 select 2"), "sql_failed: q.sql:1:10: a NUL"),
+        (
+            ask("select $a"),
+            "sql_failed: q.sql: statement 1 has the parameter $a, for which",
+        ),
+        (
+            ask("select ?"),
+            "sql_failed: q.sql: statement 1 has a parameter without a name",
+        ),
+        (
+            ask("select 1").with("a", json!(1)),
+            "sql_failed: q.sql: the parameter `a` is given, but",
+        ),
+        (
+            ask("select $a + 1").with("a", json!("41")),
+            "sql_failed: q.sql",
+        ),
+        (
+            ask("select $a").with("a", json!([1])),
+            "sql_failed: q.sql: the parameter `a` is an array",
+        ),
+        (ask("from 'other.csv'"), "sql_refused: q.sql"),
+        (
+            ask("select 1; commit; select 2"),
+            "sql_refused: q.sql: statement 2 is BEGIN, COMMIT",
+        ),
+        (
+            ask("select 1").saves("r.xlsx"),
+            "sql_failed: `save_results_to` is r.xlsx",
+        ),
+        (
+            ask("create table t (a int)").saves("r.csv"),
+            "sql_failed: q.sql: the last statement gives no rows",
+        ),
+        (
+            ask("select a, 1 as A from 't.csv'").saves("r.json"),
+            "sql_failed: q.sql: the result has two columns named `A`",
+        ),
+        (
+            ask("select $x as a, 1 as A")
+                .with("x", json!(1))
+                .saves("r.csv"),
+            "sql_failed: q.sql: the result has two columns",
+        ),
+    ] {
+        let failure = asked.failure();
+        assert!(failure.starts_with(told), "{failure}\n{told}");
+        assert!(!failure.contains("LINE "), "{failure}");
+    }
+}
+
+#[test]
+fn rows_can_be_expected_r_001_189() {
+    let bench = Bench::new();
+    let mut asked = bench.ask("select 1 where false");
+    assert_eq!(asked.rows(), 0);
+    asked.expects = Expects::Rows;
+    assert!(
+        asked
+            .failure()
+            .starts_with("rule_failed: the last statement of q.sql gave no row")
+    );
+    asked.text = "select 1".to_owned();
+    assert_eq!(asked.rows(), 1);
+    asked.text = "create table t (a int)".to_owned();
+    assert!(asked.failure().starts_with("rule_failed"));
+    asked.text = "select 1 where false".to_owned();
+    assert!(
+        asked
+            .saves("r.parquet")
+            .failure()
+            .starts_with("rule_failed")
+    );
+}
+
+#[test]
+fn a_database_is_changed_as_a_copy_and_read_as_it_is_c_22() {
+    for version in ["1.4.5", "1.5.6"] {
+        let bench = Bench::with(version);
+        let made = bench
+            .ask("create table t as select 42 as a")
+            .database("d/x.duckdb", Access::Write);
+        let made = made.run().unwrap().database.unwrap();
+        assert!(!bench.path().join("d").exists());
+        bench.file("d/x.duckdb", &made);
+        let changed = bench
+            .ask("update t set a = 43; select * from x.t")
+            .database("d/x.duckdb", Access::Write);
+        let changed = changed.saves("r.csv").run().unwrap();
+        assert_eq!(changed.results.unwrap(), b"a\n43\n");
+        assert_ne!(changed.database.unwrap(), made);
+        let reads = |text: &str| bench.ask(text).database("d/x.duckdb", Access::Read);
+        assert_eq!(reads("from t").saves("r.csv").saved(), "a\n42\n");
+        assert!(reads("delete from t").failure().contains("read-only"));
+        assert!(
+            reads("explain analyze delete from t")
+                .failure()
+                .contains("read-only")
+        );
+        assert!(fs::read(bench.path().join("d/x.duckdb")).unwrap() == made);
+        bench.file("d/x.duckdb.wal", "");
+        for access in [Access::Read, Access::Write] {
+            let failure = bench.ask("from t").database("d/x.duckdb", access).failure();
+            assert!(failure.contains("d/x.duckdb.wal exists"), "{failure}");
+        }
+        let mut newer = made.clone();
+        newer[12] = 200;
+        bench
+            .file("d/y.duckdb", newer)
+            .file("d/z.duckdb", "no database, but long enough to be one");
+        for path in ["d/y.duckdb", "d/z.duckdb"] {
+            for access in [Access::Read, Access::Write] {
+                let failure = bench.ask("select 1").database(path, access).failure();
+                assert!(
+                    failure.starts_with("sql_failed: q.sql: the database cannot be opened: "),
+                    "{failure}"
+                );
+                assert!(
+                    failure.contains(&format!("with DuckDB v{version}")),
+                    "{failure}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deterministic_query_gives_the_same_bytes_twice_r_001_92() {
+    let bench = Bench::new();
+    let mut asked = bench.ask("select i % 1000 k, sum(i * 0.1::double) s, list(i)[1] f from range(300000) t(i) group by k");
+    asked.order = Order::Deterministic;
+    let mut asked = asked.saves("r.parquet");
+    let bytes = || asked.run().unwrap().results.unwrap();
+    assert!(bytes() == bytes());
+    asked.text = "select uuid()".to_owned();
+    assert!(
+        asked
+            .failure()
+            .starts_with("sql_failed: q.sql has uuid, which differs in each run")
+    );
+}
+
+#[test]
+fn a_query_that_takes_too_long_or_too_much_is_ended() {
+    let mut bench = Bench::new();
+    let mut asked = bench.ask("select count(*) from range(100000000) a, range(100000000) b");
+    asked.stopped = || Some(Failure::new(Fault::ToolTimeout, "late"));
+    assert_eq!(asked.failure(), "timeout: late");
+    let asked = bench.ask("select list(i) from range(1000000000) t(i)");
+    let failure = asked.failure();
+    assert!(failure.starts_with("oom: q.sql: "), "{failure}");
+    let asked = bench.ask("select length(repeat('x', 2000000000))");
+    let failure = asked.failure();
+    assert!(failure.starts_with("oom: q.sql: "), "{failure}");
+    bench.most = 1 << 20;
+    let failure = bench
+        .ask("select random() from range(10000000)")
+        .saves("r.csv")
+        .failure();
+    assert!(
+        failure.starts_with("limit_exceeded: the results"),
+        "{failure}"
+    );
+    let failure = bench.ask("create table t as select random() from range(1000000)");
+    let failure = failure.database("x.duckdb", Access::Write).failure();
+    assert!(
+        failure.starts_with("limit_exceeded: the results"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn a_library_that_is_missing_foreign_or_in_the_wrong_place_is_told_with_the_way_to_get_one() {
+    let mut bench = Bench::new();
+    bench.file("libduckdb.so", "");
+    let below = bench.path().join("libduckdb.so");
+    let other = tempfile::tempdir().unwrap();
+    let other = Utf8Path::from_path(other.path()).unwrap();
+    let made = |name: &str, mode: u32| {
+        let path = other.join(name);
+        fs::write(&path, "no library").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(&path, mode).unwrap();
+        path
+    };
+    for (path, told) in [
+        (other.join("none"), "cannot be used: No such file"),
+        (below, "lies below the root"),
+        (made("open", 0o666), "other users can change"),
+        (made("garbage", 0o644), "cannot be used"),
+        (
+            Utf8PathBuf::from("/lib/x86_64-linux-gnu/libm.so.6"),
+            "undefined symbol: duckdb_",
+        ),
+    ] {
+        bench.settings.library = Some(path);
+        let failure = bench.ask("select 1").failure();
+        assert!(failure.starts_with("engine_missing: "), "{failure}");
+        assert!(failure.contains(told), "{failure}");
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_after_the_check_is_not_read() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x\n1\n").file("b.csv", "x\n2\n");
+    let asked = bench.ask("from 'a.csv'").reads("a.csv");
+    let path = bench.path().join("a.csv");
+    let path = rel(path.strip_prefix(bench.path()).unwrap().as_str());
+    let mut input = asked.input(&path);
+    if let Source::File { inode, .. } = &mut input.source {
+        *inode += 1;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, parameters) = (bench.path(), BTreeMap::new());
+    let query = Query {
+        path: &rel("q.sql"),
+        text: &asked.text,
+        parameters: &parameters,
+        reads: vec![input],
+        database: None,
+        results: None,
+        expects: Expects::Nothing,
+        order: Order::Any,
+    };
+    let engine = Engine {
+        settings: &bench.settings,
+        root: &root,
+        scratch: Utf8Path::from_path(scratch.path()).unwrap(),
+        most: bench.most,
+        stopped: &|| None,
+    };
+    assert_eq!(
+        perform(&query, &engine).unwrap_err().fault,
+        Fault::HashMismatch
+    );
+}
+
+#[test]
+fn an_engine_that_is_killed_is_told_and_the_run_goes_on() {
+    let bench = Bench::new();
+    let mut asked = bench.ask("select count(*) from range(100000000) a, range(100000000) b");
+    // The only child of this test is killed from outside, as by the kernel when memory runs out.
+    static KILLED: OnceLock<()> = OnceLock::new();
+    asked.stopped = || {
+        let children = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let children =
+            children.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children: String = children.collect();
+        for pid in children.split_whitespace() {
+            let runs =
+                fs::read_to_string(Path::new("/proc").join(pid).join("maps")).unwrap_or_default();
+            if runs.contains("libduckdb") && KILLED.set(()).is_ok() {
+                let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            }
+        }
+        None
+    };
+    let failure = asked.failure();
+    assert!(
+        failure.starts_with("engine_failed: the engine was ended by signal 9"),
+        "{failure}"
+    );
+}
