@@ -237,6 +237,19 @@ fn a_daemon_that_left_the_group_and_ignores_term_is_ended() {
 }
 
 #[test]
+fn a_process_that_forks_and_ends_all_the_time_is_ended() {
+    let (place, mark) = (place(), mark());
+    let script = "import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        if os.fork(): os._exit(0)
+time.sleep(0.2)";
+    ran(&place, &pipeline(&["python3", "-c", script, &mark])).unwrap();
+    assert_eq!(running(&mark), 0);
+}
+
+#[test]
 fn a_program_that_is_stopped_or_late_is_ended_with_all_that_it_started() {
     let (place, mark) = (place(), mark());
     let script = format!(

@@ -94,6 +94,9 @@ fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
     let scratch = opened(CWD, &job.scratch, OFlags::RDONLY)?;
     let locked = flock(&scratch, FlockOperation::NonBlockingLockExclusive);
     locked.map_err(|errno| format!("{} cannot be locked: {errno}", job.scratch))?;
+    if is_gone(link) {
+        return Err("oneact has ended".to_owned());
+    }
     let domain = Domain {
         reads: Reads::Everything,
         writes: writable(job)?,
@@ -221,19 +224,31 @@ fn watched(program: Pid, link: &Link) -> Watched {
     }
 }
 
+/// Whether oneact has ended. A recovery that found no lock found no program either.
+fn is_gone(link: &Link) -> bool {
+    let mut look = [PollFd::new(link.get_ref(), PollFlags::RDHUP)];
+    let found = poll(&mut look, Some(&Timespec::default()));
+    found.is_ok_and(|found| found > 0)
+}
+
 /// Ends all processes below this one: asks them first, and kills those that are left.
 fn end_all(grace: Duration) {
-    /// A process that was killed takes a moment to end.
     const MOMENT: Duration = Duration::from_millis(2);
-    let asked = Instant::now();
+    /// A process that forks and ends all the time is only found by who looks all the time, but who looks all the time
+    /// at one that cannot end must pause.
+    const WITHOUT_PAUSE: u32 = 5000;
+    let (asked, mut looks) = (Instant::now(), 0);
     if has_children() && !grace.is_zero() {
         signal_descendants(Signal::TERM);
     }
     while has_children() {
         if asked.elapsed() >= grace {
             signal_descendants(Signal::KILL);
+            looks += 1;
         }
-        thread::sleep(MOMENT);
+        if looks == 0 || looks > WITHOUT_PAUSE {
+            thread::sleep(MOMENT);
+        }
     }
 }
 
@@ -247,7 +262,8 @@ struct Tail {
 
 /// Reads as fast as the program writes, until nobody is left who could write.
 fn read(mut output: PipeReader, tail: &Mutex<Tail>, all_ended: &AtomicBool) {
-    let mut block = [0; 16 << 10];
+    // What a pipe can hold at most, in blocks. A process that is no descendant may have got the pipe, and write on.
+    let (mut block, mut rest) = ([0; 16 << 10], 64);
     let pause = Timespec {
         tv_sec: 0,
         tv_nsec: 20_000_000,
@@ -256,10 +272,10 @@ fn read(mut output: PipeReader, tail: &Mutex<Tail>, all_ended: &AtomicBool) {
         let last = all_ended.load(Ordering::Acquire);
         let ready = poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&pause));
         match ready {
-            // A process that is no descendant may have got the pipe, and keep it open.
             Ok(0) if last => return,
             Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) => {}
+            Ok(_) if rest == 0 => return,
+            Ok(_) => rest -= i32::from(last),
             Err(_) => return,
         }
         let Ok(more @ 1..) = output.read(&mut block) else {
