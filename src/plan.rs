@@ -30,6 +30,7 @@ mod record;
 mod redacted;
 mod report;
 mod rollback;
+mod segments;
 mod sql;
 
 use std::time::Duration;

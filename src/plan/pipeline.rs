@@ -9,16 +9,10 @@ mod warden;
 use std::{
     collections::BTreeSet,
     os::unix::fs::MetadataExt as _,
-    thread,
     time::{Duration, Instant},
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
-use jiff::Timestamp;
-use rustix::{
-    fs::{CWD, FlockOperation, Mode, OFlags, flock, openat},
-    io::Errno,
-};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -306,36 +300,14 @@ fn end_of(text: &str, most: usize) -> &str {
     from.and_then(|from| text.get(from..)).unwrap_or_default()
 }
 
-/// Waits until nothing of a pipeline is left whose run was killed. An error if that takes longer than a minute.
-pub(crate) fn wait_for_end(scratch: &Utf8Path) -> Result<(), Failure> {
-    const LONGEST: Duration = Duration::from_mins(1);
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // Without the directory, the warden starts nothing.
-    let Ok(directory) = openat(CWD, scratch.as_std_path(), flags, Mode::empty()) else {
-        return Ok(());
-    };
-    let begun = Instant::now();
-    while let Err(Errno::WOULDBLOCK) = flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        if begun.elapsed() > LONGEST {
-            let message = format!(
-                "a pipeline of an interrupted plan is still running, and keeps {scratch} locked; end it by hand"
-            );
-            return Err(Failure::new(Fault::InFlight, message));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
 /// The files in the directories that the pipeline may write to which were changed (ctime) since then, at most 100, and
-/// how many there are. The time is of the clock of files ([`crate::host::file_time`]).
+/// how many there are. The time is of the clock of files ([`crate::host::file_time`]), in nanoseconds.
 pub(crate) fn written_since(
     root: &Utf8Path,
     writes: &[RelPath],
-    since: Timestamp,
+    since: i64,
 ) -> (Vec<RelPath>, usize) {
     const MOST: usize = 100;
-    let since = since.as_nanosecond();
     let (mut first, mut count) = (BTreeSet::new(), 0);
     let mut next: Vec<Utf8PathBuf> = writes.iter().map(|dir| root.join(dir.as_path())).collect();
     while let Some(dir) = next.pop() {
@@ -346,7 +318,7 @@ pub(crate) fn written_since(
             if found.is_dir() {
                 next.push(entry.path().to_owned());
             } else if i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec())
-                >= since
+                >= i128::from(since)
             {
                 count += 1;
                 let path = entry.path().strip_prefix(root).ok();

@@ -294,6 +294,12 @@ impl Fault {
         }
     }
 
+    /// Whether a plan that ended in this way needs a person (R-001-144, R-001-153): after every internal error, which
+    /// includes unknown errors and a rollback that is stuck, but not after a signal, which somebody sent.
+    pub const fn escalates(self) -> bool {
+        matches!(self.category(), Category::InternalError) && !matches!(self, Self::Cancelled)
+    }
+
     /// Specification 001's error type: the name in capitals (R-001-145).
     pub fn kind(self) -> String {
         self.name().to_ascii_uppercase()

@@ -92,7 +92,7 @@ pub(crate) fn guard(job: &Job, link: &Link) -> Report {
 fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
     adopt_orphans().map_err(|error| format!("it cannot be guarded: {error}"))?;
     let scratch = opened(CWD, &job.scratch, OFlags::RDONLY)?;
-    let locked = flock(&scratch, FlockOperation::NonBlockingLockExclusive);
+    let locked = flock(&scratch, FlockOperation::NonBlockingLockShared);
     locked.map_err(|errno| format!("{} cannot be locked: {errno}", job.scratch))?;
     if is_gone(link) {
         return Err("oneact has ended".to_owned());
