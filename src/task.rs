@@ -46,7 +46,7 @@ pub use outcome::{
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
-pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval};
+pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval, SharedMemory};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
 };

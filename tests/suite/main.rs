@@ -63,6 +63,8 @@ mod mutations;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod plans_undone;

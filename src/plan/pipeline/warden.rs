@@ -31,10 +31,10 @@ use crate::{
         child::Link,
         jail::{Domain, Programs, Reads, enter},
     },
-    task::{Network, RelPath},
+    task::{Network, RelPath, SharedMemory},
 };
 
-/// What the supervisor is to start.
+/// What the warden is to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(super) argv: Vec<String>,
@@ -44,6 +44,7 @@ pub(crate) struct Job {
     pub(super) scratch: String,
     pub(super) writes: Vec<RelPath>,
     pub(super) network: Network,
+    pub(super) shared_memory: SharedMemory,
 }
 
 /// How the program ended, and the end of its output. Nothing that it started is running.
@@ -61,7 +62,7 @@ pub(crate) enum End {
     NotStarted(String),
     Exited(i32),
     Killed(i32),
-    /// The supervisor ended it.
+    /// The warden ended it.
     Stopped,
 }
 
@@ -76,7 +77,7 @@ const KEPT: usize = 64 << 10;
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 
 /// Starts the program, and returns when all of it has ended. The lock of the scratch directory is held until then.
-pub(crate) fn supervise(job: &Job, link: &Link) -> Report {
+pub(crate) fn guard(job: &Job, link: &Link) -> Report {
     let tail = Mutex::new(Tail::default());
     let end = work(job, link, &tail).unwrap_or_else(End::NotStarted);
     let tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -89,10 +90,13 @@ pub(crate) fn supervise(job: &Job, link: &Link) -> Report {
 }
 
 fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
-    adopt_orphans().map_err(|error| format!("it cannot be supervised: {error}"))?;
+    adopt_orphans().map_err(|error| format!("it cannot be guarded: {error}"))?;
     let scratch = opened(CWD, &job.scratch, OFlags::RDONLY)?;
     let locked = flock(&scratch, FlockOperation::NonBlockingLockShared);
     locked.map_err(|errno| format!("{} cannot be locked: {errno}", job.scratch))?;
+    if is_gone(link) {
+        return Err("oneact has ended".to_owned());
+    }
     let domain = Domain {
         reads: Reads::Everything,
         writes: writable(job)?,
@@ -151,6 +155,10 @@ fn writable(job: &Job) -> Result<Vec<OwnedFd>, String> {
         .map(below)
         .collect::<Result<Vec<_>, _>>()?;
     all.push(opened(CWD, &job.scratch, OFlags::PATH)?);
+    if job.shared_memory == SharedMemory::Allowed {
+        // Where the C library has semaphores and shared memory (shm_overview(7)).
+        all.push(opened(CWD, "/dev/shm", OFlags::PATH)?);
+    }
     all.extend(DEVICES.iter().filter_map(device));
     Ok(all)
 }
@@ -216,19 +224,31 @@ fn watched(program: Pid, link: &Link) -> Watched {
     }
 }
 
+/// Whether oneact has ended. A recovery that found no lock found no program either.
+fn is_gone(link: &Link) -> bool {
+    let mut look = [PollFd::new(link.get_ref(), PollFlags::RDHUP)];
+    let found = poll(&mut look, Some(&Timespec::default()));
+    found.is_ok_and(|found| found > 0)
+}
+
 /// Ends all processes below this one: asks them first, and kills those that are left.
 fn end_all(grace: Duration) {
-    /// A process that was killed takes a moment to end.
     const MOMENT: Duration = Duration::from_millis(2);
-    let asked = Instant::now();
+    /// A process that forks and ends all the time is only found by who looks all the time, but who looks all the time
+    /// at one that cannot end must pause.
+    const WITHOUT_PAUSE: u32 = 5000;
+    let (asked, mut looks) = (Instant::now(), 0);
     if has_children() && !grace.is_zero() {
         signal_descendants(Signal::TERM);
     }
     while has_children() {
         if asked.elapsed() >= grace {
             signal_descendants(Signal::KILL);
+            looks += 1;
         }
-        thread::sleep(MOMENT);
+        if looks == 0 || looks > WITHOUT_PAUSE {
+            thread::sleep(MOMENT);
+        }
     }
 }
 
@@ -242,7 +262,8 @@ struct Tail {
 
 /// Reads as fast as the program writes, until nobody is left who could write.
 fn read(mut output: PipeReader, tail: &Mutex<Tail>, all_ended: &AtomicBool) {
-    let mut block = [0; 16 << 10];
+    // What a pipe can hold at most, in blocks. A process that is no descendant may have got the pipe, and write on.
+    let (mut block, mut rest) = ([0; 16 << 10], 64);
     let pause = Timespec {
         tv_sec: 0,
         tv_nsec: 20_000_000,
@@ -251,10 +272,10 @@ fn read(mut output: PipeReader, tail: &Mutex<Tail>, all_ended: &AtomicBool) {
         let last = all_ended.load(Ordering::Acquire);
         let ready = poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&pause));
         match ready {
-            // A process that is no descendant may have got the pipe, and keep it open.
             Ok(0) if last => return,
             Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) => {}
+            Ok(_) if rest == 0 => return,
+            Ok(_) => rest -= i32::from(last),
             Err(_) => return,
         }
         let Ok(more @ 1..) = output.read(&mut block) else {
