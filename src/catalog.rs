@@ -22,6 +22,7 @@ mod ledger;
 mod lint;
 mod listing;
 mod outputs;
+mod pipeline;
 mod promote;
 mod raw;
 mod render;
@@ -48,7 +49,9 @@ pub(crate) use fill::{foreseen, referring, supply};
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
-pub(crate) use listing::{Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list};
+pub(crate) use listing::{
+    Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list, pipelines,
+};
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
 pub(crate) use render::{ToolForm, has_standard, prompt, tools};
 pub(crate) use resolve::{

@@ -29,7 +29,7 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, err
 use crate::perform::{ARGUMENT, child};
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
-    task::visible_json,
+    task::{identity_lines, visible_json},
 };
 use settings::{RunArgs, TaskArgs};
 
@@ -311,6 +311,12 @@ fn takes_next(word: &str, flags: &[&Arg]) -> Option<bool> {
     Some(flag?.get_action().takes_values() && !is_whole)
 }
 
+/// Whether the argument asks for more words: `--verbose`, `-v`, `-vV`.
+fn is_verbose(arg: &OsString) -> bool {
+    let arg = arg.to_string_lossy();
+    arg == "--verbose" || (arg.starts_with('-') && !arg.starts_with("--") && arg.contains('v'))
+}
+
 /// Prints help and version. Wrong flags of a run are answered with an envelope.
 fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
     // The first word may be the value of a flag, so it counts as a verb only if it is the name of one.
@@ -326,6 +332,9 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
+            if error.kind() == ErrorKind::DisplayVersion && args.iter().any(is_verbose) {
+                return printed(identity_lines(), u8::from(shown.is_err()));
+            }
             // The standard library ignores EBADF on stdout.
             if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS

@@ -4,6 +4,7 @@
 //! `cli` prints the findings.
 
 mod finding;
+mod pipeline;
 mod server;
 mod tool;
 
@@ -78,6 +79,10 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
     doctor.sign_key();
     doctor.reviews(&checked);
     doctor.plans();
+    checked
+        .pipelines
+        .iter()
+        .for_each(|pipeline| doctor.pipeline(pipeline));
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -136,6 +141,9 @@ impl Doctor<'_> {
                 catalog::About::File => (about.clone(), unusable, CORRECT),
                 catalog::About::Server(name) => {
                     (Subject::named(About::Server, name), unusable, CORRECT)
+                }
+                catalog::About::Pipeline(name) => {
+                    (Subject::named(About::Pipeline, name), unusable, OF_PLANS)
                 }
                 catalog::About::Capability(id) => {
                     (Subject::named(About::Capability, id), unusable, CORRECT)
@@ -355,7 +363,7 @@ impl Diagnosis {
             problems.iter().any(|subject| match subject.kind {
                 About::Catalog | About::Ledger | About::Storage | About::Scratch => true,
                 // Only plans need no server.
-                About::Plans => capability.server.is_none(),
+                About::Plans | About::Pipeline => capability.server.is_none(),
                 About::Server => capability.server == subject.name,
                 About::Capability => Some(&capability.id) == subject.name.as_ref(),
             })
@@ -372,6 +380,7 @@ impl Diagnosis {
 
 /// The remedy for an unusable entry.
 const CORRECT: &str = "correct the entry; tasks that do not use it can still be performed";
+const OF_PLANS: &str = "correct the entry; until then, file plans are refused";
 const NO_SUCH_ID: &str = "correct the id on the command line, or add the capability to the catalog";
 
 fn bytes(number: u64) -> String {

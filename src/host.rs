@@ -35,7 +35,10 @@ use rustix::{
 use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_is_unusable;
-pub use children::{children, had_children, is_being_written, look_for_children};
+pub use children::{
+    adopt_orphans, children, had_children, has_children, is_being_written, look_for_children,
+    signal_descendants,
+};
 pub use interrupts::{Interrupt, Interrupts, ignore_file_size_signal, is_interrupted};
 pub use outside::{Outside, spawn_outside, stay_outside};
 pub use plain::{

@@ -23,7 +23,7 @@ use crate::{
     envelope::{self, Answered, Received},
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
-    record::{Begun, RunLedger, TaskRun},
+    record::{Begun, RunLedger, TaskRun, plan_named},
     task::{Course, Failure, OperationId, Outcome, Task, cut_links, recorded_id, redact_presigned},
 };
 
@@ -260,7 +260,11 @@ fn task<'h>(
         Work::Tools(ready) if ready.job.is_several() => Some(ledger.of_steps()),
         Work::Tools(_) | Work::Files(_) | Work::Grant(_) | Work::Said(_) => None,
     };
-    recorded(
+    let plan = match &work {
+        Work::Files(files) => Some(plan_named(&files.order)),
+        Work::Tools(_) | Work::Grant(_) | Work::Said(_) => None,
+    };
+    let mut executed = recorded(
         work,
         &mut ledger,
         received,
@@ -272,7 +276,11 @@ fn task<'h>(
             }
             (work, _) => executor::perform(work, context),
         },
-    )
+    );
+    if let Some(plan) = plan {
+        ledger.escalate(plan, &mut executed.outcome, context);
+    }
+    executed
 }
 
 /// Performs the work and records the result, unless the ledger has the answer.

@@ -30,6 +30,7 @@ mod record;
 mod redacted;
 mod report;
 mod rollback;
+mod segments;
 mod sql;
 
 use std::time::Duration;
@@ -188,6 +189,8 @@ fn refusal(failure: &Failure) -> State {
         | Fault::ToolTimeout
         | Fault::InFlight
         | Fault::Stuck
+        | Fault::PipelineNotStarted
+        | Fault::PipelineFailed
         | Fault::RollbackConflict
         | Fault::Internal => State::Failed,
         _ if failure.recoverable => State::Failed,

@@ -7,6 +7,7 @@ mod ask;
 mod beside;
 mod effective;
 mod ended;
+mod escalation;
 mod evidence;
 mod exhibit;
 mod grants;
@@ -34,6 +35,7 @@ pub(crate) use crate::ledger::{
 };
 pub(crate) use approvers::{allowed_signers, approvers};
 pub(crate) use beside::{Begun, RunLedger};
+pub(crate) use escalation::plan_named;
 pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use grants::trace;

@@ -5,6 +5,7 @@ mod approval;
 mod bounds;
 mod fault;
 mod format;
+mod identity;
 mod ids;
 mod json;
 mod not_finite;
@@ -30,6 +31,7 @@ pub use approval::{
 pub(crate) use bounds::{LARGEST_RESULT, printed};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
+pub use identity::{SPECIFICATION, identity, identity_lines};
 pub use ids::{OperationId, RefId, message_id, numbered};
 pub use json::{
     BLOB, RESERVED, abridge, abridged, canonical, has_all_members, has_reserved_key, hexadecimal,

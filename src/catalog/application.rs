@@ -18,6 +18,7 @@ use super::{
     compile::{Capability, compile},
     document::{Catalog, CatalogError, Tables},
     lint::Finding,
+    listing::{Listed, pipelines},
 };
 use page::Row;
 
@@ -29,6 +30,8 @@ const MOST_DEFAULTS: usize = 8 << 20;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Application {
     rows: Vec<Mapped>,
+    /// The names of the pipelines, what they do, and their parameters. A document does not map them.
+    pipelines: Vec<[String; 3]>,
 }
 
 /// One capability with its tool.
@@ -117,7 +120,10 @@ impl Application {
                 row.defaults.extend(values.clone());
             }
         }
-        Ok(Self { rows })
+        Ok(Self {
+            rows,
+            pipelines: Vec::new(),
+        })
     }
 
     /// What the catalog maps. An entry that does not compile is left out, because it is an error already.
@@ -139,8 +145,25 @@ impl Application {
             tool: entry.tool,
             defaults: entry.defaults,
         });
+        let names = |pipeline: &Listed| {
+            let names: Vec<&str> = pipeline
+                .parameters
+                .iter()
+                .map(|each| each.name.as_str())
+                .collect();
+            names.join(", ")
+        };
+        let pipelines = pipelines(tables).unwrap_or_default().into_iter();
+        let pipelines = pipelines.map(|each| {
+            [
+                each.id.clone(),
+                each.words.description.clone(),
+                names(&each),
+            ]
+        });
         Ok(Self {
             rows: rows.collect(),
+            pipelines: pipelines.collect(),
         })
     }
 
@@ -206,6 +229,17 @@ impl Application {
                 });
                 text += &line(&[name, &defaults.collect::<Vec<_>>().join(", ")]);
             }
+        }
+        if !self.pipelines.is_empty() {
+            text += PIPELINES_TABLE;
+        }
+        for row in &self.pipelines {
+            text += &line(
+                &row.each_ref()
+                    .map(|cell| visible(cell))
+                    .each_ref()
+                    .map(AsRef::as_ref),
+            );
         }
         text
     }
@@ -277,6 +311,13 @@ const DEFAULTS_TABLE: &str = "
 
 | Tool | Default Parameters |
 |---|---|
+";
+
+const PIPELINES_TABLE: &str = "
+### Pipelines of plans
+
+| Pipeline | What it does | Parameters |
+|---|---|---|
 ";
 
 impl Mapped {

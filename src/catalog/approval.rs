@@ -21,7 +21,8 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ApprovalSettings {
-    /// The argv of a program that gets each new request as JSON on its standard input. Empty: none.
+    /// The argv of a program that gets each new request, and each plan that is escalated, as JSON on its standard input.
+    /// Empty: none.
     pub(crate) notify: Vec<String>,
     /// A file of allowed signers (`man ssh-keygen`); a relative path starts at the root.
     pub(crate) allowed_signers: Option<String>,

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::task::{Failure, Fault};
+use crate::task::{Failure, Fault, Pipeline};
 
 use super::{
     approval,
@@ -15,6 +15,7 @@ use super::{
     entry::Entry,
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
+    pipeline::{self, PIPELINE},
     raw::RawDefaults,
     resolve,
     schema::Schema,
@@ -27,6 +28,8 @@ pub(crate) struct Checked {
     pub(crate) plans: Vec<FilePlan>,
     /// The servers that can be read and that a capability above uses, in the order of the file.
     pub(crate) servers: Vec<Server>,
+    /// The pipelines that can be read.
+    pub(crate) pipelines: Vec<Pipeline>,
     /// `[storage] uri`, or its default; `None` if the value cannot be read.
     pub(crate) storage: Option<String>,
     pub(crate) problems: Vec<Problem>,
@@ -59,6 +62,7 @@ pub(crate) enum About {
     File,
     Capability(String),
     Server(String),
+    Pipeline(String),
     /// A requested capability that does not exist.
     Nothing(String),
 }
@@ -75,6 +79,14 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     checked.keep(About::File, ledger_rule(tables));
     for name in checked.names(tables, "profile") {
         checked.keep(About::File, profile(tables, &name));
+    }
+    for name in checked.names(tables, PIPELINE) {
+        let read = pipeline::named(tables, &name).and_then(|found| match found {
+            Some(found) => pipeline::check(tables, &found).map(|()| Some(found)),
+            None => Ok(None),
+        });
+        let read = checked.keep(About::Pipeline(name), read);
+        checked.pipelines.extend(read.flatten());
     }
     let mut all = checked.names(tables, "capability");
     all.extend(checked.names(tables, "workflow"));
@@ -171,11 +183,15 @@ impl Checked {
         result.map_err(|error| self.add(about, error.into())).ok()
     }
 
-    /// Adds a problem once: an error in `[defaults]` appears in every entry.
+    /// Adds a problem once: an error in `[defaults]` appears in every entry, and one of a pipeline in every entry that
+    /// applies plans.
     fn add(&mut self, about: About, wrong: Wrong) {
         let text = wrong.to_string();
         let of_file = (About::File, text.clone());
         if !self.told.contains(&of_file) && self.told.insert((about.clone(), text.clone())) {
+            if matches!(about, About::Pipeline(_)) {
+                self.told.insert(of_file);
+            }
             self.problems.push(Problem { about, text, wrong });
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct Cut<'a> {
 pub(super) const CAPABILITY: &str = "capability";
 
 /// The top-level keys of format 1. None of the names can begin a value of an array, so each is recognised in a header.
-pub(super) const TOP: [&str; 10] = [
+pub(super) const TOP: [&str; 11] = [
     "catalog",
     "application",
     "defaults",
@@ -39,6 +39,7 @@ pub(super) const TOP: [&str; 10] = [
     "profile",
     CAPABILITY,
     "workflow",
+    "pipeline",
 ];
 
 impl<'a> Piece<'a> {

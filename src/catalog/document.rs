@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Top-level keys that are not built in yet.
-const LATER: &[&str] = &["catalog_dir", "pipeline"];
+const LATER: &[&str] = &["catalog_dir"];
 
 const LARGEST: u64 = 8 << 20;
 

@@ -18,6 +18,7 @@ use super::{
     document::{CatalogError, Named, Tables},
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
+    pipeline,
     raw::{RawCapability, RawFilePlan, RawProtection},
     server,
 };
@@ -56,10 +57,12 @@ impl FilePlan {
         open_world: Some(false),
     };
 
-    /// The same beside the servers of a catalog, whose programs plans may not change by themselves.
+    /// The same beside the pipelines of a catalog, which plans may start, and its servers. Plans may not change the
+    /// programs of both by themselves.
     pub(super) fn beside(mut self, tables: &Tables<'_>) -> Result<Self, CatalogError> {
+        self.bounds.pipelines = pipeline::all(tables)?;
         if let Some(executes) = &mut self.bounds.protection.executes {
-            executes.programs = server::programs(tables)?;
+            executes.programs = server::programs(tables, &self.bounds.pipelines)?;
         }
         Ok(self)
     }

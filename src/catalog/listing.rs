@@ -4,13 +4,16 @@
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    ApprovalRule, Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, assess,
+    ApprovalRule, Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, Pipeline,
+    assess,
 };
 
 use super::{
     bind::Bound,
     compile::{Capability, compile},
     document::{CatalogError, Tables},
+    file_plan::FilePlan,
+    pipeline,
     raw::{Described, described},
     schema::Schema,
 };
@@ -44,6 +47,8 @@ pub(crate) enum Executor {
     FilePlan,
     /// The steps of a workflow, each with its capability.
     Steps(Vec<(String, String)>),
+    /// A pipeline, which only a plan can name.
+    Pipeline(Box<Pipeline>),
 }
 
 /// Whether an asset of the task is one of the bound parameters.
@@ -98,6 +103,33 @@ pub(crate) fn list(tables: &Tables<'_>) -> Result<Vec<Listed>, CatalogError> {
     ids.sort_unstable();
     let listed = ids.into_iter().map(|id| listed(tables, id));
     listed.filter_map(Result::transpose).collect()
+}
+
+/// All pipelines, by their names. No task can name one, and no model is offered one.
+pub(crate) fn pipelines(tables: &Tables<'_>) -> Result<Vec<Listed>, CatalogError> {
+    let mut all = pipeline::all(tables)?;
+    all.sort_by(|one, next| one.name.cmp(&next.name));
+    Ok(all.into_iter().map(of_pipeline).collect())
+}
+
+fn of_pipeline(pipeline: Pipeline) -> Listed {
+    Listed {
+        id: pipeline.name.clone(),
+        words: Words {
+            description: pipeline.description.clone(),
+            ..Words::default()
+        },
+        audience: Audience::Programs,
+        available_in: Contexts::default(),
+        effects: pipeline.effects,
+        assessment: assess(&pipeline::hazards(&pipeline)),
+        on_duplicate: Some(FilePlan::built_in().on_duplicate),
+        approval: ApprovalRule::default(),
+        parameters: parameters(&pipeline.parameters, &Map::new()),
+        schema: pipeline.parameters.clone(),
+        executor: Executor::Pipeline(Box::new(pipeline)),
+        binds: Binds::Nothing,
+    }
 }
 
 /// The entry of that id; `None` if there is none.

@@ -6,7 +6,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, Protocol, SCRATCH, duration};
+use crate::task::{
+    ALLOW_PRIVATE, Argument, Failure, Fault, PROTECTED, Pipeline, Protocol, SCRATCH, duration,
+};
 
 use super::{
     approval::approval_settings,
@@ -94,14 +96,25 @@ pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, Cata
     Ok(kept)
 }
 
-/// The paths that the commands of the servers and of `[approval] notify` name, absolute or relative to the root.
-pub(super) fn programs(tables: &Tables<'_>) -> Result<Vec<Utf8PathBuf>, CatalogError> {
+/// The paths that the commands of the servers, of the pipelines and of `[approval] notify` name, absolute or relative to the root.
+pub(super) fn programs(
+    tables: &Tables<'_>,
+    pipelines: &[Pipeline],
+) -> Result<Vec<Utf8PathBuf>, CatalogError> {
     let mut programs: Vec<_> = paths(&approval_settings(tables)?.notify, "".into()).collect();
     for name in tables.names("server")? {
         // A server that cannot be read cannot be started.
         if let Ok(Some(server)) = named(tables, name) {
             programs.extend(paths(&server.command, &server.cwd));
         }
+    }
+    for pipeline in pipelines {
+        let fixed = |argument: &Argument| match argument {
+            Argument::Fixed(text) => Some(text.clone()),
+            Argument::Parameter(_) => None,
+        };
+        let command: Vec<String> = pipeline.command.iter().filter_map(fixed).collect();
+        programs.extend(paths(&command, "".into()));
     }
     Ok(programs)
 }

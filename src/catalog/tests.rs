@@ -5,6 +5,7 @@ mod application;
 mod asked;
 mod cutting;
 mod offering;
+mod pipelines;
 mod plans;
 mod promoting;
 mod refusals;

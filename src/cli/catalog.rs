@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     catalog::{
         Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, has_standard, list,
-        prompt, search, tools,
+        pipelines, prompt, search, tools,
     },
     host::{self, Interrupts},
     servers,
@@ -152,7 +152,7 @@ fn context(text: &str) -> Result<CallContext, String> {
 pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     match &args.verb {
         CatalogVerb::List(args) => {
-            let listed = load(&args.form.places)?;
+            let listed = whole(&args.form.places)?;
             let entries: Vec<&Listed> = listed.iter().collect();
             Ok(printed(
                 shown(&args.form, &entries, table, |entry| json_of(entry)),
@@ -160,7 +160,7 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
             ))
         }
         CatalogVerb::Show(args) => {
-            let listed = load(&args.form.places)?;
+            let listed = whole(&args.form.places)?;
             let entry = find(&listed, &args.id).map_err(|failure| stop(1)(failure.message))?;
             Ok(printed(
                 shown(&args.form, &[entry], one, |entry| json_of(entry)),
@@ -179,6 +179,19 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
         CatalogVerb::Import(args) => import(args),
         CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }
+}
+
+/// All entries and all pipelines.
+fn whole(places: &PlaceArgs) -> Result<Vec<Listed>, Stop> {
+    let project = places.project()?;
+    let listed = Catalog::load(&project.catalog).and_then(|catalog| {
+        let tables = catalog.tables()?;
+        Ok(list(&tables)?
+            .into_iter()
+            .chain(pipelines(&tables)?)
+            .collect())
+    });
+    listed.map_err(stop(2))
 }
 
 /// All entries, by their ids.

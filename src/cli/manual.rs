@@ -18,11 +18,16 @@ pub(super) struct SchemaArgs {
 pub(super) const CATALOG: &str = include_str!("../../schemas/catalog.schema.json");
 
 /// Name, description, text.
-const SCHEMAS: [(&str, &str, &str); 5] = [
+const SCHEMAS: [(&str, &str, &str); 6] = [
     (
         "task",
         "the input: a dispatch message, a wrapped task or a bare task",
         include_str!("../../schemas/task.schema.json"),
+    ),
+    (
+        "plan",
+        "a plan (specification 001): every type of operation with its parameters",
+        include_str!("../../schemas/plan.schema.json"),
     ),
     (
         "envelope",

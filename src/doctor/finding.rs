@@ -51,6 +51,7 @@ pub(super) enum About {
     Scratch,
     Server,
     Capability,
+    Pipeline,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -116,6 +117,7 @@ pub(super) enum Kind {
     EffectsBetter,
     /// The server's `PATH` lacks a program that the tool declares.
     ProgramMissing,
+    PipelineGood,
 }
 
 impl Subject {
@@ -124,6 +126,7 @@ impl Subject {
         let group = match self.kind {
             About::Server => "server",
             About::Capability => "capability",
+            About::Pipeline => "pipeline",
             About::Catalog | About::Ledger | About::Plans | About::Storage | About::Scratch => {
                 return None;
             }

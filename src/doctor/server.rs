@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::{
     assets::reach::is_executable,
     catalog::{Entry, Server},
-    executor, host,
+    executor,
+    host::{self, Program},
     mcp::{CallError, Inspection, Parting, ServerSpec, inspect, short_name},
     task::{Protocol, redact_presigned, redact_value},
 };
@@ -106,7 +107,7 @@ impl Doctor<'_> {
                 ),
             ));
         }
-        match find_program(&spec) {
+        match find_program(&spec.program, about, &entry) {
             Ok(program) => Some((spec, program.into_string())),
             Err(finding) => {
                 self.note(finding);
@@ -274,10 +275,14 @@ fn last(text: &str) -> Vec<String> {
 const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
 
 /// The path of the program, or a finding that says why there is none.
-fn find_program(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
-    let program = spec.program.argv.first().map_or("", String::as_str);
+pub(super) fn find_program(
+    spec: &Program,
+    about: &Subject,
+    entry: &str,
+) -> Result<Utf8PathBuf, Finding> {
+    let program = spec.argv.first().map_or("", String::as_str);
     let (mut found, shown) = if program.contains('/') {
-        let path = spec.program.cwd.join(program);
+        let path = spec.cwd.join(program);
         let shown = format!("{program} does not exist (oneact looked for {path})");
         (vec![path], shown)
     } else {
@@ -287,24 +292,22 @@ fn find_program(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     if let Some(at) = found.iter().position(|file| is_executable(file)) {
         return Ok(found.swap_remove(at));
     }
-    let about = Subject::named(About::Server, &spec.name);
-    let entry = format!("[server.{}]", spec.name);
     // A file of that name which cannot be executed is probably the one that was meant.
     let named = program.contains('/');
     let meant = |file: &&Utf8PathBuf| file.is_file() || named && file.symlink_metadata().is_ok();
     if let Some(path) = found.iter().find(meant) {
         return Err(Finding::problem(
-            &about,
+            about,
             Kind::CommandNotExecutable,
             format!("its command {path} is not a program that this user may execute"),
             format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
         ));
     }
     let missing = Finding::problem(
-        &about,
+        about,
         Kind::CommandMissing,
         format!("its command {shown}"),
-        format!("install it, or write the command of an installed server into {entry}"),
+        format!("install it, or write the command of an installed program into {entry}"),
     );
     Err(if named {
         missing
@@ -314,19 +317,19 @@ fn find_program(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
 }
 
 /// The server's `PATH`; empty if it has none.
-pub(super) fn search_path(spec: &ServerSpec) -> &str {
-    let path = spec.program.env.iter().find(|(name, _)| name == "PATH");
+pub(super) fn search_path(spec: &Program) -> &str {
+    let path = spec.env.iter().find(|(name, _)| name == "PATH");
     path.map_or("", |(_, value)| value.as_str())
 }
 
 /// The paths that `PATH` gives for a program's name, in the order of the search.
-fn candidates(spec: &ServerSpec, program: &str) -> impl Iterator<Item = Utf8PathBuf> {
+fn candidates(spec: &Program, program: &str) -> impl Iterator<Item = Utf8PathBuf> {
     let dirs = search_path(spec).split(':');
-    dirs.map(move |dir| spec.program.cwd.join(dir).join(program))
+    dirs.map(move |dir| spec.cwd.join(dir).join(program))
 }
 
 pub(super) fn finds_program(spec: &ServerSpec, program: &str) -> bool {
-    candidates(spec, program).any(|file| is_executable(&file))
+    candidates(&spec.program, program).any(|file| is_executable(&file))
 }
 
 /// The runner's name, if the server is started through one.

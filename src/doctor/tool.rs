@@ -251,7 +251,7 @@ impl Pair<'_> {
                 ),
                 format!("install {install}, or add it to the PATH of the server with `env`"),
             )
-            .with(vec![format!("PATH={}", search_path(self.spec))])
+            .with(vec![format!("PATH={}", search_path(&self.spec.program))])
         };
         missing.map(finding).collect()
     }

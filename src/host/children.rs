@@ -2,7 +2,9 @@
 //! this program by `exec`), and whether one of them has a file open for writing.
 
 use std::{
+    collections::HashSet,
     fs::{self, Metadata},
+    io, iter,
     os::unix::fs::MetadataExt,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -10,8 +12,13 @@ use std::{
 
 use rustix::{
     io::Errno,
-    process::{Pid, WaitId, WaitIdOptions, getpid, waitid},
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper,
+        set_parent_process_death_signal, waitid,
+    },
 };
+
+use super::interrupts::heed_children;
 
 static INHERITED: AtomicBool = AtomicBool::new(false);
 
@@ -49,20 +56,47 @@ fn runs(pid: Pid) -> bool {
 /// Examines all descendants of this process. A process that cannot be examined counts as one that writes. Other
 /// processes are not examined.
 pub fn is_being_written(file: &Metadata) -> bool {
+    descendants().any(|pid| writes(pid, file))
+}
+
+/// The processes below this one, as they are found.
+fn descendants() -> impl Iterator<Item = i32> {
     let own = getpid().as_raw_pid();
-    let mut seen = vec![own];
-    let mut next = children_of(own);
-    while let Some(pid) = next.pop() {
-        if seen.contains(&pid) {
-            continue;
-        }
-        seen.push(pid);
-        if writes(pid, file) {
-            return true;
-        }
+    let (mut seen, mut next) = (HashSet::from([own]), children_of(own));
+    iter::from_fn(move || {
+        let pid = iter::from_fn(|| next.pop()).find(|pid| seen.insert(*pid))?;
         next.extend(children_of(pid));
+        Some(pid)
+    })
+}
+
+/// Signals every process below this one.
+pub fn signal_descendants(signal: Signal) {
+    for pid in descendants().filter_map(Pid::from_raw) {
+        // It may have ended.
+        let _ = kill_process(pid, signal);
     }
-    false
+}
+
+/// Reaps the children that have ended, and says whether there are others. Of a subreaper
+/// ([`adopt_orphans`]), the last child has ended only when every process below it has.
+pub fn has_children() -> bool {
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    loop {
+        match waitid(WaitId::All, ended) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Makes this process the parent of each process below it whose own parent ends, and lets it learn how they end also
+/// if its caller ignored SIGCHLD. It outlives the thread that started it.
+pub fn adopt_orphans() -> io::Result<()> {
+    heed_children();
+    set_child_subreaper(Some(getpid()))?;
+    Ok(set_parent_process_death_signal(None)?)
 }
 
 /// The children of all threads of a process (proc(5), `/proc/PID/task/TID/children`).

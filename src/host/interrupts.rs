@@ -16,6 +16,9 @@ use signal_hook::low_level::{emulate_default_handler, register};
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
+/// The kernel sends this signal when a child ends.
+const SIGCHLD: i32 = 17;
+
 /// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report
 /// a defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
 /// only to programs that ask for them.
@@ -150,6 +153,11 @@ impl Interrupts {
 /// Lets a write beyond `RLIMIT_FSIZE` fail instead of ending the process.
 pub fn ignore_file_size_signal() {
     handle_with(SIGXFSZ, || ());
+}
+
+/// Lets this process wait for its children also if its caller ignored SIGCHLD.
+pub(super) fn heed_children() {
+    handle_with(SIGCHLD, || ());
 }
 
 /// Whether a signal has asked this process to stop.

@@ -110,7 +110,7 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
 }
 
 /// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
-/// or a signal asks this run to stop, its process group is killed.
+/// or a signal asks this run to stop meanwhile, its process group is killed.
 pub fn tell(
     program: &Program,
     input: Vec<u8>,
@@ -121,6 +121,7 @@ pub fn tell(
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdout(Stdio::null()).stderr(Stdio::null());
     die_with_us(&mut command);
+    let before = interrupts.count();
     let mut child = command
         .spawn()
         .map_err(|error| format!("{name} did not start: {error}"))?;
@@ -133,7 +134,8 @@ pub fn tell(
     let begun = Instant::now();
     let late = loop {
         let end = end_of(group).map_err(|errno| failed(errno.into()))?;
-        match (end, interrupts.caught()) {
+        let caught = interrupts.caught().filter(|_| interrupts.count() > before);
+        match (end, caught) {
             (Some(_), _) => break None,
             (None, Some(signal)) => break Some(format!("was stopped by {}", signal.name())),
             (None, None) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),

@@ -1,5 +1,6 @@
 //! Applies a plan, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
+mod parts;
 mod settle;
 mod staging;
 mod telling;
@@ -10,8 +11,9 @@ use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach, Sanction};
 
 use super::{
-    Desk, broken, check,
-    engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
+    Desk, Reader, broken,
+    check::{self, Checker},
+    engine::{Applied, Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
@@ -134,17 +136,35 @@ impl<'a> Carrier<'a> {
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
-        let checked = check::check(self.plan, self.root, self.desk.host, &stopped, &mut staging);
-        let foreseen = std::mem::take(&mut staging.foreseen);
-        teller.story.verdicts = match checked {
-            Ok(verdicts) => verdicts,
+        let checker = Checker {
+            plan: self.plan,
+            root: self.root,
+            host: self.desk.host,
+            stopped: &stopped,
+        };
+        let programs = self.plan.programs();
+        let foreseen = if programs.is_empty() {
+            let checked = check::foresee(checker, &mut staging);
+            checked.map(|checked| (checked, std::mem::take(&mut staging.foreseen)))
+        } else {
+            // The parts after a pipeline are staged later, so all parts are checked beforehand without staging.
+            let mut foresight = Foresight::new(&self.plan.limits, Reader::User);
+            let checked = check::foresee(checker, &mut foresight);
+            checked.map(|checked| (checked, foresight.foreseen))
+        };
+        let foreseen = match foreseen {
+            Ok((checked, foreseen)) => {
+                teller.so_far(self.plan, &checked);
+                teller.story.warnings.extend(checked.notes);
+                foreseen
+            }
             Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
                 return ControlFlow::Break(unchanged(staging.stage, teller));
             }
         };
-        let hash = PreviewHash::of(&self.order.plan, foreseen);
+        let hash = PreviewHash::of(&self.order.plan, foreseen, &programs);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
@@ -159,8 +179,16 @@ impl<'a> Carrier<'a> {
         teller.story.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
-        if staging.changes.is_empty() || (failed && undone_on_failure) {
+        let idle = programs.is_empty() && staging.changes.is_empty();
+        if idle || (failed && undone_on_failure) {
             return ControlFlow::Break(unchanged(staging.stage, teller));
+        }
+        if !programs.is_empty() {
+            teller.story.warnings = self.plan.notes.clone();
+            teller.story.warnings.extend(telling::not_undone(self.plan));
+            let made = self.in_parts(staging, &mut teller, checker);
+            let made = committed(made, &mut teller);
+            return self.ended(made, teller, tries);
         }
         let (stage, undo) = staging.ready();
         let threads = self.plan.limits.max_concurrency;
@@ -172,9 +200,22 @@ impl<'a> Carrier<'a> {
             &stopped,
             &mut |entries, teller| self.verified(entries, teller),
         );
+        self.ended(made, teller, tries)
+    }
+
+    fn ended(
+        &self,
+        made: Result<Committed<'a>, Box<Undoing<'a>>>,
+        teller: Teller<'a>,
+        tries: u32,
+    ) -> ControlFlow<Outcome, Folder<'a>> {
         match made {
             Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
-            Err(undoing) if tries < TRIES && self.is_worth_another(&undoing) => {
+            Err(undoing)
+                if tries < TRIES
+                    && teller.story.pipelines.is_empty()
+                    && self.is_worth_another(&undoing) =>
+            {
                 tracing::info!("{}; the plan is checked again.", undoing.why.message);
                 ControlFlow::Continue(undoing.folder)
             }
@@ -257,6 +298,36 @@ pub(super) fn make<'a>(
     stopped: &dyn Fn() -> Option<Failure>,
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+    let made = make_part(stage, teller, undo, threads, stopped, verified);
+    committed(made, teller)
+}
+
+/// Commits the last part, and records what has become of the files.
+fn committed<'a>(
+    made: Result<Applied<'a>, Box<Undoing<'a>>>,
+    teller: &mut Teller<'_>,
+) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+    let made = made.and_then(|applied| applied.commit(&teller.documents()));
+    let has_run = !teller.story.pipelines.is_empty();
+    teller.desk.course.set(match &made {
+        Ok(_) => Reach::Changed,
+        Err(undoing) => match undoing.end {
+            UndoEnd::NothingChanged | UndoEnd::RolledBack(_) if !has_run => Reach::Nothing,
+            _ => Reach::Changing,
+        },
+    });
+    made
+}
+
+/// Makes the staged changes of one part: checkpoint, changes, verification.
+fn make_part<'a>(
+    stage: Stage<'a>,
+    teller: &mut Teller<'_>,
+    undo: Undo,
+    threads: usize,
+    stopped: &dyn Fn() -> Option<Failure>,
+    verified: Verify<'_>,
+) -> Result<Applied<'a>, Box<Undoing<'a>>> {
     let manifest = Manifest::of(&teller.story.run, &undo);
     // The manifest and the script are on the disk before the first change.
     let documents = vec![
@@ -266,21 +337,12 @@ pub(super) fn make<'a>(
     teller.story.undo = Some(undo);
     let armed = stage.arm(&documents, threads)?;
     teller.desk.course.set(Reach::Changing);
-    let made = armed.apply(stopped).and_then(|applied| {
-        teller.captured(applied.entries(), &applied.captures);
-        match verified(applied.entries(), teller) {
-            Ok(()) => applied.commit(&teller.documents()),
-            Err(failure) => Err(Box::new(applied.undo(failure))),
-        }
-    });
-    teller.desk.course.set(match &made {
-        Ok(_) => Reach::Changed,
-        Err(undoing) => match undoing.end {
-            UndoEnd::NothingChanged | UndoEnd::RolledBack(_) => Reach::Nothing,
-            UndoEnd::Stuck(_) => Reach::Changing,
-        },
-    });
-    made
+    let applied = armed.apply(stopped)?;
+    teller.captured(applied.entries(), applied.captures());
+    match verified(applied.entries(), teller) {
+        Ok(()) => Ok(applied),
+        Err(failure) => Err(Box::new(applied.undo(failure))),
+    }
 }
 
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {

@@ -21,10 +21,11 @@ use crate::{
 use super::{
     engine::{Seen, hash},
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
-    graph,
     limits::Limits,
-    model::{Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
-    record::{ActionEnd, Verdict},
+    model::{Access, Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
+    pipeline,
+    record::{ActionEnd, Verdict, uuid_v4},
+    segments::{Segment, Unknown, segments},
 };
 
 use overlay::Overlay;
@@ -53,6 +54,8 @@ pub(crate) enum After<'a> {
     Written {
         bytes: &'a [u8],
         attributes: Attributes,
+        /// SHA-256 of the query that made the bytes, if it may make others the next time.
+        query: Option<&'a str>,
     },
     Deleted,
     Renamed {
@@ -71,21 +74,89 @@ impl Change<'_> {
     }
 }
 
-/// Does every action in memory; answers what became of each, in the order of the plan. An error of the sink,
-/// a signal, and the end of the time end it.
+/// What is needed to check the parts of a plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Checker<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) root: &'a Root,
+    pub(crate) host: &'a Host,
+    pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
+}
+
+/// What became of the actions of one part, or of all parts so far, in the order in which they were performed.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Checked {
+    pub(crate) fn end_of(&self, id: &ActionId) -> Option<&ActionEnd> {
+        let mut verdicts = self.verdicts.iter();
+        let verdict = verdicts.find(|verdict| verdict.action == *id);
+        verdict.map(|verdict| &verdict.end)
+    }
+
+    /// Why an action is not tried after these: what it depends on is not there, or `stop_on_error` holds it back.
+    pub(crate) fn held_back(&self, action: &Action, on_error: OnError) -> Option<String> {
+        skipped(action, |id| self.end_of(id)).or_else(|| {
+            let mut verdicts = self.verdicts.iter();
+            let failed = verdicts.find(|it| it.failure().is_some() && on_error == OnError::Stop);
+            failed.map(|failed| format!("Not tried: {} failed before it", failed.action))
+        })
+    }
+}
+
+/// Checks every part of a plan before the first change, as far as this is possible: what rests on what a pipeline will
+/// write is checked when the pipeline has ended.
+pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Checked, Failure> {
+    let mut unknown = Unknown::default();
+    let mut checked = Checked::default();
+    for segment in parts(checker.plan)? {
+        check(checker, &segment.actions, &mut unknown, sink, &mut checked)?;
+        if let Some(action) = segment.pipeline {
+            let now = checker.host.now();
+            let held_back = checked.held_back(action, checker.plan.instructions.on_error);
+            let limits = &checker.plan.limits;
+            let can_start = limits.pipeline(&action.target).map_or(Ok(()), |pipeline| {
+                pipeline::can_start(pipeline, checker.root.path(), limits.protected.own())
+            });
+            let end = match (held_back, can_start) {
+                (Some(reason), _) => ActionEnd::Skipped(reason),
+                (None, Ok(())) => {
+                    ActionEnd::Completed(format!("Pipeline '{}' can be started", action.target))
+                }
+                (None, Err(failure)) => ActionEnd::Failed(failure),
+            };
+            let verdict = Verdict::of(action, now.clone(), now, end);
+            checked.verdicts.push(verdict);
+        }
+        unknown.after(&segment, &checker.plan.limits);
+    }
+    Ok(checked)
+}
+
+/// The parts of a plan, in their order.
+pub(crate) fn parts(plan: &Plan) -> Result<Vec<Segment<'_>>, Failure> {
+    segments(&plan.actions)
+        .map_err(|_| Failure::new(Fault::PlanCycle, "the actions wait for each other"))
+}
+
+/// Does every action of one part in memory, and adds what became of each to `done`, which has those of the parts before
+/// it. An error of the sink, a signal, and the end of the time end it.
 pub(crate) fn check(
-    plan: &Plan,
-    root: &Root,
-    host: &Host,
-    stopped: &dyn Fn() -> Option<Failure>,
+    checker: Checker<'_>,
+    actions: &[&Action],
+    unknown: &mut Unknown,
     sink: &mut dyn Sink,
-) -> Result<Vec<Verdict>, Failure> {
-    let order = graph::order(&plan.actions)
-        .map_err(|_| Failure::new(Fault::PlanCycle, "the actions wait for each other"))?;
-    let actions: Vec<&Action> = order
-        .iter()
-        .filter_map(|at| plan.actions.get(*at))
-        .collect();
+    done: &mut Checked,
+) -> Result<(), Failure> {
+    let Checker {
+        plan,
+        root,
+        host,
+        stopped,
+    } = checker;
     let view = View::of(root);
     let mounts = Mounts::of(&view, &plan.limits)?;
     let located: Vec<Places> = actions
@@ -99,21 +170,28 @@ pub(crate) fn check(
     {
         return Err(failure.clone());
     }
-    plan.limits.fits_backups(originals(&actions, &located))?;
-    let groups = Group::all(&actions, &located);
-    let mut overlay = Overlay::new(plan, &view);
+    plan.limits.fits_backups(originals(actions, &located))?;
+    let groups = Group::all(actions, &located);
+    let mut overlay = Overlay::new(plan, &view, host);
     let mut verdicts: HashMap<&ActionId, Verdict> = HashMap::new();
-    let mut halted: Option<&ActionId> = None;
+    let failed_before = done.verdicts.iter().find(|it| it.failure().is_some());
+    let mut halted = failed_before.map(|verdict| verdict.action.clone());
+    halted = halted.filter(|_| plan.instructions.on_error == OnError::Stop);
     for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
         if let Some(failure) = stopped() {
             return Err(failure);
         }
         let (began, clock) = (host.now(), host.moment());
-        let skipped = skipped(action, |id| verdicts.get(id).map(|verdict| &verdict.end));
-        let end = match (skipped, halted) {
+        let end_of = |id: &ActionId| verdicts.get(id).map(|verdict| &verdict.end);
+        let skipped = skipped(action, |id| end_of(id).or_else(|| done.end_of(id)));
+        let end = match (skipped, &halted) {
             (Some(reason), _) => ActionEnd::Skipped(reason),
             (None, Some(failed)) => {
                 ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
+            }
+            (None, None) if unknown.takes_in(action) => {
+                let told = "It is checked when the pipelines before it have ended";
+                ActionEnd::Completed(told.to_owned())
             }
             (None, None) => {
                 let halted = || stopped().or_else(|| too_slow(action, clock));
@@ -129,7 +207,7 @@ pub(crate) fn check(
             }
         };
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
-            halted.get_or_insert(&action.id);
+            halted.get_or_insert_with(|| action.id.clone());
         }
         verdicts.insert(&action.id, Verdict::of(action, began, host.now(), end));
         let mut judged = Vec::new();
@@ -137,7 +215,7 @@ pub(crate) fn check(
             judged.extend(overlay.judge(&group.paths, stopped)?);
         }
         for (failed, failure) in judged {
-            if let Some(hasty) = done_after(&actions, &verdicts, &failed) {
+            if let Some(hasty) = done_after(actions, &verdicts, &failed) {
                 let message = format!(
                     "{}; the action {} depends on it and had already been performed",
                     failure.message, hasty.id
@@ -146,7 +224,7 @@ pub(crate) fn check(
             }
             if plan.instructions.on_error == OnError::Stop {
                 let mut ids = actions.iter().map(|action| &action.id);
-                halted = halted.or_else(|| ids.find(|id| failed.contains(id)));
+                halted = halted.or_else(|| ids.find(|id| failed.contains(id)).cloned());
             }
             for id in &failed {
                 if let Some(verdict) = verdicts.get_mut(id) {
@@ -158,10 +236,11 @@ pub(crate) fn check(
             overlay.finish(&group.paths, sink)?;
         }
     }
-    let actions = plan.actions.iter();
-    Ok(actions
-        .filter_map(|action| verdicts.remove(&action.id))
-        .collect())
+    let ended = actions.iter();
+    let ended = ended.filter_map(|action| verdicts.remove(&action.id));
+    done.verdicts.extend(ended.collect::<Vec<_>>());
+    done.notes.append(&mut overlay.notes);
+    Ok(())
 }
 
 /// The failure of an action that exceeded its time limit (R-001-169 … R-001-172).
@@ -193,8 +272,13 @@ fn done_after<'a>(
 fn originals(actions: &[&Action], located: &[Places]) -> u64 {
     let mut originals = BTreeMap::new();
     for (action, places) in actions.iter().zip(located) {
-        let creates = matches!(action.operation, Operation::Create { .. });
-        if let (false, Ok(Place { target, .. })) = (creates, places) {
+        let Ok(places) = places else { continue };
+        let changed = match &action.operation {
+            Operation::Create { .. } | Operation::Pipeline { .. } => None,
+            Operation::Sql(_) => places.sql.database.as_ref(),
+            _ => Some(&places.target),
+        };
+        if let Some(target) = changed {
             let bytes = target.facts.as_ref().map_or(0, |facts| facts.bytes);
             originals.insert(&target.path, bytes);
         }
@@ -218,6 +302,32 @@ pub(crate) fn skipped<'e>(
 struct Place {
     target: Located,
     to: Option<Located>,
+    sql: SqlPlaces,
+}
+
+/// The files of a query beside its text.
+#[derive(Default)]
+struct SqlPlaces {
+    /// With the paths by which the plan names them, the database that is only read as the last.
+    inputs: Vec<(RelPath, Located)>,
+    /// The database that is changed.
+    database: Option<Located>,
+    results: Option<Located>,
+}
+
+impl Place {
+    fn paths(&self) -> impl Iterator<Item = &RelPath> {
+        let inputs = self.sql.inputs.iter().map(|(_, located)| located);
+        let optional = [&self.to, &self.sql.database, &self.sql.results];
+        let all = [&self.target].into_iter().chain(inputs);
+        all.chain(optional.into_iter().flatten())
+            .map(|located| &located.path)
+    }
+}
+
+/// The name of a directory in which a program of the plan works.
+pub(crate) fn scratch_name(host: &Host) -> String {
+    uuid_v4(host.random_bytes()).simple().to_string()
 }
 
 type Places = Result<Place, Failure>;
@@ -238,11 +348,29 @@ fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) ->
         Operation::Create { .. }
         | Operation::Modify(_)
         | Operation::Delete
-        | Operation::SchemaUpdate(_) => None,
+        | Operation::SchemaUpdate(_)
+        | Operation::Sql(_)
+        | Operation::Pipeline { .. } => None,
+    };
+    let sql = match &action.operation {
+        Operation::Sql(sql) => {
+            let written = sql
+                .database
+                .as_ref()
+                .filter(|it| it.access == Access::Write);
+            let inputs = sql.inputs().map(|path| Ok((path.clone(), place(path)?)));
+            SqlPlaces {
+                inputs: inputs.collect::<Result<_, Failure>>()?,
+                database: written.map(|it| place(&it.path)).transpose()?,
+                results: sql.results.as_ref().map(place).transpose()?,
+            }
+        }
+        _ => SqlPlaces::default(),
     };
     Ok(Place {
         target: place(&action.target)?,
         to,
+        sql,
     })
 }
 
@@ -331,14 +459,17 @@ impl Group {
         let mut groups: Vec<Self> = Vec::new();
         for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
             let Ok(places) = places else { continue };
-            let mut paths = BTreeSet::from([places.target.path.clone()]);
-            paths.extend(places.to.iter().map(|to| to.path.clone()));
+            let mut paths: BTreeSet<RelPath> = places.paths().cloned().collect();
             let (tied, apart): (Vec<Self>, Vec<Self>) = groups
                 .into_iter()
                 .partition(|group| !group.paths.is_disjoint(&paths));
             let mut edited = match action.operation {
                 Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
-                Operation::Create { .. } | Operation::Delete | Operation::Rename { .. } => None,
+                Operation::Create { .. }
+                | Operation::Delete
+                | Operation::Rename { .. }
+                | Operation::Sql(_)
+                | Operation::Pipeline { .. } => None,
             };
             for group in tied {
                 paths.extend(group.paths);

@@ -9,13 +9,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::sql;
+use super::{pipeline, sql};
 
 /// What such a child does.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Job {
     Sql(Box<sql::Job>),
+    Pipeline(Box<pipeline::Job>),
     #[cfg(test)]
     Probe(super::jail::tests::Probe),
 }
@@ -29,6 +30,7 @@ pub(crate) fn child() -> ExitCode {
     if let Some((job, link)) = link().and_then(read) {
         match job {
             Job::Sql(job) => say(&link, &sql::work(&job)),
+            Job::Pipeline(job) => say(&link, &pipeline::supervise(&job, &link)),
             #[cfg(test)]
             Job::Probe(probe) => say(&link, &probe.work()),
         }

@@ -6,6 +6,7 @@ mod entry;
 mod folder;
 mod journal;
 mod recover;
+mod scratch;
 mod stage;
 mod transaction;
 mod undo;
@@ -17,10 +18,13 @@ pub(crate) use folder::{
     Folder, Mark, REPORTS, UNFINISHED, clear_begun, finished, forget, interrupted, mark_of,
     never_planned, unfinished,
 };
-pub(crate) use journal::{Account, Doubt, Origin, State, account, account_by_anybody};
+pub(crate) use journal::{
+    Account, Doubt, Event, Origin, PipelineNote, Started, State, account, account_by_anybody,
+};
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
+pub(crate) use scratch::{Scratch, clear_scratch};
 pub(crate) use stage::{Seen, Stage, hash};
-pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
+pub(crate) use transaction::{Applied, Committed, Documents, UndoEnd, Undoing};
 pub(crate) use undo::Conflict;
 
 #[cfg(test)]

@@ -89,6 +89,8 @@ fn fate_by(folder: &Folder<'_>, account: Account) -> Result<Fate, FileError> {
                 .cloned()
                 .collect(),
         },
+        // What a pipeline did is not undone.
+        State::RolledBack { .. } if !account.pipelines.is_empty() => Fate::Unknown,
         // If files were left because others had changed them, they may contain changes of the plan.
         State::RolledBack { spared, .. } if spared.is_empty() => Fate::NotMade,
         // The run was killed before the first change: the entries are on the disk before backups and manifest are
@@ -97,6 +99,7 @@ fn fate_by(folder: &Folder<'_>, account: Account) -> Result<Fate, FileError> {
         State::Empty
         | State::Ready(_)
         | State::Applying(_)
+        | State::Further { .. }
         | State::RolledBack { .. }
         | State::Foreign => Fate::Unknown,
     })

@@ -22,7 +22,7 @@ use std::{
 use rustix::{
     fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, fstatfs, fstatvfs, statx, syncfs},
     io::Errno,
-    process::geteuid,
+    process::{Flock, FlockType, Pid, fcntl_getlk, geteuid},
 };
 use serde::{Deserialize, Serialize};
 
@@ -262,6 +262,15 @@ pub(crate) struct Birth {
     pub(crate) ino: u64,
     /// Nanoseconds since 1970.
     pub(crate) born: i64,
+}
+
+/// The process that holds a lock of POSIX on a file, as DuckDB does while it has a database open.
+pub(crate) fn held_by(dir: &Dir<'_>, name: &str) -> Result<Option<i32>, FileError> {
+    let (file, _) = dir.open(name)?;
+    let asked = Flock::from(FlockType::WriteLock);
+    let held = fcntl_getlk(&file, &asked);
+    let held = held.map_err(FileError::of("look for locks of", dir.name(name)))?;
+    Ok(held.map(|held| held.pid.map_or(0, Pid::as_raw_pid)))
 }
 
 impl Birth {

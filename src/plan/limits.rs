@@ -8,7 +8,8 @@ use std::{
 };
 
 use crate::task::{
-    ActionType, Bounds, Failure, Fault, PathPattern, Protection, ProtectionRules, RelPath, Sanction,
+    ActionType, Bounds, DuckDb, Failure, Fault, PathPattern, Pipeline, Protection, ProtectionRules,
+    RelPath, Sanction,
 };
 
 use super::protected::{Class, Kept, Protected};
@@ -32,6 +33,8 @@ pub(crate) struct Limits {
     file_bytes_by: Source,
     protection: ProtectionRules,
     pub(crate) sanction: Sanction,
+    pub(crate) pipelines: Vec<Pipeline>,
+    pub(crate) duckdb: DuckDb,
 }
 
 /// `system_config.execution_constraints`, where it is given.
@@ -112,7 +115,15 @@ impl Limits {
             file_bytes_by,
             protection: bounds.protection.clone(),
             sanction: bounds.sanction.clone(),
+            pipelines: bounds.pipelines.clone(),
+            duckdb: bounds.duckdb.clone(),
         })
+    }
+
+    /// The pipeline of the catalog with this name.
+    pub(crate) fn pipeline(&self, name: &RelPath) -> Option<&Pipeline> {
+        let mut pipelines = self.pipelines.iter();
+        pipelines.find(|pipeline| pipeline.name == name.as_str())
     }
 }
 
@@ -205,7 +216,7 @@ impl Limits {
         self.admits_dir_under(path, sanction)
     }
 
-    /// Whether a plan may give this file an execute bit.
+    /// Whether a plan may give this file an execute bit (R-001-159).
     pub(crate) fn admits_executable(&self, path: &RelPath) -> Result<(), Failure> {
         self.admits_executable_under(path, &self.sanction)
     }

@@ -1,9 +1,9 @@
 //! A plan whose paths, patterns and numbers are all valid.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::task::{ActionType, RelPath, Risk};
 
@@ -40,6 +40,7 @@ impl fmt::Display for ActionId {
 #[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) id: ActionId,
+    /// The file; of a query the query file, of a pipeline its name.
     pub(crate) target: RelPath,
     pub(crate) operation: Operation,
     pub(crate) depends_on: Vec<ActionId>,
@@ -62,6 +63,96 @@ pub(crate) enum Operation {
         to: RelPath,
     },
     SchemaUpdate(Edit),
+    Sql(Sql),
+    Pipeline {
+        parameters: Map<String, Value>,
+    },
+}
+
+/// A query of DuckDB (001 §A.2).
+#[derive(Debug, Default)]
+pub(crate) struct Sql {
+    /// Bound by name (R-001-190). No two names differ by case alone.
+    pub(crate) parameters: BTreeMap<String, Value>,
+    /// The files that the query may read.
+    pub(crate) reads: Vec<RelPath>,
+    pub(crate) database: Option<Database>,
+    /// A new file for the rows of the last statement.
+    pub(crate) results: Option<RelPath>,
+    pub(crate) expects: Expects,
+    pub(crate) order: Order,
+}
+
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) path: RelPath,
+    pub(crate) access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    /// It is made if it does not exist.
+    Write,
+}
+
+/// `expect_results` (R-001-189).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Expects {
+    #[default]
+    Nothing,
+    /// At least one row from the last statement.
+    Rows,
+}
+
+/// `deterministic`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    Any,
+    /// One thread; what differs from run to run is refused.
+    Deterministic,
+}
+
+impl Sql {
+    /// The files that the query changes.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &RelPath> {
+        let database = self.database.as_ref();
+        let database = database.filter(|it| it.access == Access::Write);
+        database.map(|it| &it.path).into_iter().chain(&self.results)
+    }
+
+    /// The files that the query reads, beside its own text.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &RelPath> {
+        let database = self.database.as_ref();
+        let database = database.filter(|it| it.access == Access::Read);
+        self.reads.iter().chain(database.map(|it| &it.path))
+    }
+}
+
+impl Action {
+    /// Every path that it names, of files that it changes or reads.
+    pub(crate) fn paths(&self) -> Vec<&RelPath> {
+        let mut paths = vec![&self.target];
+        match &self.operation {
+            Operation::Rename { to } => paths.push(to),
+            Operation::Sql(sql) => paths.extend(sql.changes().chain(sql.inputs())),
+            Operation::Pipeline { .. } => paths.clear(),
+            Operation::Create { .. }
+            | Operation::Modify(_)
+            | Operation::Delete
+            | Operation::SchemaUpdate(_) => {}
+        }
+        paths
+    }
+
+    /// Every path of a file that it changes.
+    pub(crate) fn changes(&self) -> Vec<&RelPath> {
+        match &self.operation {
+            Operation::Sql(sql) => sql.changes().collect(),
+            _ => self.paths(),
+        }
+    }
 }
 
 impl Operation {
@@ -72,6 +163,8 @@ impl Operation {
             Self::Delete => ActionType::FileDelete,
             Self::Rename { .. } => ActionType::FileRename,
             Self::SchemaUpdate(_) => ActionType::SchemaUpdate,
+            Self::Sql(_) => ActionType::SqlExecute,
+            Self::Pipeline { .. } => ActionType::PipelineRun,
         }
     }
 }

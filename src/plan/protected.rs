@@ -137,6 +137,11 @@ impl Protected {
         names.chain(self.kept.own.iter().cloned())
     }
 
+    /// What oneact keeps where its settings put it.
+    pub(crate) fn own(&self) -> &[RelPath] {
+        &self.kept.own
+    }
+
     /// Whether a file of that path would be in the place of a directory that oneact needs.
     pub(crate) fn displaces(&self, path: &RelPath) -> bool {
         let own = self.kept.own.iter().map(|own| folded(own.as_str()).into());

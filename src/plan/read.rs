@@ -9,6 +9,7 @@ mod conflicts;
 mod fields;
 mod findings;
 mod instructions;
+mod programs;
 mod rules;
 mod synonyms;
 
@@ -25,6 +26,7 @@ use super::{
     limits::{self, Limits},
     model::{Action, ActionId, Operation, Plan},
     protected::Kept,
+    segments::{changed_twice, segments},
 };
 
 use self::{
@@ -205,7 +207,9 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
     let place = action::place(at);
     let kind = action.operation.action_type();
     findings.within(&place, "action_type", limits.allows(kind));
-    findings.within(&place, "target", limits.admits(&action.target));
+    if !matches!(action.operation, Operation::Pipeline { .. }) {
+        findings.within(&place, "target", limits.admits(&action.target));
+    }
     match &action.operation {
         Operation::Rename { to } => {
             findings.within(&place, "operation.new_path", limits.admits(to));
@@ -218,6 +222,10 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
             let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
             let fits = limits.fits_file(&action.target, bytes);
             findings.within(&place, "operation.content", fits);
+        }
+        Operation::Sql(sql) => programs::sql_within(limits, &place, sql, findings),
+        Operation::Pipeline { parameters } => {
+            programs::pipeline_within(limits, &place, &action.target, parameters, findings);
         }
         Operation::Modify(_) | Operation::SchemaUpdate(_) | Operation::Delete => {}
     }
@@ -245,6 +253,18 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
 fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
+            if let Ok(segments) = segments(actions)
+                && let Some((action, path)) = changed_twice(&segments)
+            {
+                findings.about(Subject::of(action));
+                findings.problem(
+                    Fault::PlanConflict,
+                    format!(
+                        "{} changes `{path}`, which an action before a pipeline changes, too; change a file either before or after the pipeline",
+                        action.id
+                    ),
+                );
+            }
             let extent = conflicts::check(actions, &order, findings);
             findings.about(Subject::default());
             let fits = [
@@ -289,6 +309,10 @@ fn files(items: &[Value]) -> Files<'_> {
             "/target",
             "/operation/new_path",
             "/operation/details/new_path",
+            "/operation/database",
+            "/operation/details/database",
+            "/operation/save_results_to",
+            "/operation/details/save_results_to",
         ]
         .into_iter()
         .filter_map(move |place| Value::pointer(item, place)?.as_str())
@@ -297,8 +321,7 @@ fn files(items: &[Value]) -> Files<'_> {
 }
 
 fn touches(action: &Action, path: &str) -> bool {
-    action.target.as_str() == path
-        || matches!(&action.operation, Operation::Rename { to } if to.as_str() == path)
+    action.paths().iter().any(|named| named.as_str() == path)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::task::{ActionType, Failure, Fault, RelPath, canonical, hexadecimal};
+use crate::task::{ActionType, Failure, Fault, Pipeline, RelPath, canonical, hexadecimal};
 
 use super::model::{Action, ActionId, ChangeKind};
 
@@ -49,6 +49,8 @@ pub(crate) struct Story {
     pub(crate) verdicts: Vec<Verdict>,
     /// `None` while nothing was ever to be changed.
     pub(crate) undo: Option<Undo>,
+    /// The pipelines that were started.
+    pub(crate) pipelines: Vec<PipelineRun>,
     pub(crate) rollback: Rollback,
     /// What failed and belongs to no single action.
     pub(crate) troubles: Vec<Trouble>,
@@ -92,6 +94,7 @@ impl Story {
             duration_ms: 0,
             verdicts: Vec::new(),
             undo: None,
+            pipelines: Vec::new(),
             rollback: Rollback::NotDone,
             troubles: Vec::new(),
             warnings: Vec::new(),
@@ -115,6 +118,8 @@ impl Story {
             (Rollback::Done { .. }, _) => Status::RolledBack,
             (Rollback::NotDone, _) if all_done && failures().next().is_none() => Status::Success,
             (Rollback::NotDone, Some(_)) => Status::Partial,
+            // What a pipeline did stays.
+            _ if self.pipelines.iter().any(|run| run.failure.is_none()) => Status::Partial,
             (Rollback::NotDone, None) => Status::Failed,
         }
     }
@@ -122,6 +127,59 @@ impl Story {
     /// The changes that were made, including those that were undone.
     pub(crate) fn changes(&self) -> &[Change] {
         self.undo.as_ref().map_or(&[], |undo| &undo.changes)
+    }
+}
+
+/// A pipeline that was started. Nothing of it is undone.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PipelineRun {
+    pub(crate) action_id: ActionId,
+    pub(crate) pipeline: String,
+    /// RFC 3339.
+    pub(crate) started_at: String,
+    /// `None`: the run was interrupted while the pipeline ran.
+    pub(crate) completed_at: Option<String>,
+    pub(crate) status: PipelineStatus,
+    /// Why it did not complete.
+    pub(crate) failure: Option<String>,
+    /// The files in its directories that were changed while it ran, up to a number of files.
+    pub(crate) files_changed: Vec<RelPath>,
+    pub(crate) files_changed_count: usize,
+    /// The end of what it printed.
+    pub(crate) output: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum PipelineStatus {
+    Success,
+    Failed,
+    Unknown,
+}
+
+impl PipelineRun {
+    /// The sentence that says what stays.
+    pub(crate) fn stays(&self) -> String {
+        let ended = match self.status {
+            PipelineStatus::Success => "has run",
+            PipelineStatus::Failed => "has failed",
+            PipelineStatus::Unknown => "was started, and how it ended is unknown",
+        };
+        let changed: Vec<&str> = self.files_changed.iter().map(RelPath::as_str).collect();
+        let changed = match self.files_changed_count {
+            0 => "no file in its directories was changed meanwhile".to_owned(),
+            count if count > changed.len() => {
+                format!(
+                    "{count} files were changed meanwhile, among them {}",
+                    changed.join(", ")
+                )
+            }
+            _ => format!("these files were changed meanwhile: {}", changed.join(", ")),
+        };
+        format!(
+            "The pipeline `{}` ({}) {ended}. It is not undone; {changed}.",
+            self.pipeline, self.action_id
+        )
     }
 }
 
@@ -140,6 +198,7 @@ pub(crate) struct Foreseen {
     pub(crate) kind: ChangeKind,
     /// SHA-256 in lower-case hexadecimal; none where no file is.
     pub(crate) before: Option<String>,
+    /// The same, or `query SHA-256` where a query makes a content that cannot be foreseen.
     pub(crate) after: Option<String>,
     /// Permission bits afterwards; none for a deletion.
     pub(crate) mode: Option<u32>,
@@ -147,11 +206,17 @@ pub(crate) struct Foreseen {
 
 impl PreviewHash {
     /// How the plan is written (RFC 8785) and the order of the files do not matter.
-    pub(crate) fn of(plan: &Value, mut files: Vec<Foreseen>) -> Self {
+    /// It is bound to what the catalog says of the pipelines.
+    pub(crate) fn of(plan: &Value, mut files: Vec<Foreseen>, programs: &[&Pipeline]) -> Self {
         files.sort();
         let plan = canonical(plan).unwrap_or_else(|_| plan.to_string());
         let plan = hexadecimal(&Sha256::digest(plan));
-        let text = canonical(&json!({"plan_sha256": plan, "files": files}));
+        let mut bound = json!({"plan_sha256": plan, "files": files});
+        if let (Some(fields), [_, ..]) = (bound.as_object_mut(), programs) {
+            let seals = programs.iter().map(|it| &it.seal);
+            fields.insert("programs".to_owned(), json!(seals.collect::<Vec<_>>()));
+        }
+        let text = canonical(&bound);
         // Texts and small numbers alone: it cannot fail. Were it to, no hash given to `--expect` fits.
         let hash = hexadecimal(&Sha256::digest(text.unwrap_or_default()));
         Self(format!("sha256:{hash}"))
@@ -387,14 +452,14 @@ mod tests {
         );
         let expected = format!("sha256:{}", hexadecimal(&Sha256::digest(text)));
         assert_eq!(
-            PreviewHash::of(&json!({}), vec![file("a")]).as_str(),
+            PreviewHash::of(&json!({}), vec![file("a")], &[]).as_str(),
             expected
         );
     }
 
     #[test]
     fn every_part_counts_and_the_order_of_files_does_not() {
-        let hash = |plan: &Value, files| PreviewHash::of(plan, files);
+        let hash = |plan: &Value, files| PreviewHash::of(plan, files, &[]);
         let (plan, other_plan) = (&json!({}), &json!([]));
         let first = hash(plan, vec![file("a"), file("b")]);
         assert_eq!(first, hash(plan, vec![file("b"), file("a")]));

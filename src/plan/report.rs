@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
+pub(crate) use execution::is_archived;
 pub(crate) use manifest::{Manifest, ManifestStatus, Point, script};
 
 /// Names of the files in a report directory.

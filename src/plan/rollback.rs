@@ -64,7 +64,7 @@ pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome
         for inverse in found.inverses(&root)? {
             inverse.stage(&mut foresight)?;
         }
-        Ok(foresight.planned(&found.manifest.plan_id, &found.named(order)))
+        Ok(foresight.planned(&found.manifest.plan_id, &found.named(order), &[]))
     };
     preview().unwrap_or_else(refused)
 }
@@ -197,7 +197,7 @@ fn undo(
         return Ok(unchanged(staging.stage, teller));
     }
     let foreseen = std::mem::take(&mut staging.foreseen);
-    let hash = PreviewHash::of(&found.named(order), foreseen);
+    let hash = PreviewHash::of(&found.named(order), foreseen, &[]);
     if let Some(failure) = not_approved(sanction, &hash) {
         teller.trouble(failure);
         return Ok(unchanged(staging.stage, teller));

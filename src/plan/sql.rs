@@ -23,7 +23,10 @@ use serde_json::Value;
 
 use crate::task::{DuckDb, Failure, Fault, RelPath};
 
-use super::jail::{Child, Ended};
+use super::{
+    jail::{Child, Ended},
+    model::{Expects, Order},
+};
 use job::{Access, Done, Failed, Form, OUT, Opened, Reply};
 
 pub(crate) use job::Job;
@@ -75,20 +78,6 @@ pub(crate) enum Database<'a> {
 /// Where the rows of the last statement go. The ending of the path decides the format and the compression.
 pub(crate) struct Results<'a> {
     pub(crate) path: &'a RelPath,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expects {
-    Nothing,
-    /// At least one row from the last statement (`expect_results`, R-001-189).
-    Rows,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    Any,
-    /// One thread; random values and samples without a seed are refused.
-    Deterministic,
 }
 
 /// What a query did.
@@ -190,6 +179,13 @@ pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, 
     })
 }
 
+/// Whether results can be written to a file of this name: its ending says the format.
+pub(crate) fn fits_results(path: &RelPath) -> Result<(), String> {
+    Form::of(path.name()).map(drop).ok_or_else(|| {
+        format!("the ending of {path} names no format; use .parquet, .csv, .json or .jsonl")
+    })
+}
+
 /// What can be seen without the engine. Gives the form of the results.
 fn checked(query: &Query<'_>) -> Result<Option<Form>, Failure> {
     let wrong = |message: String| Err(Failure::new(Fault::SqlFailed, message));
@@ -210,15 +206,8 @@ fn checked(query: &Query<'_>) -> Result<Option<Form>, Failure> {
             query.path
         ));
     }
-    let Some(Results { path }) = query.results else {
-        return Ok(None);
-    };
-    match Form::of(path.name()) {
-        Some(form) => Ok(Some(form)),
-        None => wrong(format!(
-            "`save_results_to` is {path}, whose ending names no format; use .parquet, .csv, .json or .jsonl"
-        )),
-    }
+    let results = query.results.as_ref();
+    Ok(results.and_then(|results| Form::of(results.path.name())))
 }
 
 /// The failure that the child told.

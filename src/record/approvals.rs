@@ -246,7 +246,7 @@ impl Approvals {
             )
         };
         let mut told = json!({
-            "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
+            "kind": "approval", "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
             "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
@@ -327,7 +327,16 @@ impl Approvals {
 
     /// Tells the operator's program of a new request. Its failure is a note.
     pub(super) fn tell(&self, asks: &Asks, context: &Context<'_>) -> Option<String> {
-        let told = asks.told.as_ref()?;
+        self.notify(asks.told.as_ref()?, "request", context)
+    }
+
+    /// Tells the operator's program, in one line of JSON, of a `subject`. Its failure is a note.
+    pub(super) fn notify(
+        &self,
+        told: &Value,
+        subject: &str,
+        context: &Context<'_>,
+    ) -> Option<String> {
         if self.settings.notify.is_empty() {
             return None;
         }
@@ -340,7 +349,7 @@ impl Approvals {
         let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());
         let why = told.err()?;
         let note =
-            format!("The program of `[approval] notify` was not told of the request: {why}.");
+            format!("The program of `[approval] notify` was not told of the {subject}: {why}.");
         tracing::warn!("{note}");
         Some(note)
     }

@@ -217,6 +217,10 @@ table! {
     EngineFailed = "engine_failed", ProcessingError, No, 5015;
     /// The kernel cannot restrict what a plan would start.
     JailUnavailable = "jail_unavailable", ProcessingError, No, 5016;
+    /// The program of a pipeline could not be started, so it has done nothing.
+    PipelineNotStarted = "pipeline_not_started", ProcessingError, No, 5017;
+    /// The program of a pipeline failed. What it did before stays.
+    PipelineFailed = "pipeline_failed", ProcessingError, No, 5018;
     /// A signal asked the run to stop.
     Cancelled = "cancelled", ProcessingError, Yes, 5011;
     /// A defect of oneact itself.
@@ -288,6 +292,12 @@ impl Fault {
             4000..=4999 => Category::DependencyError,
             _ => Category::InternalError,
         }
+    }
+
+    /// Whether a plan that ended in this way needs a person (R-001-144, R-001-153): after every internal error, which
+    /// includes unknown errors and a rollback that is stuck, but not after a signal, which somebody sent.
+    pub const fn escalates(self) -> bool {
+        matches!(self.category(), Category::InternalError) && !matches!(self, Self::Cancelled)
     }
 
     /// Specification 001's error type: the name in capitals (R-001-145).

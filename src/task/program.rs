@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Effects, RelPath};
@@ -26,6 +27,8 @@ pub struct Pipeline {
     pub timeout: Duration,
     pub effects: Effects,
     pub approval: PipelineApproval,
+    /// The file that contains the entry, which the program may not write.
+    pub catalog: Utf8PathBuf,
     /// SHA-256 of the whole entry, in lower-case hexadecimal. An approval is bound to it.
     pub seal: String,
 }
@@ -39,7 +42,8 @@ pub enum Argument {
 }
 
 /// Whether a program may use the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Network {
     Refused,
     Allowed,

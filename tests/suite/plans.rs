@@ -315,3 +315,83 @@ fn whichever_look_at_a_file_fails_a_plan_is_made_whole_or_not_at_all() {
     }
     assert!(failed > 10, "{failed}");
 }
+
+#[test]
+fn the_version_tells_the_identity_of_the_executor_r_001_01() {
+    let root = Root::new();
+    let said = |flags: &[&str]| {
+        let output = root.command().args(flags).output().unwrap();
+        assert!(output.status.success(), "{flags:?}");
+        text(&*output.stdout)
+    };
+    let short = said(&["--version"]);
+    assert_eq!(short, format!("oneact {}\n", env!("CARGO_PKG_VERSION")));
+    let identity = "name: agent_executor\nversion: 1.0.0\nrole: Safe Action Implementer\n\
+                    trust_level: WRITE_CONTROLLED\n";
+    let forms: [&[&str]; 4] = [
+        &["--version", "--verbose"],
+        &["--verbose", "--version"],
+        &["-V", "-v"],
+        &["-vV"],
+    ];
+    for flags in forms {
+        assert_eq!(said(flags), format!("{short}{identity}"), "{flags:?}");
+    }
+}
+
+/// The disk refuses to rename from some call on, so the changes can be neither finished nor undone.
+#[test]
+fn a_stuck_plan_is_escalated_in_its_report_on_stderr_and_to_people_r_001_144_r_001_153() {
+    let catalog = "catalog = 1\n[approval]\nnotify = [\"sh\", \"-c\", \"cat >> told\"]\n";
+    let edit = |name: &str| {
+        json!({"action_id": name, "action_type": "FILE_MODIFY", "target": name,
+               "operation": {"type": "text_replace", "pattern": "old", "replacement": "new"}})
+    };
+    let task = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [edit("a"), edit("b")]});
+    let stuck = (1..100).find_map(|call| {
+        let root = Root::with_catalog(catalog);
+        for name in ["a", "b"] {
+            fs::write(root.path.join(name), "old\n").unwrap();
+        }
+        let mut command = root.command();
+        command.env("ONEACT_FAULTS", format!("EIO@{call}+"));
+        let answer = run(command, task.to_string().as_bytes());
+        let told = fs::read_to_string(root.path.join("told")).unwrap_or_default();
+        let is_stuck = *answer.fault() == "stuck" && answer.envelope.to_string().contains("MANUAL");
+        assert_eq!(
+            told.is_empty(),
+            !is_stuck,
+            "EIO@{call}+: {}",
+            answer.envelope
+        );
+        is_stuck.then_some((answer, told))
+    });
+    let (answer, told) = stuck.unwrap();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let report = answer.at("/output/content/execution_report");
+    assert_eq!(report["archived"], false);
+    assert_eq!(report["errors"][0]["recovery_action"], "MANUAL_REQUIRED");
+    let directory = answer.at("/output/content/oneact/reports/directory");
+    assert_eq!(
+        (
+            &told["kind"],
+            &told["plan_id"],
+            &told["class"],
+            &told["report_directory"]
+        ),
+        (
+            &json!("escalation"),
+            &json!("plan-001"),
+            &json!("stuck"),
+            directory
+        )
+    );
+    assert_eq!(told["error_code"], 5013);
+    assert_eq!(told["message"], answer.at("/error/error_message").clone());
+    assert!(
+        answer.stderr.contains("escalated (stuck): "),
+        "{}",
+        answer.stderr
+    );
+}

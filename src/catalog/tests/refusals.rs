@@ -83,7 +83,7 @@ fn an_unknown_table_at_the_top_is_named_with_the_nearest() {
 #[test]
 fn a_table_of_a_later_part_is_not_built_in_yet() {
     says(
-        "[pipeline.p]",
+        "[catalog_dir.p]",
         6,
         &["is not built into this version of oneact"],
     );

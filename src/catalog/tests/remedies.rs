@@ -94,7 +94,7 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
         ("[capability.cut]", 6, "remove one of the two"),
         ("description = 'no end", 6, "expected `'`"),
         ("[capabilities.x]", 6, "did you mean `capability`?"),
-        ("[pipeline.x]", 6, "remove it"),
+        ("[catalog_dir.x]", 6, "remove it"),
         ("[storage]\nurl = 'assets'", 7, "did you mean `uri`?"),
         ("[storage]", 6, "`uri` is missing; add it"),
     ] {

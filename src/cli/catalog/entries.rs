@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     catalog::{Audience, Executor, Listed},
-    task::{Contexts, OnDuplicate, visible},
+    task::{Argument, Contexts, Network, OnDuplicate, Pipeline, PipelineApproval, visible},
 };
 
 pub(super) fn table(entries: &[&Listed]) -> String {
@@ -109,10 +109,20 @@ pub(super) fn one(entries: &[&Listed]) -> String {
                     .map(|(id, capability)| format!("{id} ({capability})"));
                 format!("the steps {}", steps.collect::<Vec<_>>().join(", "))
             }
+            Executor::Pipeline(pipeline) => {
+                format!("a plan: {}", words_of(&pipeline.command).join(" "))
+            }
+        };
+        let (writes, network, waits) = match &entry.executor {
+            Executor::Pipeline(pipeline) => limits(pipeline),
+            _ => Default::default(),
         };
         let lines = [
             ("what", words.description.clone()),
             ("by", by),
+            ("writes", writes),
+            ("network", network.to_owned()),
+            ("approval", waits.to_owned()),
             (
                 "version",
                 words
@@ -136,15 +146,55 @@ pub(super) fn one(entries: &[&Listed]) -> String {
     entries.iter().map(one).collect()
 }
 
+/// The command as the catalog spells it.
+fn words_of(command: &[Argument]) -> Vec<String> {
+    let word = |argument: &Argument| match argument {
+        Argument::Fixed(text) => text.clone(),
+        Argument::Parameter(name) => format!("{{{name}}}"),
+    };
+    command.iter().map(word).collect()
+}
+
+/// What a pipeline may write to, whether it may use the network, and whether a plan with it waits.
+fn limits(pipeline: &Pipeline) -> (String, &'static str, &'static str) {
+    let writes: Vec<String> = pipeline
+        .writes
+        .iter()
+        .map(|dir| format!("{dir}/**"))
+        .collect();
+    let writes = if writes.is_empty() {
+        "its temporary directory".to_owned()
+    } else {
+        writes.join(", ")
+    };
+    let network = match pipeline.network {
+        Network::Refused => "refused",
+        Network::Allowed => "allowed",
+    };
+    let waits = match pipeline.approval {
+        PipelineApproval::NotNeeded => "by the risk of the plan",
+        PipelineApproval::Needed => "a plan with it waits",
+    };
+    (writes, network, waits)
+}
+
 pub(super) fn json_of(entry: &Listed) -> Value {
     let words = &entry.words;
     let (tool, server, steps) = match &entry.executor {
         Executor::Tool { tool, server } => (Some(tool), Some(server), None),
-        Executor::FilePlan => (None, None, None),
+        Executor::FilePlan | Executor::Pipeline(_) => (None, None, None),
         Executor::Steps(steps) => {
             let step = |(id, run): &(String, String)| json!({"id": id, "run": run});
             (None, None, Some(steps.iter().map(step).collect::<Value>()))
         }
+    };
+    let pipeline = match &entry.executor {
+        Executor::Pipeline(pipeline) => json!({
+            "command": words_of(&pipeline.command), "writes": pipeline.writes,
+            "network": pipeline.network == Network::Allowed, "timeout": short(pipeline.timeout),
+            "approval": pipeline.approval == PipelineApproval::Needed,
+        }),
+        _ => Value::Null,
     };
     json!({
         "id": entry.id, "name": words.name, "description": words.description, "version": words.version,
@@ -152,7 +202,7 @@ pub(super) fn json_of(entry: &Listed) -> Value {
         "examples": words.examples, "available_in": entry.available_in.names(),
         "risk": entry.assessment.risk.name(), "because": entry.assessment.because,
         "on_duplicate": duplicates(entry.on_duplicate),
-        "server": server, "tool": tool, "steps": steps,
+        "server": server, "tool": tool, "steps": steps, "pipeline": pipeline,
         "parameter_schema": entry.schema,
     })
 }

@@ -7,7 +7,7 @@ use crate::{
     envelope::{Answered, read, to_json, to_response},
     task::{
         Ai, AiPrompt, Effect, Failure, Fault, Invocation, InvocationStatus, OperationId, Outcome,
-        Phase, Preview, Produced, RefId, ReportFiles, State, Waiting,
+        Phase, Preview, Produced, RefId, ReportFiles, State, Waiting, identity,
     },
 };
 
@@ -203,6 +203,7 @@ fn of_a_plan(state: State, failure: Option<Fault>, status: &str) -> Outcome {
             "actions_summary": {"total": 1, "completed": 0, "failed": 1, "skipped": 0},
             "actions_completed": [], "actions_failed": [{"action_id": "a001"}], "actions_skipped": [],
             "rollback_performed": false, "rollback_manifest_id": null,
+            "executor": identity(), "oneact_version": "0.1.0", "archived": status == "SUCCESS",
         })),
         reports: Some(ReportFiles {
             directory: "agent_outputs/reports/x".to_owned(),

@@ -7,12 +7,14 @@ use crate::{
     plan::{
         Desk,
         asking::find,
-        engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, REPORTS, State},
+        engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, PipelineNote, REPORTS, State},
         files::{Anonymous, Faults, FileError, Root},
-        record::{Status, uuid_v4},
-        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes},
+        model::ActionId,
+        pipeline,
+        record::{PipelineRun, PipelineStatus, Status, uuid_v4},
+        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes, is_archived},
     },
-    task::{Failure, Fault, PlanName},
+    task::{Failure, Fault, PlanName, SPECIFICATION, identity},
 };
 
 /// How many threads sync files if no plan says how many.
@@ -156,11 +158,20 @@ fn each_settled(
     mut ask: Option<Ask<'_>>,
 ) -> Result<Vec<(String, End)>, Failure> {
     let limits = desk.limits()?;
+    // First, because a pipeline may still be ending.
+    engine::clear_scratch(root, &names)?;
     let mut told = Vec::new();
     for name in names {
         let end = engine::recover(root, &name, &limits, threads, desk.course, ask.take());
         let is_open = end.as_ref().is_some_and(End::is_open);
-        told.extend(end.map(|end| (recovered(root, desk, &name, &end), end)));
+        told.extend(end.map(|end| {
+            let runs = if is_open {
+                Vec::new()
+            } else {
+                runs(root, &name)
+            };
+            (recovered(root, desk, &name, &end, &runs), end)
+        }));
         if !is_open {
             engine::forget(root, &name)?;
         }
@@ -206,18 +217,45 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         .unwrap_or_else(|error| vec![format!("Expired backups could not be removed: {error}.")])
 }
 
+/// The pipelines that an interrupted plan had started. What they changed until now is listed.
+fn runs(root: &Root, name: &str) -> Vec<PipelineRun> {
+    let account = Folder::open(root, name).and_then(|folder| engine::account(&folder.dir));
+    let notes = account.map(|account| account.pipelines).unwrap_or_default();
+    let run = |PipelineNote { started, end }: PipelineNote| {
+        let (files_changed, files_changed_count) =
+            pipeline::written_since(root.path(), &started.writes, started.since);
+        PipelineRun {
+            action_id: ActionId(started.action),
+            pipeline: started.pipeline,
+            started_at: started.at,
+            completed_at: None,
+            status: match &end {
+                None => PipelineStatus::Unknown,
+                Some(Ok(())) => PipelineStatus::Success,
+                Some(Err(_)) => PipelineStatus::Failed,
+            },
+            failure: end.and_then(Result::err),
+            files_changed,
+            files_changed_count,
+            output: String::new(),
+        }
+    };
+    notes.into_iter().map(run).collect()
+}
+
 /// The sentence that says how an interrupted plan ended. Its report is updated, too.
-fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
+fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End, runs: &[PipelineRun]) -> String {
     let mut amended = Ok(());
     let mut sentence = match end {
         End::NothingChanged => {
             let what = "it had changed nothing";
-            amended = amend(root, desk, name, Status::Failed, what, &[]);
+            amended = amend(root, desk, name, (Status::Failed, what, &[]), runs);
             format!("The plan {name} had been interrupted before it changed anything.")
         }
         End::RolledBack(conflicts) => {
             let what = "its changes were rolled back";
-            amended = amend(root, desk, name, Status::RolledBack, what, conflicts);
+            let status = (Status::RolledBack, what, conflicts.as_slice());
+            amended = amend(root, desk, name, status, runs);
             let but = match Conflict::told(conflicts) {
                 told if told.is_empty() => told,
                 told => format!(", except for what others have changed since: {told}"),
@@ -251,6 +289,9 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
         ),
         End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
+    for run in runs {
+        sentence = format!("{sentence} {}", run.stays());
+    }
     if let Err(error) = amended {
         sentence = format!("{sentence} Its report could not be updated: {error}.");
     }
@@ -262,9 +303,8 @@ fn amend(
     root: &Root,
     desk: Desk<'_>,
     name: &str,
-    status: Status,
-    what: &str,
-    conflicts: &[Conflict],
+    (status, what, conflicts): (Status, &str, &[Conflict]),
+    runs: &[PipelineRun],
 ) -> Result<(), FileError> {
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
@@ -278,17 +318,24 @@ fn amend(
             "report_id": uuid_v4(desk.host.random_bytes()),
             "plan_id": mark.as_ref().map(|mark| &mark.plan_id),
             "task_id": mark.as_ref().map(|mark| &mark.task_id),
+            "executor_version": SPECIFICATION,
             "started_at": mark.as_ref().map(|mark| &mark.began),
+            "executor": identity(),
+            "oneact_version": env!("CARGO_PKG_VERSION"),
         })
     });
     if let Some(fields) = report.as_object_mut() {
         let new = [
             ("status", json!(status)),
+            ("archived", json!(is_archived(status))),
             ("rollback_performed", json!(status == Status::RolledBack)),
             ("completed_at", json!(now.timestamp().to_string())),
             ("interrupted", json!(failure.message)),
         ];
         fields.extend(new.map(|(name, value)| (name.to_owned(), value)));
+        if !runs.is_empty() {
+            fields.insert("pipelines".to_owned(), json!(runs));
+        }
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
     if let Some(mut manifest) = folder.manifest() {

@@ -9,7 +9,7 @@ use crate::{
     host::Host,
     plan::{
         Desk,
-        check::{self, After, Change, Sink},
+        check::{self, After, Change, Checker, Sink},
         diff::{self, Pair, Reader, Side},
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
@@ -19,7 +19,9 @@ use crate::{
         record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
         refused,
     },
-    task::{Bounds, Failure, Outcome, Phase, PlanOrder, Preview, RelPath, Sanction, State},
+    task::{
+        Bounds, Failure, Outcome, Phase, Pipeline, PlanOrder, Preview, RelPath, Sanction, State,
+    },
 };
 
 use super::{stopped, telling};
@@ -37,6 +39,8 @@ pub(crate) struct Staging<'a> {
     /// What new directories could not inherit. It is recorded at the file for which they are made.
     lost: Kept,
     host: &'a Host,
+    /// Of the parts before this one.
+    begun: Option<Undo>,
 }
 
 impl<'a> Staging<'a> {
@@ -48,18 +52,36 @@ impl<'a> Staging<'a> {
             foreseen: Vec::new(),
             lost: Kept::new(),
             host,
+            begun: None,
+        }
+    }
+
+    /// The same for a later part. `begun` has the changes of the parts before it.
+    pub(crate) fn next(stage: Stage<'a>, mut begun: Undo, host: &'a Host) -> Self {
+        Self {
+            changes: std::mem::take(&mut begun.changes),
+            directories: std::mem::take(&mut begun.directories),
+            begun: Some(begun),
+            ..Self::new(stage, host)
         }
     }
 
     /// The stage, and what is needed to undo the changes.
     pub(crate) fn ready(self) -> (Stage<'a>, Undo) {
-        let created = self.host.now();
+        let begun = self.begun.unwrap_or_else(|| {
+            let created = self.host.now();
+            Undo {
+                id: uuid_v4(self.host.random_bytes()),
+                expires: created.checked_add(KEPT_DAYS.days()).ok(),
+                created,
+                changes: Vec::new(),
+                directories: Vec::new(),
+            }
+        });
         let undo = Undo {
-            id: uuid_v4(self.host.random_bytes()),
-            expires: created.checked_add(KEPT_DAYS.days()).ok(),
-            created,
             changes: self.changes,
             directories: self.directories,
+            ..begun
         };
         (self.stage, undo)
     }
@@ -86,7 +108,12 @@ impl Sink for Staging<'_> {
         let seen = change.before.map(|before| before.seen.clone());
         let before = seen.as_ref().map(|seen| state(&seen.sha256, &seen.facts));
         let after = match (&change.after, seen) {
-            (After::Written { bytes, attributes }, seen) => {
+            (
+                After::Written {
+                    bytes, attributes, ..
+                },
+                seen,
+            ) => {
                 let attributes = attributes.clone().stamped(self.host.standing());
                 let written = self.stage.write(path, seen, bytes, &attributes, mount)?;
                 fidelity.atomicity = match written.way {
@@ -143,7 +170,9 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
         mode: before.seen.facts.mode,
     });
     let after = match &change.after {
-        After::Written { bytes, attributes } => Some(Side {
+        After::Written {
+            bytes, attributes, ..
+        } => Some(Side {
             name: change.path,
             bytes,
             mode: attributes.mode.unwrap_or(0o644),
@@ -156,17 +185,19 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 
 /// The part of the preview's hash for one change. `after` is the SHA-256 of the file after the change.
 fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
-    let (path, from, mode) = match &change.after {
-        After::Written { attributes, .. } => (change.path, None, attributes.mode),
-        After::Deleted => (change.path, None, None),
-        After::Renamed { to } => (*to, Some(change.path.clone()), None),
+    let (path, from, mode, query) = match &change.after {
+        After::Written {
+            attributes, query, ..
+        } => (change.path, None, attributes.mode, *query),
+        After::Deleted => (change.path, None, None, None),
+        After::Renamed { to } => (*to, Some(change.path.clone()), None, None),
     };
     Foreseen {
         path: path.clone(),
         from,
         kind: change.kind(),
         before: change.before.map(|before| before.seen.sha256.clone()),
-        after,
+        after: query.map(|query| format!("query {query}")).or(after),
         mode,
     }
 }
@@ -183,11 +214,21 @@ pub(crate) fn preview(
         Err(error) => return telling::unread(&error, desk),
     };
     let mut foresight = Foresight::new(&plan.limits, reader);
+    let mut told = plan.notes.clone();
+    told.extend(telling::not_undone(&plan));
     let mut foresee = || -> Result<(), Failure> {
         let root = Root::open(desk.root)?;
         let stopped = || stopped(desk, plan.instructions.timeout);
-        let verdicts = check::check(&plan, &root, desk.host, &stopped, &mut foresight)?;
-        let failed = verdicts.iter().find_map(|it| Some((it, it.failure()?)));
+        let checker = Checker {
+            plan: &plan,
+            root: &root,
+            host: desk.host,
+            stopped: &stopped,
+        };
+        let checked = check::foresee(checker, &mut foresight)?;
+        told.extend(checked.notes);
+        let verdicts = checked.verdicts.iter();
+        let failed = verdicts.clone().find_map(|it| Some((it, it.failure()?)));
         failed.map_or(Ok(()), |(verdict, failure)| {
             let message = format!("{}: {}", verdict.action, failure.message);
             let failure = failure.clone();
@@ -197,10 +238,10 @@ pub(crate) fn preview(
     let finished = if let Err(failure) = foresee() {
         refused(failure)
     } else {
-        foresight.planned(&plan.plan_id, &order.plan)
+        foresight.planned(&plan.plan_id, &order.plan, &plan.programs())
     };
     Outcome {
-        notes: plan.notes,
+        notes: told,
         ..finished
     }
 }
@@ -209,7 +250,7 @@ pub(crate) fn preview(
 pub(crate) struct Foresight<'l> {
     limits: &'l Limits,
     reader: Reader,
-    foreseen: Vec<Foreseen>,
+    pub(crate) foreseen: Vec<Foreseen>,
     files: Vec<Shown>,
 }
 
@@ -233,9 +274,14 @@ impl<'l> Foresight<'l> {
     }
 
     /// The outcome of the preview of this plan.
-    pub(crate) fn planned(self, plan_id: &str, plan: &Value) -> Outcome {
+    pub(crate) fn planned(self, plan_id: &str, plan: &Value, programs: &[&Pipeline]) -> Outcome {
         let files = telling::counted(self.foreseen.len(), "file");
-        let hash = PreviewHash::of(plan, self.foreseen);
+        let hash = PreviewHash::of(plan, self.foreseen, programs);
+        let runs: Vec<&str> = programs.iter().map(|it| it.name.as_str()).collect();
+        let runs = match runs.as_slice() {
+            [] => String::new(),
+            runs => format!(" and run {}", runs.join(", ")),
+        };
         let diff = match self.reader {
             Reader::User => self.files.into_iter().map(|file| file.diff).collect(),
             Reader::Approvers => requested(self.files),
@@ -247,7 +293,7 @@ impl<'l> Foresight<'l> {
                 hash: hash.as_str().to_owned(),
                 diff,
             }),
-            ..nothing_done(format!("Plan {plan_id} would change {files}."))
+            ..nothing_done(format!("Plan {plan_id} would change {files}{runs}."))
         }
     }
 }

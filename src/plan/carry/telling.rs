@@ -8,21 +8,21 @@ use crate::{
     host::Moment,
     plan::{
         Desk,
-        check::skipped,
+        check::{Checked, skipped},
         engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
         files::{FileError, Root, joined},
         graph,
-        model::{ActionId, OnError, Plan},
+        model::{Action, ActionId, OnError, Plan},
         read::PlanError,
         record::{
-            ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
-            Weakness, uuid_v4,
+            ActionEnd, Capture, Change, Jail, PipelineRun, PipelineStatus, Rollback, Run, Status,
+            Story, Trouble, Verdict, Weakness, uuid_v4,
         },
         refusal, refused,
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
         reported,
     },
-    task::{Effect, Failure, Fault, Outcome, Phase, RelPath, Sanction, State},
+    task::{Effect, Failure, Fault, Outcome, Phase, Pipeline, RelPath, Sanction, State},
 };
 
 /// The facts about one plan that its reports need, as they become known.
@@ -102,8 +102,11 @@ impl<'a> Teller<'a> {
     /// Records that the plan was undone. `at` is the file at which it failed, if it failed at one.
     pub(crate) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
+        let nothing = self.story.changes().is_empty();
         match end {
             UndoEnd::NothingChanged => self.story.undo = None,
+            // Only a pipeline was started, and that is not undone.
+            UndoEnd::RolledBack(_) if nothing => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
                 let changes = self.story.changes().iter();
                 let left = changes.filter(|change| {
@@ -128,6 +131,8 @@ impl<'a> Teller<'a> {
                 self.story.troubles.rotate_right(1);
             }
         }
+        let stay = self.story.pipelines.iter().map(PipelineRun::stays);
+        self.story.warnings.extend(stay);
         if !self.blamed(at, &why) {
             self.trouble(why);
         }
@@ -142,6 +147,17 @@ impl<'a> Teller<'a> {
         for verdict in &mut self.story.verdicts {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
+            }
+        }
+    }
+
+    /// Records what became of the actions so far, in the order of the plan.
+    pub(crate) fn so_far(&mut self, plan: &Plan, checked: &Checked) {
+        self.none_tried(plan);
+        for verdict in &mut self.story.verdicts {
+            let mut known = checked.verdicts.iter();
+            if let Some(known) = known.find(|known| known.action == verdict.action) {
+                *verdict = known.clone();
             }
         }
     }
@@ -288,11 +304,19 @@ impl<'a> Teller<'a> {
             .troubles
             .iter()
             .any(|trouble| trouble.failure.fault == Fault::RollbackConflict);
+        let ran = story
+            .pipelines
+            .iter()
+            .map(|run| run.status)
+            .collect::<Vec<_>>();
         let effect = match (&story.rollback, &story.undo) {
             (Rollback::Stuck { .. }, _) => Effect::Unknown,
             (Rollback::Done { .. }, _) if conflicts => Effect::Unknown,
-            (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
+            // A pipeline that failed may have done something before.
+            _ if ran.contains(&PipelineStatus::Failed) => Effect::Unknown,
             (Rollback::NotDone, Some(_)) => Effect::Done,
+            _ if !ran.is_empty() => Effect::Done,
+            (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
         };
         // Both names of a renamed file.
         let paths = |change: &Change| {
@@ -325,7 +349,9 @@ fn state(story: &Story, failure: Option<&Failure>) -> State {
         return State::Done;
     };
     match (story.status(), refusal(failure)) {
-        (_, State::Rejected) if story.undo.is_none() => State::Rejected,
+        (_, State::Rejected) if story.undo.is_none() && story.pipelines.is_empty() => {
+            State::Rejected
+        }
         (Status::Cancelled, _) | (_, State::Cancelled) => State::Cancelled,
         (Status::Partial, _) => State::Partial,
         (Status::RolledBack, _) => State::RolledBack,
@@ -361,6 +387,17 @@ fn reasoning(story: &Story) -> Vec<String> {
         });
     }
     told
+}
+
+/// What a plan with pipelines cannot undo, and what it can, before anything is done.
+pub(crate) fn not_undone(plan: &Plan) -> Vec<String> {
+    let sentence = |(action, pipeline): (&Action, &Pipeline)| {
+        format!(
+            "The pipeline `{}` ({}) cannot be undone. If it or a later action fails, the files that the other actions changed are put back, and what the pipeline did stays.",
+            pipeline.name, action.id
+        )
+    };
+    plan.pipelines().map(sentence).collect()
 }
 
 /// `1 file`, `2 files`.

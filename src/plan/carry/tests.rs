@@ -7,6 +7,7 @@ mod kept;
 mod linked;
 mod mounted;
 mod names;
+mod pipelines;
 mod recovered;
 mod staged;
 mod together;
@@ -90,12 +91,18 @@ impl Lab {
     }
 
     fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Outcome {
-        self.run_as(plan, faults, &Vec::new)
+        self.run_as(plan, faults, &Vec::new, &Bounds::default())
+    }
+
+    /// A plan in a catalog with pipelines.
+    fn run_under(&self, plan: Value, faults: &Arc<Faults>, bounds: &Bounds) -> Outcome {
+        self.run_as(plan, faults, &Vec::new, bounds)
     }
 
     /// A plan where these files are oneact's own.
     fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Outcome {
-        self.run_as(plan, &Arc::new(Faults::default()), own)
+        let faults = Arc::new(Faults::default());
+        self.run_as(plan, &faults, own, &Bounds::default())
     }
 
     fn run_as(
@@ -103,6 +110,7 @@ impl Lab {
         plan: Value,
         faults: &Arc<Faults>,
         own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync),
+        bounds: &Bounds,
     ) -> Outcome {
         let order = PlanOrder {
             plan,
@@ -120,7 +128,7 @@ impl Lab {
             own,
             course: &Course::default(),
         };
-        execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
+        execute_with(&order, bounds, None, desk, Arc::clone(faults))
     }
 
     fn read(&self, name: &str) -> String {
@@ -156,7 +164,7 @@ impl Lab {
             .into_iter()
             .flatten()
             .map(|entry| entry.unwrap().path().to_owned())
-            .filter(|path| path.file_name() != Some(".unfinished"))
+            .filter(|path| !path.file_name().unwrap().starts_with('.'))
             .collect();
         names.sort();
         names

@@ -2,6 +2,7 @@
 
 mod changes;
 mod edits;
+mod queries;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,6 +10,7 @@ use std::{
 };
 
 use crate::{
+    host::Host,
     plan::{
         edit,
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
@@ -27,6 +29,9 @@ pub(super) struct Overlay<'a> {
     /// Directories that the plan makes.
     dirs: BTreeSet<RelPath>,
     changed: usize,
+    host: &'a Host,
+    /// What queries have to tell.
+    pub(super) notes: Vec<String>,
 }
 
 #[derive(Default)]
@@ -38,13 +43,15 @@ struct Entry<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    pub(super) fn new(plan: &'a Plan, view: &'a View<'a>) -> Self {
+    pub(super) fn new(plan: &'a Plan, view: &'a View<'a>, host: &'a Host) -> Self {
         Self {
             plan,
             view,
             files: BTreeMap::new(),
             dirs: BTreeSet::new(),
             changed: 0,
+            host,
+            notes: Vec::new(),
         }
     }
 
@@ -95,6 +102,11 @@ impl<'a> Overlay<'a> {
                 }
                 format!("File '{}' renamed to '{to}'", action.target)
             }
+            Operation::Sql(sql) => {
+                return self.query(action, sql, (&place.target, &place.sql), stopped);
+            }
+            // A pipeline is run between two parts of a plan.
+            Operation::Pipeline { .. } => return Ok(String::new()),
         };
         let entry = self.entry(path);
         entry.actions.push(action.id.clone());

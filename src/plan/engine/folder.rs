@@ -32,7 +32,7 @@ const ELSEWHERE: &str = "elsewhere";
 const BESIDE: &str = ".oneact-";
 
 /// Reports and backups may contain what only the owner may read.
-const PRIVATE: u32 = 0o700;
+pub(super) const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
 
 const LONGEST_REPORT: u64 = 64 * 1024 * 1024;
@@ -409,18 +409,22 @@ fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
     root.dir(Some(&joined("open", &format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
-fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
+pub(super) fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
     let path = joined("open", REPORTS)?;
     root.ensure_dirs(path.ancestors().chain([path.clone()]), SHARED)?;
     root.dir(Some(&path))
 }
 
-fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
+pub(super) fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
     dir.map_or(Ok(Vec::new()), |dir| dir.list())
 }
 
 /// Removes the content of a directory of the plan, except for `spared`. Returns whether it is empty.
-fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, FileError> {
+pub(super) fn remove_tree(
+    root: &Root,
+    path: &RelPath,
+    spared: &[RelPath],
+) -> Result<bool, FileError> {
     let dir = root.dir(Some(path))?;
     let mut is_empty = true;
     for name in dir.list()? {

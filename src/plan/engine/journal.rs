@@ -69,6 +69,10 @@ pub(crate) enum Event {
     },
     /// From here on, the tree may have changed.
     Apply,
+    /// A pipeline is about to be started. It is not undone.
+    Started(Started),
+    /// It has ended: completed, or for this reason not.
+    Ended { failure: Option<String> },
     /// Every change was made, and is on the disk.
     Done,
     /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain
@@ -78,6 +82,27 @@ pub(crate) enum Event {
     NothingChanged,
 }
 
+/// A pipeline that was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Started {
+    pub(crate) action: String,
+    pub(crate) pipeline: String,
+    /// By the clock of the run, in RFC 3339.
+    pub(crate) at: String,
+    /// By the clock of the file system, in nanoseconds since 1970.
+    pub(crate) since: i64,
+    /// The directories that it may write to.
+    pub(crate) writes: Vec<RelPath>,
+}
+
+/// A pipeline as the journal knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PipelineNote {
+    pub(crate) started: Started,
+    /// `None`: the run was interrupted while it ran, or just before or after.
+    pub(crate) end: Option<Result<(), String>>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum State {
     #[default]
@@ -85,6 +110,11 @@ pub(crate) enum State {
     /// Without entries, the changes are not staged yet.
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
+    /// A later part is staged. The changes of the first `begun` entries are made.
+    Further {
+        entries: Vec<Entry>,
+        begun: usize,
+    },
     Done(Vec<Entry>),
     /// `spared` are the slots and backups that contain what would otherwise be lost. Without entries, nothing had been
     /// changed.
@@ -105,11 +135,19 @@ impl State {
             (Self::Ready(before), Event::Ready { entries, .. }) if before.is_empty() => {
                 Self::Ready(entries)
             }
-            (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
-            (Self::Applying(entries), Event::Done) => Self::Done(entries),
-            (Self::Ready(entries) | Self::Applying(entries), Event::RolledBack { spared }) => {
-                Self::RolledBack { entries, spared }
+            (Self::Applying(mut entries), Event::Ready { entries: more, .. }) => {
+                let begun = entries.len();
+                entries.extend(more);
+                Self::Further { entries, begun }
             }
+            (Self::Ready(entries) | Self::Further { entries, .. }, Event::Apply) => {
+                Self::Applying(entries)
+            }
+            (Self::Applying(entries), Event::Done) => Self::Done(entries),
+            (
+                Self::Ready(entries) | Self::Applying(entries) | Self::Further { entries, .. },
+                Event::RolledBack { spared },
+            ) => Self::RolledBack { entries, spared },
             (Self::Ready(_), Event::NothingChanged) => Self::RolledBack {
                 entries: Vec::new(),
                 spared: Vec::new(),
@@ -122,6 +160,7 @@ impl State {
         match self {
             Self::Ready(entries)
             | Self::Applying(entries)
+            | Self::Further { entries, .. }
             | Self::Done(entries)
             | Self::RolledBack { entries, .. } => entries,
             Self::Empty | Self::Foreign => &[],
@@ -130,7 +169,11 @@ impl State {
 
     /// Whether changes may have been made that the journal records neither as kept nor as undone.
     pub(crate) fn is_under_way(&self) -> bool {
-        matches!(self, Self::Ready(entries) | Self::Applying(entries) if !entries.is_empty())
+        match self {
+            Self::Ready(entries) | Self::Applying(entries) => !entries.is_empty(),
+            Self::Further { .. } => true,
+            Self::Empty | Self::Done(_) | Self::RolledBack { .. } | Self::Foreign => false,
+        }
     }
 }
 
@@ -176,12 +219,34 @@ pub(crate) struct Account {
     /// What a person approved. Only a journal that was written here can say so.
     pub(crate) sanction: Sanction,
     pub(super) volumes: Option<Vec<Volume>>,
+    /// In the order in which they were started.
+    pub(crate) pipelines: Vec<PipelineNote>,
 }
 
 impl Account {
     /// The first mount point of the plan that is not as it was when the plan was staged.
     pub(crate) fn displaced(&self, root: &Root) -> Result<Option<Displaced>, FileError> {
         displaced(root, self.state.entries(), self.volumes.as_deref())
+    }
+
+    /// Takes from an event what is no state.
+    fn heed(&mut self, event: &Event) {
+        match event {
+            Event::Ready { volumes, .. } => match (&mut self.volumes, volumes) {
+                (Some(known), Some(more)) => known.extend(more.iter().cloned()),
+                (known, more) => known.clone_from(more),
+            },
+            Event::Started(started) => self.pipelines.push(PipelineNote {
+                started: started.clone(),
+                end: None,
+            }),
+            Event::Ended { failure } => {
+                if let Some(last) = self.pipelines.last_mut() {
+                    last.end = Some(failure.clone().map_or(Ok(()), Err));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes the operation and the origin from the first event.
@@ -414,9 +479,7 @@ fn read(bytes: &[u8], own: Result<Birth, Anonymous>, own_root: u64) -> (Account,
                 if length == 0 {
                     account.begun(&event, own, own_root);
                 }
-                if let Event::Ready { volumes, .. } = &event {
-                    account.volumes.clone_from(volumes);
-                }
+                account.heed(&event);
                 account.state.next(event)
             }
             Err(_) => State::Foreign,

@@ -99,7 +99,11 @@ fn settle(
         volumes,
         ..
     } = account;
-    let begun = matches!(state, State::Applying(_));
+    let begun = match &state {
+        State::Applying(entries) => entries.len(),
+        State::Further { begun, .. } => *begun,
+        _ => 0,
+    };
     let state = match state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
@@ -107,6 +111,7 @@ fn settle(
         }
         // The event of the first change may be lost.
         State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
+        State::Further { entries, .. } => State::Applying(entries),
         state => state,
     };
     // This is decided before anything that the journal names is examined.
@@ -139,7 +144,8 @@ fn settle(
     match state {
         State::Empty => unrecorded(folder, limits, Silent::Blank),
         State::Ready(_) => end_unchanged(folder, &mut journal).map(|()| End::NothingChanged),
-        State::Applying(mut entries) => {
+        // The state of a later part has become this one above.
+        State::Applying(mut entries) | State::Further { mut entries, .. } => {
             match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
                 Some(Kind::Dir) => {}
                 // The backups contain the originals, too.

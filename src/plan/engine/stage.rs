@@ -3,7 +3,10 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Attributes, Facts, FileError, Inherited, Kept, Kind},
+    plan::{
+        files::{Attributes, Facts, FileError, Inherited, Kept, Kind},
+        record::Weakness,
+    },
     task::{RelPath, hexadecimal},
 };
 
@@ -21,10 +24,28 @@ pub(crate) struct Stage<'a> {
     pub(crate) entries: Vec<Entry>,
     /// Slots that were written. They must be on the disk before the first change.
     pub(super) made: Vec<RelPath>,
+    pub(super) names: Names,
+    /// The changes of the parts before this one, which are made.
+    pub(super) earlier: Option<Earlier>,
+}
+
+/// The names that were given so far.
+#[derive(Debug)]
+pub(super) struct Names {
     mount: u64,
     /// How many slots are in the report directory. A rename needs none.
     slots: usize,
+    /// How many slots are beside files on other file systems.
+    beside: usize,
     backups: BackupNames,
+}
+
+/// The changes of earlier parts, with how each was made.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    pub(super) entries: Vec<Entry>,
+    pub(super) captures: Vec<Option<Weakness>>,
+    pub(super) threads: usize,
 }
 
 /// A file as it was read, before anything was changed.
@@ -72,9 +93,13 @@ impl<'a> Stage<'a> {
             journal,
             entries: Vec::new(),
             made: Vec::new(),
-            mount,
-            slots: 0,
-            backups: BackupNames::default(),
+            names: Names {
+                mount,
+                slots: 0,
+                beside: 0,
+                backups: BackupNames::default(),
+            },
+            earlier: None,
         })
     }
 
@@ -156,7 +181,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
         let root = self.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);
-        if found == Some(Kind::Dir) && root.dir(Some(&path))?.mount()? == self.mount {
+        if found == Some(Kind::Dir) && root.dir(Some(&path))?.mount()? == self.names.mount {
             let slot = self.own_slot()?;
             self.entries.push(Entry::RemoveDir { path, slot });
         }
@@ -169,16 +194,16 @@ impl<'a> Stage<'a> {
     }
 
     fn slot(&mut self, path: &RelPath, mount: u64) -> Result<RelPath, FileError> {
-        if mount == self.mount {
-            self.own_slot()
-        } else {
-            self.folder.slot_beside(path, self.entries.len())
+        if mount == self.names.mount {
+            return self.own_slot();
         }
+        self.names.beside += 1;
+        self.folder.slot_beside(path, self.names.beside)
     }
 
     fn own_slot(&mut self) -> Result<RelPath, FileError> {
-        let slot = self.folder.slot(self.slots)?;
-        self.slots += 1;
+        let slot = self.folder.slot(self.names.slots)?;
+        self.names.slots += 1;
         Ok(slot)
     }
 
@@ -209,7 +234,7 @@ impl<'a> Stage<'a> {
     }
 
     fn pre(&mut self, path: &RelPath, seen: Seen) -> Result<Pre, FileError> {
-        let backup = self.folder.backup(path, &mut self.backups)?;
+        let backup = self.folder.backup(path, &mut self.names.backups)?;
         Ok(Pre {
             facts: seen.facts,
             sha256: seen.sha256,

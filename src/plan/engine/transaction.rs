@@ -4,12 +4,15 @@
 //! Stage ─ arm → Armed ─ apply → Applied ─ commit → Committed
 //!   └─ abandon      └──── any error ─── undo → RolledBack | Stuck
 //! ```
+//!
+//! A pipeline cuts a plan into parts. Each part is a stage of its own (`Applied ─ next → Stage`), and an error in one of
+//! them undoes all parts so far.
 
 use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Barrier, Facts, FileError, View, durable, there},
+        files::{Barrier, Facts, FileError, Root, View, durable, there},
         record::{Durability, Weakness},
     },
     task::{Failure, Fault, RelPath},
@@ -21,7 +24,7 @@ use super::{
     entry::Entry,
     folder::{Folder, REPORTS},
     journal::{Event, JOURNAL, Journal, NotReady, Origin},
-    stage::{Stage, end_unchanged},
+    stage::{Earlier, Names, Stage, end_unchanged},
     undo::{Conflict, apart, left, undo},
 };
 
@@ -31,8 +34,12 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
     folder: Folder<'a>,
+    /// Those of all parts so far.
     entries: Vec<Entry>,
+    /// How many of them are made, and how.
+    captures: Vec<Option<Weakness>>,
     journal: Journal,
+    names: Names,
     threads: usize,
 }
 
@@ -41,8 +48,6 @@ pub(crate) struct Armed<'a> {
 #[derive(Debug)]
 pub(crate) struct Applied<'a> {
     armed: Armed<'a>,
-    /// One for each entry, in the order of the entries.
-    pub(crate) captures: Vec<Option<Weakness>>,
 }
 
 #[derive(Debug)]
@@ -94,14 +99,40 @@ impl<'a> Stage<'a> {
             Ok(sync(&self.folder, &self.entries, &files, threads)?)
         });
         match ready {
-            Ok(()) => Ok(Armed {
-                folder: self.folder,
-                entries: self.entries,
-                journal: self.journal,
-                threads,
-            }),
-            Err(error) => Err(Box::new(nothing_changed(self, error))),
+            Ok(()) => {
+                let (mut entries, captures) = match self.earlier {
+                    Some(earlier) => (earlier.entries, earlier.captures),
+                    None => (Vec::new(), Vec::with_capacity(self.entries.len())),
+                };
+                entries.append(&mut self.entries);
+                Ok(Armed {
+                    folder: self.folder,
+                    entries,
+                    captures,
+                    journal: self.journal,
+                    names: self.names,
+                    threads,
+                })
+            }
+            Err(error) => Err(Box::new(self.undo(error))),
         }
+    }
+
+    /// Undoes the parts before this one. If there are none, nothing was changed.
+    pub(crate) fn undo(mut self, why: Failure) -> Undoing<'a> {
+        let Some(earlier) = self.earlier.take() else {
+            return nothing_changed(self, why);
+        };
+        let made = earlier.entries.len();
+        let armed = Armed {
+            folder: self.folder,
+            entries: earlier.entries,
+            captures: earlier.captures,
+            journal: self.journal,
+            names: self.names,
+            threads: earlier.threads,
+        };
+        armed.undo(why, made)
     }
 
     /// Writes the entries, and waits until they are on the disk. If there are backups or a manifest, but the
@@ -156,17 +187,17 @@ impl<'a> Armed<'a> {
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
+        let earlier = self.captures.len();
         if let Err(error) = self.journal.record(&self.folder.dir, &Event::Apply) {
-            // Nothing of the tree has changed, whether the event is on the disk or not.
-            return Err(Box::new(self.undo(error.into(), 0)));
+            // Nothing of this part has changed, whether the event is on the disk or not.
+            return Err(Box::new(self.undo(error.into(), earlier)));
         }
-        let mut captures = Vec::with_capacity(self.entries.len());
-        for (before, entry) in self.entries.iter().enumerate() {
+        for (before, entry) in self.entries.iter().enumerate().skip(earlier) {
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
                 None => match apply(&self.folder, entry) {
                     Ok(capture) => {
-                        captures.push(capture);
+                        self.captures.push(capture);
                         continue;
                     }
                     Err(error @ ApplyError::Changed(_)) => (error.into(), before),
@@ -180,10 +211,7 @@ impl<'a> Armed<'a> {
                 ..self.undo(failure, made)
             }));
         }
-        Ok(Applied {
-            armed: self,
-            captures,
-        })
+        Ok(Applied { armed: self })
     }
 
     /// Undoes the first `made` changes; the others were not made.
@@ -196,7 +224,7 @@ impl<'a> Armed<'a> {
         };
         let (folder, journal) = (&self.folder, &mut self.journal);
         let end = match entries {
-            Ok(entries) => take_back(folder, &entries, journal, true, self.threads),
+            Ok(entries) => take_back(folder, &entries, journal, entries.len(), self.threads),
             Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
         };
         Undoing {
@@ -211,6 +239,37 @@ impl<'a> Armed<'a> {
 impl<'a> Applied<'a> {
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.armed.entries
+    }
+
+    /// One for each entry, in the order of the entries.
+    pub(crate) fn captures(&self) -> &[Option<Weakness>] {
+        &self.armed.captures
+    }
+
+    /// Records an event between two parts, and waits until it is on the disk.
+    pub(crate) fn record(&mut self, event: &Event) -> Result<(), FileError> {
+        self.armed.journal.record(&self.armed.folder.dir, event)
+    }
+
+    pub(crate) fn root(&self) -> &'a Root {
+        self.armed.folder.root
+    }
+
+    /// The stage of the next part.
+    pub(crate) fn next(self) -> Stage<'a> {
+        let armed = self.armed;
+        Stage {
+            folder: armed.folder,
+            journal: armed.journal,
+            entries: Vec::new(),
+            made: Vec::new(),
+            names: armed.names,
+            earlier: Some(Earlier {
+                entries: armed.entries,
+                captures: armed.captures,
+                threads: armed.threads,
+            }),
+        }
     }
 
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
@@ -258,21 +317,21 @@ impl<'a> Applied<'a> {
     }
 }
 
-/// Undoes in reverse order those of these entries that were made, and records that in the journal. Unless the changes
-/// were `begun`, a power failure may have left slots and backups that are written partly.
+/// Undoes in reverse order those of these entries that were made, and records that in the journal. Of the entries after
+/// the first `begun`, a power failure may have left slots and backups that are written partly.
 pub(super) fn take_back(
     folder: &Folder<'_>,
     entries: &[Entry],
     journal: &mut Journal,
-    begun: bool,
+    begun: usize,
     threads: usize,
 ) -> UndoEnd {
     let mut conflicts = Vec::new();
     let mut spared = Vec::new();
     let mut obstacles = Vec::new();
-    for entry in entries.iter().rev() {
+    for (at, entry) in entries.iter().enumerate().rev() {
         let undone = match undo(folder.root, entry) {
-            Ok(None) if begun => left(folder.root, entry),
+            Ok(None) if at < begun => left(folder.root, entry),
             undone => undone,
         };
         match undone {

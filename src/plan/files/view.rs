@@ -44,6 +44,10 @@ impl<'a> View<'a> {
         }
     }
 
+    pub(crate) fn root(&self) -> &'a Root {
+        self.root
+    }
+
     /// A directory; no link on the way is followed.
     pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Rc<Dir<'a>>, FileError> {
         let path = path.cloned();

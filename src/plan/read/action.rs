@@ -12,13 +12,14 @@ use crate::{
         limits::action_timeout,
         model::{Action, ActionId, Operation},
     },
-    task::{ActionType, Fault, redact_presigned},
+    task::{ActionType, Fault, RelPath, redact_presigned},
 };
 
 use super::{
     fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
     findings::Subject,
     instructions::{self, seconds},
+    programs,
     rules::{self, Files},
 };
 
@@ -54,19 +55,27 @@ pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
     let kind = fields.required("action_type", meaning, |kind| kind.word(&types));
     let target = fields.required("target", "the file, relative to the root", Found::path);
     let meaning = "an object with `type` and its parameters";
-    let operation = fields.required("operation", meaning, |it| read_operation(kind?, it));
+    let operation = fields.required("operation", meaning, |it| {
+        read_operation(kind?, target.as_ref(), it)
+    });
     let depends_on = fields
         .optional("depends_on", Found::texts)
         .unwrap_or_default();
-    if fields.optional("reversible", Found::flag) == Some(false) {
-        findings.note(format!(
+    match (fields.optional("reversible", Found::flag), kind) {
+        (Some(true), Some(ActionType::PipelineRun)) => findings.note(format!(
+            "`{place}.reversible` is true, but a pipeline cannot be undone"
+        )),
+        (Some(false), Some(ActionType::PipelineRun)) | (Some(true) | None, _) => {}
+        (Some(false), _) => findings.note(format!(
             "`{place}.reversible` is false; a checkpoint is made anyway, and the action can be undone"
-        ));
+        )),
     }
     let risk = fields.optional("risk_level", instructions::risk);
     let said = fields.optional("timeout_seconds", Found::whole);
     let stays_at = match &operation {
         Some(Operation::Rename { to }) => Some(to),
+        Some(Operation::Sql(sql)) => sql.changes().last(),
+        Some(Operation::Pipeline { .. }) => None,
         _ => target.as_ref(),
     };
     let rules = fields.optional("validation_rules", |list| {
@@ -140,7 +149,11 @@ fn unique(ids: &[&str]) -> Vec<ActionId> {
 }
 
 /// Reads `operation`; `None` if it is invalid, which is in the findings.
-fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
+fn read_operation(
+    kind: ActionType,
+    target: Option<&RelPath>,
+    found: &Found<'_>,
+) -> Option<Operation> {
     let mut fields = found.fields()?.with_inner("details");
     let operation = match kind {
         ActionType::FileCreate => {
@@ -156,13 +169,15 @@ fn read_operation(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
         }
         ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
         ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),
-        ActionType::SqlExecute | ActionType::PipelineRun => {
-            let place = &found.place;
-            let message =
-                format!("`{place}`: {kind} is not built in; take the action out of the plan");
-            let findings = found.findings;
-            findings.problem(Fault::OperationNotBuiltIn, message);
-            return None;
+        ActionType::SqlExecute => {
+            only(&mut fields, "sql_execute");
+            programs::sql(target, &mut fields).map(Operation::Sql)
+        }
+        ActionType::PipelineRun => {
+            only(&mut fields, "pipeline_run");
+            let parameters = fields.optional("parameters", Found::object);
+            let parameters = parameters.unwrap_or_default();
+            Some(Operation::Pipeline { parameters })
         }
     };
     fields.finish();

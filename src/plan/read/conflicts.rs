@@ -82,6 +82,18 @@ impl<'a> Tree<'a> {
                 self.is(State::Present, to, action);
                 self.files = files;
             }
+            Operation::Sql(sql) => {
+                for path in [target].into_iter().chain(sql.inputs()) {
+                    self.must_be_there("reads", path)?;
+                }
+                if let Some(results) = &sql.results {
+                    self.must_be_free("saves results to", results)?;
+                }
+                for path in sql.changes() {
+                    self.is(State::Present, path, action);
+                }
+            }
+            Operation::Pipeline { .. } => {}
         }
         Ok(())
     }

@@ -89,6 +89,12 @@ impl<'a> Found<'a> {
         })
     }
 
+    /// An object whose keys are not the plan's.
+    pub(super) fn object(&self) -> Option<Map<String, Value>> {
+        let object = self.value.as_object().cloned();
+        object.or_else(|| self.wrong("an object"))
+    }
+
     pub(super) fn fields(&self) -> Option<Fields<'a>> {
         let Value::Object(map) = self.value else {
             return self.wrong("an object");

@@ -5,6 +5,7 @@ mod configured;
 mod mutations;
 mod operations;
 mod rules;
+mod schema;
 mod together;
 
 use serde_json::{Value, json};

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use crate::{
     plan::{
         model::ActionId,
-        record::{ActionEnd, Change, FileState, Rollback, Story, Verdict},
+        record::{ActionEnd, Change, FileState, Rollback, Status, Story, Verdict},
     },
-    task::{Failure, Fault},
+    task::{Failure, Fault, SPECIFICATION, identity},
 };
 
 use super::{At, CHANGE_LOG, MANIFEST};
@@ -23,11 +23,17 @@ enum Recovery {
     /// The action was left out.
     Skipped,
     RolledBack,
-    /// The rollback did not finish, or a change was kept that breaks its rule.
+    /// A person has to act: the rollback did not finish, a change was kept that breaks its rule, or the error is an
+    /// internal one. Such a plan is escalated (R-001-144, R-001-153).
     ManualRequired,
 }
 
-/// Every field of 001 §4.1 in its order, then ours from `task_id` on.
+/// Whether the report directory is the archive of its plan: only if the plan succeeded (R-001-85, R-001-167).
+pub(crate) fn is_archived(status: Status) -> bool {
+    status == Status::Success
+}
+
+/// Every field of 001 §4.1 in its order, then ours from `executor` on.
 pub(super) fn execution_report(
     story: &Story,
     report_id: Uuid,
@@ -46,7 +52,7 @@ pub(super) fn execution_report(
     let mut report = json!({
         "report_id": report_id,
         "plan_id": run.plan_id,
-        "executor_version": env!("CARGO_PKG_VERSION"),
+        "executor_version": SPECIFICATION,
         "status": story.status(),
         "started_at": At::from(&run.began),
         "completed_at": At::from(&story.ended),
@@ -64,6 +70,9 @@ pub(super) fn execution_report(
         "rollback_performed": matches!(story.rollback, Rollback::Done { .. }),
         // Null where nothing can be, or could have been, rolled back.
         "rollback_manifest_id": story.undo.as_ref().map(|undo| undo.id),
+        "executor": identity(),
+        "oneact_version": env!("CARGO_PKG_VERSION"),
+        "archived": is_archived(story.status()),
         "task_id": run.task_id,
         "errors": errors(story, ids),
         "warnings": story.warnings,
@@ -71,6 +80,9 @@ pub(super) fn execution_report(
         "change_log": run.file(CHANGE_LOG),
         "rollback_manifest": story.undo.as_ref().map(|_| run.file(MANIFEST)),
     });
+    if let (false, Some(fields)) = (story.pipelines.is_empty(), report.as_object_mut()) {
+        fields.insert("pipelines".to_owned(), json!(story.pipelines));
+    }
     // What `--dry-run` showed of the same change.
     if let (Some(hash), Some(fields)) = (&story.preview, report.as_object_mut()) {
         fields.insert("preview_hash".to_owned(), json!(hash));
@@ -107,8 +119,9 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
         Rollback::Stuck { .. } => Recovery::ManualRequired,
         Rollback::NotDone => Recovery::Skipped,
     };
-    // If a change that breaks a rule is kept, a person has to decide.
-    let of_action = |failure: &Failure| match (&story.rollback, &story.undo) {
+    let recovery = |failure: &Failure| match (&story.rollback, &story.undo) {
+        _ if failure.fault.escalates() => Recovery::ManualRequired,
+        // If a change that breaks a rule is kept, a person has to decide.
         (Rollback::NotDone, Some(_)) if failure.fault == Fault::RuleFailed => {
             Recovery::ManualRequired
         }
@@ -137,7 +150,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
         let at = At::from(&verdict.ended);
         match &verdict.end {
             ActionEnd::Failed(failure) => {
-                errors.push(error(failure, Some(verdict), of_action(failure), at));
+                errors.push(error(failure, Some(verdict), recovery(failure), at));
             }
             ActionEnd::Skipped(reason) if in_vain.contains(&verdict.action) => {
                 let failure = Failure::new(Fault::DependencyFailed, reason);
@@ -148,7 +161,12 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
     }
     for trouble in &story.troubles {
         let at = At::from(&trouble.at);
-        errors.push(error(&trouble.failure, None, recovery, at));
+        errors.push(error(
+            &trouble.failure,
+            None,
+            recovery(&trouble.failure),
+            at,
+        ));
     }
     errors
 }

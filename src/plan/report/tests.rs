@@ -231,6 +231,7 @@ fn story() -> Story {
             changes: TOLD.iter().map(change).collect(),
             directories: vec![path("new dir")],
         }),
+        pipelines: Vec::new(),
         rollback: Rollback::NotDone,
         troubles: Vec::new(),
         warnings: vec!["a note".to_owned()],

@@ -155,6 +155,7 @@ impl<'a> Inverse<'a> {
                 let written = After::Written {
                     bytes: &then.bytes,
                     attributes: attributes.clone().dated_like(&then.seen.facts),
+                    query: None,
                 };
                 (path, written)
             }

@@ -357,7 +357,7 @@ fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
                 .to_vec()
         };
         let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
-        let done = lab.run_as(both.clone(), &faults, &own);
+        let done = lab.run_as(both.clone(), &faults, &own, &Bounds::default());
         let course = Course::default();
         let desk = Desk {
             own: &own,

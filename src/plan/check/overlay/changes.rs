@@ -88,7 +88,11 @@ impl<'a> Overlay<'a> {
                     return Ok(None);
                 }
                 let attributes = self.attributes(path, now)?;
-                After::Written { bytes, attributes }
+                After::Written {
+                    bytes,
+                    attributes,
+                    query: now.query.as_deref(),
+                }
             }
         };
         Ok(Some(Change {

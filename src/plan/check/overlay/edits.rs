@@ -18,6 +18,8 @@ pub(super) struct Now<'a> {
     pub(super) origin: Option<RelPath>,
     /// The permissions that the plan names for a created file.
     pub(super) mode: Option<u32>,
+    /// SHA-256 of the query that made the content, if the query may make another one the next time.
+    pub(super) query: Option<String>,
     doubt: Option<Doubt>,
     edits: usize,
     /// The draft of edits that are checked by their common result.
@@ -73,6 +75,15 @@ impl<'a> Now<'a> {
             bytes: Some(bytes),
             mode,
             ..Self::default()
+        }
+    }
+
+    /// The same file with a content that a query made.
+    pub(super) fn queried(self, bytes: Vec<u8>, query: Option<&str>) -> Self {
+        Self {
+            bytes: Some(bytes),
+            query: query.map(str::to_owned),
+            ..self
         }
     }
 

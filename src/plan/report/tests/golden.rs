@@ -20,7 +20,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_execution_report_has_every_field_of_001_4_1_r_001_42_to_51() {
+fn the_execution_report_has_every_field_of_001_4_1_r_001_01_r_001_42_to_51() {
     let report = json_of(&told(&story()).execution);
     let done = |n: usize| {
         json!({
@@ -34,7 +34,7 @@ fn the_execution_report_has_every_field_of_001_4_1_r_001_42_to_51() {
     let expected = json!({
         "report_id": uuid(0x101),
         "plan_id": "plan-001",
-        "executor_version": env!("CARGO_PKG_VERSION"),
+        "executor_version": "1.0.0",
         "status": "SUCCESS",
         "started_at": "2026-02-24T10:00:00.250+08:00",
         "completed_at": "2026-02-24T10:00:09.250+08:00",
@@ -45,6 +45,14 @@ fn the_execution_report_has_every_field_of_001_4_1_r_001_42_to_51() {
         "actions_skipped": [],
         "rollback_performed": false,
         "rollback_manifest_id": uuid(99),
+        "executor": {
+            "name": "agent_executor",
+            "version": "1.0.0",
+            "role": "Safe Action Implementer",
+            "trust_level": "WRITE_CONTROLLED",
+        },
+        "oneact_version": env!("CARGO_PKG_VERSION"),
+        "archived": true,
         "task_id": "t1",
         "errors": [],
         "warnings": ["a note"],
@@ -331,6 +339,29 @@ fn what_was_done_about_an_error_is_one_of_three_r_001_146() {
         recovery(Rollback::Stuck { at: at(8), left }),
         "MANUAL_REQUIRED"
     );
+}
+
+#[test]
+fn an_internal_error_is_escalated_also_after_a_rollback_r_001_144_r_001_153() {
+    for (fault, escalated) in [
+        (Fault::Internal, "MANUAL_REQUIRED"),
+        (Fault::ToolTimeout, "MANUAL_REQUIRED"),
+        (Fault::Cancelled, "ROLLED_BACK"),
+        (Fault::DiskFull, "ROLLED_BACK"),
+    ] {
+        let story = Story {
+            rollback: Rollback::Done {
+                at: at(8),
+                left: Vec::new(),
+            },
+            troubles: vec![trouble(fault)],
+            ..failing()
+        };
+        let report = json_of(&told(&story).execution);
+        let last = report["errors"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last["recovery_action"], escalated, "{fault:?}");
+        assert_eq!(report["rollback_performed"], true);
+    }
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! The queries of a plan. A query runs while the plan is checked: its results and the database that it changes are
+//! contents of files like those of any other action (R-001-92, R-001-121).
+
+use crate::{
+    plan::{
+        check::{SqlPlaces, scratch_name},
+        engine::{Scratch, hash},
+        files::{Located, held_by},
+        model::{Access, Action, Order, Sql},
+        sql::{self, Database, Engine, Input, Query, Results, Source},
+    },
+    task::{Failure, Fault, RelPath},
+};
+
+use super::{Now, Overlay, missing, regular};
+
+/// The longest query file, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+impl<'a> Overlay<'a> {
+    /// Performs a query, and keeps what it makes. Nothing of the tree is changed.
+    pub(super) fn query(
+        &mut self,
+        action: &'a Action,
+        sql: &'a Sql,
+        (query, places): (&Located, &SqlPlaces),
+        stopped: &dyn Fn() -> Option<Failure>,
+    ) -> Result<String, Failure> {
+        if let Some(results) = &places.results {
+            self.vacant(results)?;
+        }
+        let written = self.database(sql, places)?;
+        let inputs = places.inputs.iter().map(|(_, located)| located);
+        for located in inputs.chain([query]).chain(written) {
+            self.with(&located.path, stopped, Now::settle)?;
+        }
+        let text = self.text(query)?;
+        let inputs = places.inputs.iter();
+        let mut inputs = inputs
+            .map(|(path, located)| self.input(path, located))
+            .collect::<Result<Vec<_>, _>>()?;
+        let path = sql.database.as_ref().map(|database| &database.path);
+        let database = match (path, written) {
+            (None, _) => None,
+            // It is the last of the inputs.
+            (Some(_), None) => inputs.pop().map(Database::Read),
+            (Some(path), Some(located)) => Some(Database::Write {
+                path,
+                bytes: self.planned(&located.path)?,
+            }),
+        };
+        let asked = Query {
+            path: &action.target,
+            text: &text,
+            parameters: &sql.parameters,
+            reads: inputs,
+            database,
+            results: sql.results.as_ref().map(|path| Results { path }),
+            expects: sql.expects,
+            order: sql.order,
+        };
+        let scratch = Scratch::make(self.view.root(), &scratch_name(self.host))?;
+        let engine = Engine {
+            settings: &self.plan.limits.duckdb,
+            root: self.view.root().path(),
+            scratch: scratch.path(),
+            most: self.plan.limits.max_file_bytes,
+            stopped,
+        };
+        let answer = sql::perform(&asked, &engine)?;
+        drop(asked);
+        let mut said = format!("Query '{}' performed by {}", action.target, answer.engine);
+        if let Some(rows) = answer.rows {
+            said = format!("{said}: {rows} rows");
+        }
+        self.notes.extend(answer.notes);
+        let digest = hash(text.as_bytes());
+        if let (Some(located), Some(bytes)) = (written, answer.database) {
+            let path = &located.path;
+            self.plan.limits.fits_file(path, bytes.len() as u64)?;
+            let entry = self.entry(path);
+            let now = entry.now.take().unwrap_or_default();
+            // The engine writes times and counters into a database, so its bytes cannot be foreseen.
+            entry.now = Some(now.queried(bytes, Some(&digest)));
+            entry.actions.push(action.id.clone());
+        }
+        if let (Some(located), Some(bytes)) = (&places.results, answer.results) {
+            let path = &located.path;
+            self.plan.limits.fits_file(path, bytes.len() as u64)?;
+            said = format!("{said} saved to '{path}' ({} bytes)", bytes.len());
+            let digest = (sql.order == Order::Any).then_some(digest.as_str());
+            let entry = self.entry(path);
+            entry.now = Some(Now::default().queried(bytes, digest));
+            entry.actions.push(action.id.clone());
+        }
+        Ok(said)
+    }
+
+    /// Where the database is that the query changes; it is read if it exists.
+    fn database<'p>(
+        &mut self,
+        sql: &Sql,
+        places: &'p SqlPlaces,
+    ) -> Result<Option<&'p Located>, Failure> {
+        let write = |database: &&crate::plan::model::Database| database.access == Access::Write;
+        let Some(_) = sql.database.as_ref().filter(write) else {
+            return Ok(None);
+        };
+        let Some(located) = &places.database else {
+            return Ok(None);
+        };
+        let known = self.files.get(&located.path);
+        let exists = known.map_or(located.facts.is_some(), |entry| entry.now.is_some());
+        if !exists {
+            self.vacant(located)?;
+            return Ok(Some(located));
+        }
+        if known.is_none() {
+            self.is_closed(located)?;
+        }
+        self.load(located)?;
+        Ok(Some(located))
+    }
+
+    /// Whether no other program has the database open. Its copy could be torn, and what the other program writes
+    /// later would be lost.
+    fn is_closed(&self, located: &Located) -> Result<(), Failure> {
+        let path = &located.path;
+        let dir = self.view.parent(path)?;
+        let wal = format!("{}.wal", path.name());
+        let problem = if dir.look(&wal)?.is_some() {
+            format!(
+                "`{path}.wal` is beside it: it is in use, or it was not closed. Open it with DuckDB once, and close it"
+            )
+        } else if let Some(pid) = held_by(&dir, path.name())? {
+            format!(
+                "the process {pid} has it open. Send the plan again when that process has closed it"
+            )
+        } else {
+            return Ok(());
+        };
+        let message = format!("the database `{path}` cannot be changed: {problem}");
+        Err(Failure::new(Fault::InFlight, message))
+    }
+
+    /// What the plan will have put there; `None` if it names no such file so far.
+    fn planned(&self, path: &RelPath) -> Result<Option<&[u8]>, Failure> {
+        let Some(entry) = self.files.get(path) else {
+            return Ok(None);
+        };
+        let gone = || {
+            let message = format!("File not found: an earlier action deletes or renames `{path}`");
+            Failure::new(Fault::FileNotFound, message)
+        };
+        let now = entry.now.as_ref().ok_or_else(gone)?;
+        Ok(Some(now.content(self.original(now))))
+    }
+
+    fn text(&self, query: &Located) -> Result<String, Failure> {
+        let path = &query.path;
+        let bytes = if let Some(bytes) = self.planned(path)? {
+            bytes.to_vec()
+        } else {
+            let facts = query.facts.ok_or_else(|| missing(query))?;
+            regular(path, &facts)?;
+            if facts.bytes > LONGEST {
+                let message = format!(
+                    "`{path}` has {} bytes; a query file has at most {LONGEST}",
+                    facts.bytes
+                );
+                return Err(Failure::new(Fault::LimitExceeded, message));
+            }
+            self.view.parent(path)?.read(path.name(), LONGEST)?
+        };
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let message = format!("`{path}` is not UTF-8: byte {at} is wrong");
+            Failure::new(Fault::NotText, message)
+        })
+    }
+
+    /// A file that the query reads under the path by which the plan names it.
+    fn input<'b>(&'b self, path: &'b RelPath, located: &Located) -> Result<Input<'b>, Failure> {
+        let source = if let Some(bytes) = self.planned(&located.path)? {
+            Source::Planned(bytes)
+        } else {
+            let facts = located.facts.ok_or_else(|| missing(located))?;
+            regular(&located.path, &facts)?;
+            Source::File {
+                at: self.view.root().path().join(located.path.as_path()),
+                device: facts.dev,
+                inode: facts.ino,
+            }
+        };
+        Ok(Input { path, source })
+    }
+}
