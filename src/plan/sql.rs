@@ -1,10 +1,12 @@
 //! SQL of a plan (R-001-92, C-22): DuckDB, loaded at run time in a jailed child of this program.
 
+mod engine;
 mod find;
 mod job;
 mod library;
 mod session;
 mod text;
+mod trouble;
 mod view;
 
 use std::{

@@ -99,14 +99,10 @@ pub(super) struct Library {
     functions: Functions,
 }
 
-pub(super) struct Database<'l> {
-    functions: &'l Functions,
-    handle: Handle,
-}
-
-/// A connection. Its database is closed after it.
+/// A connection to a database, which is closed with it.
 pub(super) struct Connection<'l> {
-    database: Database<'l>,
+    functions: &'l Functions,
+    database: Handle,
     handle: Handle,
 }
 
@@ -182,7 +178,7 @@ impl Library {
         &self,
         path: Option<&str>,
         settings: &[(&str, String)],
-    ) -> Result<Database<'_>, Said> {
+    ) -> Result<Connection<'_>, Said> {
         let functions = &self.functions;
         let path = path.map(c_text).transpose()?;
         let path = path.as_ref().map_or(null(), |path| path.as_ptr());
@@ -190,7 +186,12 @@ impl Library {
             .iter()
             .map(|(name, value)| Ok((c_text(name)?, c_text(value)?)))
             .collect::<Result<_, Said>>()?;
-        let (mut config, mut handle, mut error) = (null_mut(), null_mut(), null_mut());
+        let (mut config, mut error) = (null_mut(), null_mut());
+        let mut made = Connection {
+            functions,
+            database: null_mut(),
+            handle: null_mut(),
+        };
         // SAFETY: all pointers are to live values of this function. The configuration and the message are freed here.
         unsafe {
             let mut state = (functions.create_config)(&raw mut config);
@@ -198,11 +199,14 @@ impl Library {
                 state |= (functions.set_config)(config, name.as_ptr(), value.as_ptr());
             }
             if state == 0 {
-                state = (functions.open_ext)(path, &raw mut handle, config, &raw mut error);
+                state = (functions.open_ext)(path, &raw mut made.database, config, &raw mut error);
             }
             (functions.destroy_config)(&raw mut config);
             if state == 0 {
-                return Ok(Database { functions, handle });
+                state = (functions.connect)(made.database, &raw mut made.handle);
+            }
+            if state == 0 {
+                return Ok(made);
             }
             let said = copied(error);
             (functions.free)(error.cast());
@@ -211,51 +215,27 @@ impl Library {
     }
 }
 
-impl<'l> Database<'l> {
-    pub(super) fn connect(self) -> Result<Connection<'l>, Said> {
-        let mut handle = null_mut();
-        // SAFETY: the database is open.
-        let state = unsafe { (self.functions.connect)(self.handle, &raw mut handle) };
-        if state == 0 {
-            Ok(Connection {
-                database: self,
-                handle,
-            })
-        } else {
-            Err("it gives no connection".to_owned())
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this value owns the handles, which may be null. Whatever borrows the connection is gone.
+        unsafe {
+            (self.functions.disconnect)(&raw mut self.handle);
+            (self.functions.close)(&raw mut self.database);
         }
     }
 }
 
-impl Drop for Database<'_> {
-    fn drop(&mut self) {
-        // SAFETY: this value owns the handle.
-        unsafe { (self.functions.close)(&raw mut self.handle) }
-    }
-}
-
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        // SAFETY: this value owns the handle. The database is closed after this.
-        unsafe { (self.database.functions.disconnect)(&raw mut self.handle) }
-    }
-}
-
 impl Connection<'_> {
-    fn functions(&self) -> &Functions {
-        self.database.functions
-    }
-
     /// Executes a text of our own.
     pub(super) fn query(&self, text: &str) -> Result<Given<'_>, Said> {
         let text = c_text(text)?;
         // SAFETY: the connection is open, the text lives.
-        self.given(|raw| unsafe { (self.functions().query)(self.handle, text.as_ptr(), raw) })
+        self.given(|raw| unsafe { (self.functions.query)(self.handle, text.as_ptr(), raw) })
     }
 
     fn given(&self, execute: impl FnOnce(*mut RawResult) -> State) -> Result<Given<'_>, Said> {
         let mut given = Given {
-            functions: self.functions(),
+            functions: self.functions,
             raw: RawResult([0; 6]),
         };
         match execute(&raw mut given.raw) {
@@ -271,14 +251,14 @@ impl Connection<'_> {
         // SAFETY: the connection is open, the text lives. `Statements` frees what was made.
         unsafe {
             let count =
-                (self.functions().extract_statements)(self.handle, text.as_ptr(), &raw mut handle);
+                (self.functions.extract_statements)(self.handle, text.as_ptr(), &raw mut handle);
             let made = Statements {
                 connection: self,
                 handle,
                 count,
             };
             if count == 0 {
-                return Err(copied((self.functions().extract_statements_error)(handle)));
+                return Err(copied((self.functions.extract_statements_error)(handle)));
             }
             Ok(made)
         }
@@ -292,7 +272,7 @@ impl<'c> Statements<'c> {
 
     /// Prepares the statement of that index.
     pub(super) fn prepare(&self, index: u64) -> Result<Prepared<'c>, Said> {
-        let functions = self.connection.functions();
+        let functions = self.connection.functions;
         let mut handle = null_mut();
         // SAFETY: the statements are of this connection. `Prepared` frees what was made.
         unsafe {
@@ -317,7 +297,7 @@ impl<'c> Statements<'c> {
 impl Drop for Statements<'_> {
     fn drop(&mut self) {
         // SAFETY: this value owns the handle, which may be null.
-        unsafe { (self.connection.functions().destroy_extracted)(&raw mut self.handle) }
+        unsafe { (self.connection.functions.destroy_extracted)(&raw mut self.handle) }
     }
 }
 
@@ -325,12 +305,12 @@ impl<'c> Prepared<'c> {
     /// The number that `duckdb.h` gives the kind of the statement.
     pub(super) fn kind(&self) -> i32 {
         // SAFETY: the statement is prepared.
-        unsafe { (self.connection.functions().prepared_statement_type)(self.handle) }
+        unsafe { (self.connection.functions.prepared_statement_type)(self.handle) }
     }
 
     /// The names of its parameters. One without a name has its number.
     pub(super) fn parameters(&self) -> Vec<String> {
-        let functions = self.connection.functions();
+        let functions = self.connection.functions;
         // SAFETY: the statement is prepared. The library allocates each name for the caller.
         let name = |index| unsafe {
             let name = (functions.parameter_name)(self.handle, index);
@@ -344,7 +324,7 @@ impl<'c> Prepared<'c> {
     }
 
     pub(super) fn bind(&self, name: &str, value: &Bound<'_>) -> Result<(), Said> {
-        let (functions, handle) = (self.connection.functions(), self.handle);
+        let (functions, handle) = (self.connection.functions, self.handle);
         let text = c_text(name)?;
         let mut at = 0;
         // SAFETY: the statement is prepared, the name and the value live. The library copies texts.
@@ -383,7 +363,7 @@ impl<'c> Prepared<'c> {
     }
 
     pub(super) fn execute(&self) -> Result<Given<'c>, Said> {
-        let execute = self.connection.functions().execute_prepared;
+        let execute = self.connection.functions.execute_prepared;
         // SAFETY: the statement is prepared.
         self.connection
             .given(|raw| unsafe { execute(self.handle, raw) })
@@ -393,7 +373,7 @@ impl<'c> Prepared<'c> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         // SAFETY: this value owns the handle, which may be null.
-        unsafe { (self.connection.functions().destroy_prepare)(&raw mut self.handle) }
+        unsafe { (self.connection.functions.destroy_prepare)(&raw mut self.handle) }
     }
 }
 
