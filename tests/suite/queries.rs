@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use camino::Utf8Path;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -318,4 +319,27 @@ fn a_database_that_another_program_has_open_is_refused() {
         )]),
     );
     assert_eq!(done.exit, 0, "{}", done.envelope);
+}
+
+/// 001 Appendix A.2.
+#[test]
+fn the_example_makes_the_parquet_file_that_duckdbs_own_program_makes_r_001_189() {
+    let root = root();
+    let home = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/parquet");
+    fs::create_dir(root.path.join("data")).unwrap();
+    for name in ["totals.sql", "data/sales.csv"] {
+        fs::copy(home.join(name), root.path.join(name)).unwrap();
+    }
+    let done = run(command(&root), &fs::read(home.join("plan.json")).unwrap());
+    assert_eq!(done.exit, 0, "{}", done.envelope);
+    let query = fs::read_to_string(home.join("totals.sql")).unwrap();
+    let query = query.trim_end().trim_end_matches(';').replace("$least", "10");
+    let own = format!("copy ({query}\n) to 'own.parquet' (format parquet)");
+    engine(&root, &["-c", &own]);
+    let compare = "import pyarrow.parquet as p
+ours, own = p.read_table('totals.parquet'), p.read_table('own.parquet')
+assert ours.equals(own) and ours.num_rows == 4, (ours, own)";
+    let mut python = root.within(installed("duckdb_python/bin/python").as_str());
+    let compared = python.args(["-c", compare]).output().unwrap();
+    assert!(compared.status.success(), "{compared:?}");
 }
