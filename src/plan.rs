@@ -23,6 +23,7 @@ mod graph;
 mod jail;
 mod limits;
 mod model;
+mod parts;
 mod pipeline;
 mod protected;
 mod read;
@@ -30,7 +31,6 @@ mod record;
 mod redacted;
 mod report;
 mod rollback;
-mod segments;
 mod sql;
 
 use std::time::Duration;

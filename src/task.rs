@@ -3,6 +3,7 @@
 
 mod approval;
 mod bounds;
+mod effects;
 mod fault;
 mod format;
 mod identity;
@@ -29,6 +30,7 @@ pub use approval::{
     When,
 };
 pub(crate) use bounds::{LARGEST_RESULT, printed};
+pub use effects::{Effects, Repeatable};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use identity::{SPECIFICATION, identity, identity_lines};
@@ -46,7 +48,7 @@ pub use outcome::{
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
-pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval};
+pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval, SharedMemory};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
 };
@@ -68,10 +70,9 @@ pub use secret::{
     cut_links, presentable, recorded_id, redact_presigned, redact_value, unsigned, was_redacted,
 };
 pub use terms::{
-    ALLOW_PRIVATE, ASSETS, ActionType, Bounds, CallContext, ClassRule, Contexts, Effects, Executes,
-    Ground, INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol,
-    Repeatable, Reuse, SCRATCH, Sanction, Unless, ValidationRule, displaces, duration,
-    duration_or_seconds,
+    ALLOW_PRIVATE, ASSETS, ActionType, Bounds, CallContext, ClassRule, Contexts, Executes, Ground,
+    INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Reuse,
+    SCRATCH, Sanction, Unless, ValidationRule, displaces, duration, duration_or_seconds,
 };
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_json_line, visible_lines};

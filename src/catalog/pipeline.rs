@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use toml::Spanned;
 
 use crate::task::{
-    Argument, Backup, Effects, Hazards, Network, Pipeline, PipelineApproval, RelPath, assess,
-    canonical, folded, hexadecimal,
+    Argument, Backup, Effects, Hazards, Network, Pipeline, PipelineApproval, RelPath, SharedMemory,
+    assess, canonical, folded, hexadecimal,
 };
 
 use super::{
@@ -34,6 +34,8 @@ struct RawPipeline {
     env_pass: Vec<String>,
     #[serde(default)]
     network: bool,
+    #[serde(default)]
+    shared_memory: bool,
     timeout: Option<Spanned<String>>,
     effects: Option<Effects>,
     approval: Option<RawApproval>,
@@ -129,6 +131,11 @@ fn compile(named: Named<'_>, raw: RawPipeline) -> Result<Pipeline, CatalogError>
             Network::Allowed
         } else {
             Network::Refused
+        },
+        shared_memory: if raw.shared_memory {
+            SharedMemory::Allowed
+        } else {
+            SharedMemory::Refused
         },
         timeout,
         effects: raw.effects.unwrap_or_default(),

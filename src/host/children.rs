@@ -160,11 +160,11 @@ mod tests {
                 .spawn()
                 .unwrap();
             let mut said = [0; 1];
-            std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
+            io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
             assert_eq!(is_being_written(&file), written, "{redirection}");
             let child = children_of(shell.id().try_into().unwrap());
             let pid = Pid::from_raw(child[0]).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
             drop(shell.stdin.take());
             shell.wait().unwrap();
         }

@@ -1,6 +1,6 @@
 //! Applies a plan, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
-mod parts;
+mod in_parts;
 mod settle;
 mod staging;
 mod telling;

@@ -23,9 +23,9 @@ use super::{
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     limits::Limits,
     model::{Access, Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
+    parts::{Part, Unknown, parts},
     pipeline,
     record::{ActionEnd, Verdict, uuid_v4},
-    segments::{Segment, Unknown, segments},
 };
 
 use overlay::Overlay;
@@ -112,9 +112,9 @@ impl Checked {
 pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Checked, Failure> {
     let mut unknown = Unknown::default();
     let mut checked = Checked::default();
-    for segment in parts(checker.plan)? {
-        check(checker, &segment.actions, &mut unknown, sink, &mut checked)?;
-        if let Some(action) = segment.pipeline {
+    for part in parts_of(checker.plan)? {
+        check(checker, &part.actions, &mut unknown, sink, &mut checked)?;
+        if let Some(action) = part.pipeline {
             let now = checker.host.now();
             let held_back = checked.held_back(action, checker.plan.instructions.on_error);
             let limits = &checker.plan.limits;
@@ -131,14 +131,14 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
             let verdict = Verdict::of(action, now.clone(), now, end);
             checked.verdicts.push(verdict);
         }
-        unknown.after(&segment, &checker.plan.limits);
+        unknown.after(&part, &checker.plan.limits);
     }
     Ok(checked)
 }
 
 /// The parts of a plan, in their order.
-pub(crate) fn parts(plan: &Plan) -> Result<Vec<Segment<'_>>, Failure> {
-    segments(&plan.actions)
+pub(crate) fn parts_of(plan: &Plan) -> Result<Vec<Part<'_>>, Failure> {
+    parts(&plan.actions)
         .map_err(|_| Failure::new(Fault::PlanCycle, "the actions wait for each other"))
 }
 

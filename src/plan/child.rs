@@ -30,7 +30,7 @@ pub(crate) fn child() -> ExitCode {
     if let Some((job, link)) = link().and_then(read) {
         match job {
             Job::Sql(job) => say(&link, &sql::work(&job)),
-            Job::Pipeline(job) => say(&link, &pipeline::supervise(&job, &link)),
+            Job::Pipeline(job) => say(&link, &pipeline::guard(&job, &link)),
             #[cfg(test)]
             Job::Probe(probe) => say(&link, &probe.work()),
         }

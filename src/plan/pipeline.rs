@@ -1,10 +1,10 @@
 //! Pipelines of a plan (R-001-93, C-23): a program of the catalog, in a domain of its own.
 //!
-//! oneact starts a supervisor ([`supervisor`]), which starts the program and ends all that it started.
+//! oneact starts a warden ([`warden`]), which starts the program and ends all that it started.
 
-mod supervisor;
 #[cfg(test)]
 mod tests;
+mod warden;
 
 use std::{
     collections::BTreeSet,
@@ -23,9 +23,9 @@ use crate::{
 };
 
 use super::jail::{Child, Ended};
-use supervisor::{End, Report};
+use warden::{End, Report};
 
-pub(super) use supervisor::{Job, supervise};
+pub(super) use warden::{Job, guard};
 
 /// A program to be started.
 pub(crate) struct Launch<'a> {
@@ -54,7 +54,7 @@ const PROBLEMS: usize = 5;
 const SHOWN: usize = 8 << 10;
 const IN_A_MESSAGE: usize = 2 << 10;
 
-/// How long the supervisor may take to end everything.
+/// How long the warden may take to end everything.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// The arguments of the program, each parameter as one argument; an error if the parameters do not fit the schema.
@@ -194,7 +194,7 @@ fn environment(
 
 /// Runs the program to its end. An error if it could not be started ([`Fault::PipelineNotStarted`]: nothing was done),
 /// failed or was stopped; its message has the end of the output. Afterwards nothing that it started is running. If
-/// oneact is killed meanwhile, the supervisor kills all of it, and holds the lock of `scratch` until then.
+/// oneact is killed meanwhile, the warden kills all of it, and holds the lock of `scratch` until then.
 pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
     let pipeline = launch.pipeline;
     let filled = |text: &str| {
@@ -209,6 +209,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
         scratch: launch.scratch.to_string(),
         writes: pipeline.writes.clone(),
         network: pipeline.network,
+        shared_memory: pipeline.shared_memory,
     };
     let begun = Instant::now();
     let stopped = || {
@@ -227,7 +228,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
     let Ok(report) = answer else {
         return Err(failed(
             pipeline,
-            "has an unknown end, because its supervisor did not answer; something that it started may still be running",
+            "has an unknown end, because its warden did not answer; something that it started may still be running",
         ));
     };
     let output = shown(&report, &secrets);
@@ -248,7 +249,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
         )),
         (None, End::Stopped) => Err(failed(
             pipeline,
-            &with_end("was stopped by its supervisor", &output),
+            &with_end("was stopped by its warden", &output),
         )),
     }
 }

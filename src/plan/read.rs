@@ -25,8 +25,8 @@ use super::{
     graph,
     limits::{self, Limits},
     model::{Action, ActionId, Operation, Plan},
+    parts::{changed_twice, parts},
     protected::Kept,
-    segments::{changed_twice, segments},
 };
 
 use self::{
@@ -253,8 +253,8 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Find
 fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
-            if let Ok(segments) = segments(actions)
-                && let Some((action, path)) = changed_twice(&segments)
+            if let Ok(parts) = parts(actions)
+                && let Some((action, path)) = changed_twice(&parts)
             {
                 findings.about(Subject::of(action));
                 findings.problem(

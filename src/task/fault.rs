@@ -125,8 +125,6 @@ table! {
     PlanConflict = "plan_conflict", ValidationError, No, 1018;
     /// An operation, or a file, that the configuration forbids (R-001-23).
     OperationNotAllowed = "operation_not_allowed", ValidationError, No, 1019;
-    /// An operation that is not built into this version.
-    OperationNotBuiltIn = "operation_not_built_in", ValidationError, No, 1020;
     /// The text to replace is not there.
     PatternNotFound = "pattern_not_found", ValidationError, No, 1021;
     /// The text to replace occurs more often than the edit states.

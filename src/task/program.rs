@@ -23,6 +23,7 @@ pub struct Pipeline {
     /// Names of variables that are passed on from oneact's own environment.
     pub env_pass: Vec<String>,
     pub network: Network,
+    pub shared_memory: SharedMemory,
     /// At most an hour (R-001-172).
     pub timeout: Duration,
     pub effects: Effects,
@@ -45,6 +46,14 @@ pub enum Argument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
+    Refused,
+    Allowed,
+}
+
+/// Whether a program may use POSIX shared memory and semaphores, which other programs of the user may share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedMemory {
     Refused,
     Allowed,
 }

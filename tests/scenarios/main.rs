@@ -17,7 +17,7 @@
 //! | `facts` | `0755 kept tools/run.sh`: permissions at the end, and whether the time is as it was (`kept`, `new`) |
 //! | `stderr` | a text a line that must be in it, or, after a `!`, must not |
 //!
-//! `[ROOT]` stands for the root, `[ONEACT]` for the binary; `tests/servers` is `servers/` in the
+//! `[ROOT]` stands for the root, `[ONEACT]` for the binary, `[DUCKDB]` for DuckDB's library; `tests/servers` is `servers/` in the
 //! root. The clock stands at 2026-02-24T10:00:00+08:00[Asia/Singapore], the seed is 1;
 //! everything in the root is one hour older.
 //!

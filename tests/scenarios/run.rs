@@ -31,7 +31,7 @@ const CLOCK: &str = "2026-02-24T10:00:00+08:00[Asia/Singapore]";
 /// Far more than any scenario needs: only a hang gets here.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// What a run came to. Texts have `[ROOT]` and `[ONEACT]` where paths of this machine stood.
+/// What a run came to. Texts have `[ROOT]`, `[ONEACT]` and `[DUCKDB]` where paths of this machine stood.
 pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -58,6 +58,7 @@ pub(crate) fn run(folder: &Folder) -> Result<Ran> {
     command.env("PATH", path()).env("HOME", &root);
     // The root is temporary, so it is named.
     command.env("ONEACT_ROOT", &root);
+    command.env("ONEACT_DUCKDB", duckdb());
     command.envs(folder.env.iter().map(|(name, value)| (name, fill(value))));
     let given = |flag: &str| args.iter().any(|arg| arg == flag);
     command.args(&args);
@@ -109,6 +110,7 @@ fn seen(root: &Utf8Path) -> Result<Tree> {
 fn show(text: &str, root: &Utf8Path) -> String {
     text.replace(root.as_str(), "[ROOT]")
         .replace(ONEACT, "[ONEACT]")
+        .replace(&duckdb(), "[DUCKDB]")
 }
 
 fn furnish(root: &Utf8Path, folder: &Folder) -> Result<Facts> {
@@ -137,6 +139,17 @@ fn age() -> Result<SystemTime> {
 )]
 fn path() -> String {
     std::env::var("PATH").unwrap_or_default()
+}
+
+/// DuckDB's library, as `scripts/setup-tests` installs it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "scripts/setup-tests reads it too"
+)]
+fn duckdb() -> String {
+    let servers = std::env::var("ONEACT_TEST_SERVERS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/target/test-servers").to_owned());
+    format!("{servers}/duckdb_1.5.6/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so")
 }
 
 /// Feeds the task, waits for the end, and takes what was printed.

@@ -63,6 +63,8 @@ mod mutations;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod plans_undone;
@@ -74,6 +76,8 @@ mod process;
 mod program;
 #[cfg(test)]
 mod promoted;
+#[cfg(test)]
+mod queries;
 #[cfg(test)]
 mod races;
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn a_pipeline_is_read_with_its_defaults_r_001_172() {
         Argument::Parameter("day".to_owned()),
     ];
     assert_eq!(pipeline.command, argv);
-    assert_eq!(pipeline.timeout, Duration::from_secs(300));
+    assert_eq!(pipeline.timeout, Duration::from_mins(5));
     assert_eq!(pipeline.network, Network::Refused);
     assert_eq!(pipeline.approval, PipelineApproval::NotNeeded);
     assert_eq!(pipeline.catalog, "catalog.toml");

@@ -10,7 +10,9 @@ use super::super::{
 };
 use crate::{
     catalog::{Audience, Executor, Listed},
-    task::{Argument, Contexts, Network, OnDuplicate, Pipeline, PipelineApproval, visible},
+    task::{
+        Argument, Contexts, Network, OnDuplicate, Pipeline, PipelineApproval, SharedMemory, visible,
+    },
 };
 
 pub(super) fn table(entries: &[&Listed]) -> String {
@@ -191,7 +193,8 @@ pub(super) fn json_of(entry: &Listed) -> Value {
     let pipeline = match &entry.executor {
         Executor::Pipeline(pipeline) => json!({
             "command": words_of(&pipeline.command), "writes": pipeline.writes,
-            "network": pipeline.network == Network::Allowed, "timeout": short(pipeline.timeout),
+            "network": pipeline.network == Network::Allowed,
+            "shared_memory": pipeline.shared_memory == SharedMemory::Allowed, "timeout": short(pipeline.timeout),
             "approval": pipeline.approval == PipelineApproval::Needed,
         }),
         _ => Value::Null,

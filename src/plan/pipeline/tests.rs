@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{
     host::{Outside, file_time, spawn_outside},
-    task::{Effects, Network, PipelineApproval},
+    task::{Effects, Network, PipelineApproval, SharedMemory},
 };
 
 use super::*;
@@ -48,6 +48,7 @@ fn pipeline(command: &[&str]) -> Pipeline {
         writes: Vec::new(),
         env_pass: Vec::new(),
         network: Network::Refused,
+        shared_memory: SharedMemory::Refused,
         timeout: Duration::from_mins(1),
         effects: Effects::default(),
         approval: PipelineApproval::NotNeeded,
@@ -179,6 +180,23 @@ socket.socketpair()";
 }
 
 #[test]
+fn semaphores_need_shared_memory_which_the_entry_allows() {
+    let place = place();
+    let script = "import multiprocessing; multiprocessing.get_context('spawn').RLock()";
+    let mut program = pipeline(&["python3", "-c", script]);
+    let failure = ran(&place, &program).unwrap_err();
+    assert!(
+        failure
+            .message
+            .ends_with("PermissionError: [Errno 13] Permission denied"),
+        "{}",
+        failure.message
+    );
+    program.shared_memory = SharedMemory::Allowed;
+    ran(&place, &program).unwrap();
+}
+
+#[test]
 fn a_failure_has_the_status_or_the_signal_and_the_end_of_the_output() {
     let place = place();
     for (script, how) in [
@@ -215,6 +233,19 @@ fn a_daemon_that_left_the_group_and_ignores_term_is_ended() {
         "trap '' TERM; setsid sh -c \"trap '' TERM; (sleep {mark} &) & sleep {mark}\" & sleep 0.2"
     );
     ran(&place, &shell(&script)).unwrap();
+    assert_eq!(running(&mark), 0);
+}
+
+#[test]
+fn a_process_that_forks_and_ends_all_the_time_is_ended() {
+    let (place, mark) = (place(), mark());
+    let script = "import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        if os.fork(): os._exit(0)
+time.sleep(0.2)";
+    ran(&place, &pipeline(&["python3", "-c", script, &mark])).unwrap();
     assert_eq!(running(&mark), 0);
 }
 
@@ -271,6 +302,7 @@ fn nothing_is_left_when_oneact_is_gone() {
         scratch: place.scratch.to_string(),
         writes: Vec::new(),
         network: Network::Refused,
+        shared_memory: SharedMemory::Refused,
     };
     let arguments = [
         "--exact",
@@ -410,5 +442,46 @@ fn what_was_written_since_is_named_and_counted() {
     assert_eq!(
         (files[0].as_str(), files[99].as_str()),
         ("a/b/000", "a/b/099")
+    );
+}
+
+/// The real dbt-duckdb (`scripts/setup-tests`) on the project of `examples/dbt`, as its catalog says.
+#[test]
+fn a_real_dbt_project_is_built_in_the_jail() {
+    let servers = variable("ONEACT_TEST_SERVERS");
+    let servers = servers
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/target/test-servers").to_owned());
+    let example = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/dbt");
+    let place = place();
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args([example.join("shop").as_str(), place.root.as_str()])
+        .status();
+    assert!(copied.unwrap().success());
+    let catalog = crate::catalog::Catalog::load(&example.join("catalog.toml")).unwrap();
+    let entry = crate::catalog::plan_entry(&catalog.tables().unwrap()).unwrap();
+    let mut program = entry.bounds.pipelines[0].clone();
+    can_start(&program, &place.root, &[]).unwrap();
+    program.command[0] = Argument::Fixed(format!("{servers}/dbt/bin/dbt"));
+    let parameters = json!({"vars": "since: '2026-02-01'"});
+    let since = file_time();
+    let launch = Launch {
+        pipeline: &program,
+        parameters: parameters.as_object().unwrap(),
+        root: &place.root,
+        scratch: &place.scratch,
+        stopped: &|| None,
+    };
+    let ran = run(&launch).unwrap();
+    assert!(
+        ran.output.contains("PASS=4 WARN=0 ERROR=0"),
+        "{}",
+        ran.output
+    );
+    let (written, _) = written_since(&place.root, &program.writes, since);
+    let written: Vec<&str> = written.iter().map(RelPath::as_str).collect();
+    assert!(
+        written.contains(&"warehouse/shop.duckdb") && written.contains(&"build/logs/dbt.log"),
+        "{written:?}"
     );
 }

@@ -1,7 +1,7 @@
 //! Plans with pipelines: what is before, what is after, and what stays.
 
 use super::{crash::recovered, recovered::desk, *};
-use crate::task::{Argument, Effects, Network, Pipeline, PipelineApproval};
+use crate::task::{Argument, Effects, Network, Pipeline, PipelineApproval, SharedMemory};
 
 fn bounds(script: &str) -> Bounds {
     let fixed = |text: &str| Argument::Fixed(text.to_owned());
@@ -14,6 +14,7 @@ fn bounds(script: &str) -> Bounds {
             writes: vec![crate::task::RelPath::parse("out").unwrap()],
             env_pass: Vec::new(),
             network: Network::Refused,
+            shared_memory: SharedMemory::Refused,
             timeout: Duration::from_mins(1),
             effects: Effects::default(),
             approval: PipelineApproval::NotNeeded,

@@ -71,7 +71,8 @@ impl<'a> Overlay<'a> {
         drop(asked);
         let mut said = format!("Query '{}' performed by {}", action.target, answer.engine);
         if let Some(rows) = answer.rows {
-            said = format!("{said}: {rows} rows");
+            let row = if rows == 1 { "row" } else { "rows" };
+            said = format!("{said}: {rows} {row}");
         }
         self.notes.extend(answer.notes);
         let digest = hash(text.as_bytes());

@@ -1,0 +1,190 @@
+//! Applies a plan with pipelines, one part after the other: the changes before a pipeline are made before it starts, and
+//! what follows is checked when it has ended.
+
+use crate::{
+    host,
+    plan::{
+        check::{self, Checked, Checker, scratch_name},
+        engine::{Applied, Event, Scratch, Started, Undoing},
+        model::{Action, OnFailure, Operation},
+        parts::Unknown,
+        pipeline::{self, Launch, Ran},
+        record::{ActionEnd, PipelineRun, PipelineStatus, Verdict},
+    },
+    task::{Failure, Fault, Pipeline, Reach, RelPath},
+};
+
+use super::{Carrier, Staging, Teller, make_part, telling::counted};
+
+impl<'a> Carrier<'a> {
+    /// Makes the changes of all parts, and runs the pipelines. An error in a part undoes the changes of all parts so far. What a pipeline did stays.
+    pub(super) fn in_parts(
+        &self,
+        staging: Staging<'a>,
+        teller: &mut Teller<'_>,
+        checker: Checker<'_>,
+    ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
+        let mut done = Checked::default();
+        let mut staging = staging;
+        let parts = match check::parts_of(self.plan) {
+            Ok(parts) => parts,
+            Err(failure) => return Err(Box::new(staging.stage.undo(failure))),
+        };
+        for part in parts {
+            let unknown = &mut Unknown::default();
+            let checked = check::check(checker, &part.actions, unknown, &mut staging, &mut done);
+            teller.so_far(self.plan, &done);
+            teller.story.warnings.append(&mut done.notes);
+            if let Err(failure) = checked.and_then(|()| self.sound(&done)) {
+                return Err(Box::new(staging.stage.undo(failure)));
+            }
+            let (stage, undo) = staging.ready();
+            let mut applied = make_part(
+                stage,
+                teller,
+                undo,
+                self.plan.limits.max_concurrency,
+                checker.stopped,
+                &mut |entries, teller| self.verified(entries, teller),
+            )?;
+            let Some(action) = part.pipeline else {
+                return Ok(applied);
+            };
+            let verdict = self.piped(action, &mut applied, &done, teller);
+            done.verdicts.push(verdict);
+            teller.so_far(self.plan, &done);
+            let stopped = (checker.stopped)().map_or(Ok(()), Err);
+            if let Err(failure) = stopped.and_then(|()| self.sound(&done)) {
+                return Err(Box::new(applied.undo(failure)));
+            }
+            // The story keeps it, too: the next part may be undone before it is staged.
+            let Some(undo) = teller.story.undo.clone() else {
+                let failure = Failure::new(Fault::Internal, "a part of the plan has no record");
+                return Err(Box::new(applied.undo(failure)));
+            };
+            staging = Staging::next(applied.next(), undo, self.desk.host);
+        }
+        let failure = Failure::new(Fault::Internal, "the last part of the plan is missing");
+        Err(Box::new(staging.stage.undo(failure)))
+    }
+
+    /// The first failure, if it undoes the plan.
+    fn sound(&self, done: &Checked) -> Result<(), Failure> {
+        let failure = done.verdicts.iter().find_map(Verdict::failure);
+        match (self.plan.instructions.on_failure, failure) {
+            (OnFailure::RollBack, Some(failure)) => Err(failure.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs the pipeline of an action, unless the action is held back.
+    fn piped(
+        &self,
+        action: &Action,
+        applied: &mut Applied<'a>,
+        done: &Checked,
+        teller: &mut Teller<'_>,
+    ) -> Verdict {
+        let host = self.desk.host;
+        let began = host.now();
+        let end = match done.held_back(action, self.plan.instructions.on_error) {
+            Some(reason) => ActionEnd::Skipped(reason),
+            None => self
+                .run(action, applied, teller)
+                .map_or_else(ActionEnd::Failed, ActionEnd::Completed),
+        };
+        Verdict::of(action, began, host.now(), end)
+    }
+
+    fn run(
+        &self,
+        action: &Action,
+        applied: &mut Applied<'a>,
+        teller: &mut Teller<'_>,
+    ) -> Result<String, Failure> {
+        let known = self.plan.limits.pipeline(&action.target);
+        let (Some(pipeline), Operation::Pipeline { parameters }) = (known, &action.operation)
+        else {
+            return Err(Failure::new(Fault::Internal, "no such pipeline"));
+        };
+        let clock = self.desk.host;
+        let at = clock.timestamp().to_string();
+        let since = host::file_time();
+        let scratch = Scratch::make(applied.root(), &scratch_name(clock))?;
+        applied.record(&Event::Started(Started {
+            action: action.id.to_string(),
+            pipeline: pipeline.name.clone(),
+            at: at.clone(),
+            since,
+            writes: pipeline.writes.clone(),
+        }))?;
+        teller.desk.course.set(Reach::Changing);
+        let begun = clock.moment();
+        let longest = action.timeout.min(pipeline.timeout);
+        let late = || {
+            (begun.passed() > longest).then(|| {
+                let message = format!(
+                    "the pipeline `{}` took longer than its time limit of {longest:?}",
+                    pipeline.name
+                );
+                Failure::new(Fault::ToolTimeout, message)
+            })
+        };
+        let ran = pipeline::run(&Launch {
+            pipeline,
+            parameters,
+            root: applied.root().path(),
+            scratch: scratch.path(),
+            stopped: &|| self.stopped().or_else(late),
+        });
+        drop(scratch);
+        let written = pipeline::written_since(applied.root().path(), &pipeline.writes, since);
+        let run = told(
+            action,
+            pipeline,
+            (at, clock.timestamp().to_string()),
+            &ran,
+            written,
+        );
+        let failure = run.failure.clone();
+        let said = format!(
+            "Pipeline '{}' completed ({} changed in its directories)",
+            pipeline.name,
+            counted(run.files_changed_count, "file")
+        );
+        if !matches!(&ran, Err(failure) if failure.fault == Fault::PipelineNotStarted) {
+            teller.story.pipelines.push(run);
+        }
+        applied.record(&Event::Ended { failure })?;
+        ran.map(|_| said).map_err(|failure| Failure {
+            recoverable: false,
+            ..failure
+        })
+    }
+}
+
+fn told(
+    action: &Action,
+    pipeline: &Pipeline,
+    (started_at, completed_at): (String, String),
+    ran: &Result<Ran, Failure>,
+    (files_changed, files_changed_count): (Vec<RelPath>, usize),
+) -> PipelineRun {
+    PipelineRun {
+        action_id: action.id.clone(),
+        pipeline: pipeline.name.clone(),
+        started_at,
+        completed_at: Some(completed_at),
+        status: match ran {
+            Ok(_) => PipelineStatus::Success,
+            Err(_) => PipelineStatus::Failed,
+        },
+        failure: ran.as_ref().err().map(|failure| failure.message.clone()),
+        files_changed,
+        files_changed_count,
+        output: ran
+            .as_ref()
+            .map(|ran| ran.output.clone())
+            .unwrap_or_default(),
+    }
+}

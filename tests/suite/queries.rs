@@ -1,0 +1,321 @@
+//! Plans with queries and pipelines, from outside.
+
+use std::{
+    fs,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::{
+    crash::lab::all,
+    installed::installed,
+    program::{Answer, Root, feed, fresh, run, until},
+};
+
+const LIBRARY: &str = "duckdb_1.5.6/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so";
+
+const CATALOG: &str = r#"catalog = 1
+[pipeline.etl]
+description = "Copies a file, and takes a moment"
+command = ["/bin/sh", "-c", "cat *.txt > out/copy.csv; sleep 0.05; echo done > out/done.txt"]
+writes = ["out/**"]
+
+[pipeline.fails]
+description = "Writes, and fails"
+command = ["/bin/sh", "-c", "echo left > out/left.txt; exit 3"]
+writes = ["out/**"]
+"#;
+
+fn root() -> Root {
+    let root = Root::with_catalog(CATALOG);
+    for (name, text) in [
+        ("a.txt", "n\n1\n"),
+        ("in.csv", "n\n7\n"),
+        (
+            "load.sql",
+            "insert into numbers select n from read_csv('in.csv', columns = {'n': 'INTEGER'})",
+        ),
+        (
+            "export.sql",
+            "select n from numbers union all select n from read_csv('out/copy.csv', columns = {'n': 'INTEGER'}) order by n",
+        ),
+    ] {
+        fs::write(root.path.join(name), text).unwrap();
+    }
+    assert_eq!(
+        engine(
+            &root,
+            &[
+                "numbers.duckdb",
+                "-c",
+                "create table numbers as select 1 as n"
+            ]
+        ),
+        ""
+    );
+    root
+}
+
+/// DuckDB's own program.
+fn engine(root: &Root, arguments: &[&str]) -> String {
+    let output = Command::new(installed("duckdb_python/bin/duckdb"))
+        .args(arguments)
+        .current_dir(&root.path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn numbers(root: &Root) -> String {
+    engine(
+        root,
+        &[
+            "-readonly",
+            "-csv",
+            "-noheader",
+            "numbers.duckdb",
+            "-c",
+            "select n from numbers order by n",
+        ],
+    )
+}
+
+fn command(root: &Root) -> Command {
+    let mut command = root.command();
+    command.env("ONEACT_DUCKDB", installed(LIBRARY));
+    command
+}
+
+fn answer(root: &Root, actions: Value) -> Answer {
+    run(command(root), plan(actions).to_string().as_bytes())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`json!` gives values")]
+fn plan(actions: Value) -> Value {
+    json!({"plan_id": fresh(), "protocol_validation": true, "action_plan": actions})
+}
+
+fn query(id: &str, file: &str, more: Value) -> Value {
+    let mut operation = more;
+    operation["type"] = json!("sql_execute");
+    json!({"action_id": id, "action_type": "SQL_EXECUTE", "target": file, "operation": operation})
+}
+
+fn pipeline(id: &str, name: &str) -> Value {
+    json!({"action_id": id, "action_type": "PIPELINE_RUN", "target": name, "operation": {"type": "pipeline_run"}})
+}
+
+/// Files, the database, a pipeline, a query of all of them, and a file.
+fn mixed() -> Value {
+    json!([
+        {"action_id": "a1", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "text_replace", "pattern": "1", "replacement": "2"}},
+        query("a2", "load.sql", json!({"reads": ["in.csv"], "database": "numbers.duckdb"})),
+        pipeline("a3", "etl"),
+        query("a4", "export.sql", json!({
+            "reads": ["out/copy.csv"], "database": "numbers.duckdb", "read_only": true,
+            "expect_results": true, "save_results_to": "result.csv",
+        })),
+        {"action_id": "a5", "action_type": "FILE_CREATE", "target": "new/b.txt",
+            "operation": {"type": "create", "content": "b\n"}},
+    ])
+}
+
+/// What the plan changed: the file, the rows of the database, the results and the new file.
+fn state(root: &Root) -> [String; 4] {
+    let read = |name| fs::read_to_string(root.path.join(name)).unwrap_or_default();
+    [
+        read("a.txt"),
+        numbers(root),
+        read("result.csv"),
+        read("new/b.txt"),
+    ]
+}
+
+const OLD: [&str; 4] = ["n\n1\n", "1\n", "", ""];
+const NEW: [&str; 4] = ["n\n2\n", "1\n7\n", "n\n1\n2\n7\n", "b\n"];
+
+#[test]
+fn files_queries_and_a_pipeline_make_one_plan_that_can_be_undone_r_001_20_21() {
+    let root = root();
+    let done = answer(&root, mixed());
+    assert_eq!(done.exit, 0, "{}", done.envelope);
+    assert_eq!(state(&root), NEW);
+    let report = &done.envelope["output"]["content"]["execution_report"];
+    assert_eq!(
+        report["pipelines"][0]["files_changed"],
+        json!(["out/copy.csv", "out/done.txt"])
+    );
+    let directory = root.path.join(report["change_log"].as_str().unwrap());
+    let mut undo = command(&root);
+    undo.args(["rollback", directory.parent().unwrap().as_str()]);
+    assert!(undo.status().unwrap().success());
+    assert_eq!(state(&root), OLD);
+    assert!(root.path.join("out/done.txt").exists());
+}
+
+#[test]
+fn a_dry_run_performs_queries_and_starts_no_pipeline() {
+    let root = root();
+    let mut dry = command(&root);
+    dry.arg("--dry-run");
+    let shown = run(dry, plan(mixed()).to_string().as_bytes());
+    assert_eq!(shown.exit, 0, "{}", shown.envelope);
+    assert_eq!(state(&root), OLD);
+    assert!(!root.path.join("out").exists());
+    let told = shown.envelope["audit"].to_string();
+    assert!(
+        told.contains("and run etl") && told.contains("cannot be undone"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_pipeline_that_fails_leaves_files_and_database_as_before_and_names_what_stays_r_001_122() {
+    let root = root();
+    let mut actions = mixed();
+    actions[2] = pipeline("a3", "fails");
+    let failed = answer(&root, actions);
+    assert_eq!(
+        (failed.exit, failed.fault()),
+        (1, &json!("pipeline_failed"))
+    );
+    assert_eq!(state(&root), OLD);
+    let report = &failed.envelope["output"]["content"]["execution_report"];
+    assert_eq!(
+        (&report["status"], &report["pipelines"][0]["files_changed"]),
+        (&json!("ROLLED_BACK"), &json!(["out/left.txt"]))
+    );
+}
+
+#[test]
+fn a_deterministic_query_makes_the_same_bytes_and_a_preview_binds_them() {
+    let root = root();
+    let actions = |out: &str| {
+        json!([query(
+            "a1",
+            "load.sql",
+            json!({
+                "reads": ["in.csv"], "save_results_to": out, "deterministic": true,
+            })
+        )])
+    };
+    fs::write(
+        root.path.join("load.sql"),
+        "select n, n * 2 as m from read_csv('in.csv', columns = {'n': 'INTEGER'}) order by n",
+    )
+    .unwrap();
+    for out in ["one.parquet", "two.parquet"] {
+        let done = answer(&root, actions(out));
+        assert_eq!(done.exit, 0, "{}", done.envelope);
+    }
+    let read = |name| fs::read(root.path.join(name)).unwrap();
+    assert_eq!(read("one.parquet"), read("two.parquet"));
+}
+
+/// Killed at random moments, the next start finds files and database as before or as asked; what the pipeline wrote is
+/// named, and nothing is left running.
+#[test]
+fn killed_at_any_moment_files_and_database_agree_and_what_stays_is_named() {
+    let clock = Instant::now();
+    let whole = {
+        let root = root();
+        assert_eq!(answer(&root, mixed()).exit, 0);
+        clock.elapsed()
+    };
+    let times = if all() { 300 } else { 24 };
+    let (mut old, mut new, mut named) = (0, 0, 0);
+    for turn in 0..times {
+        let root = root();
+        let mut child = command(&root).spawn().unwrap();
+        feed(&mut child, &plan(mixed()));
+        let moment = whole.mul_f64(1.2 * f64::from(turn) / f64::from(times));
+        thread::sleep(moment);
+        let pid = Pid::from_child(&child);
+        let _ = kill_process(pid, Signal::KILL);
+        child.wait().unwrap();
+        let mut recover = command(&root);
+        recover.arg("recover");
+        let recovered = recover.output().unwrap();
+        let told = format!("turn {turn}, after {moment:?}: {recovered:?}");
+        assert!(recovered.status.success(), "{told}");
+        let now = state(&root);
+        match (now == OLD, now == NEW) {
+            (true, _) => old += 1,
+            (_, true) => new += 1,
+            _ => panic!("{told}: {now:?}"),
+        }
+        let wrote = ["copy.csv", "done.txt"]
+            .into_iter()
+            .filter(|name| root.path.join("out").join(name).exists());
+        for name in wrote {
+            if now == OLD {
+                assert!(
+                    String::from_utf8_lossy(&recovered.stdout).contains(name),
+                    "{told}"
+                );
+                assert!(reports(&root).contains(&format!("out/{name}")), "{told}");
+                named += 1;
+            }
+        }
+        until("nothing is left running", || {
+            root.processes().is_empty().then_some(())
+        });
+        assert!(
+            !root.path.join("agent_outputs/reports/.scratch").exists(),
+            "{told}"
+        );
+    }
+    assert!(old > 3 && new > 0, "{old} old, {new} new, {named} named");
+}
+
+/// All execution reports together.
+fn reports(root: &Root) -> String {
+    let reports = root.path.join("agent_outputs/reports").read_dir_utf8();
+    let reports = reports.into_iter().flatten().flatten();
+    let texts = reports
+        .filter_map(|each| fs::read_to_string(each.path().join("execution_report.json")).ok());
+    texts.collect()
+}
+
+#[test]
+fn a_database_that_another_program_has_open_is_refused() {
+    let root = root();
+    let script = "import duckdb, sys, time\nc = duckdb.connect('numbers.duckdb')\nprint('open', flush=True)\nsys.stdin.read()";
+    let mut other = root.within(installed("dbt/bin/python").as_str());
+    let mut other = other.args(["-c", script]).spawn().unwrap();
+    let mut line = [0; 4];
+    std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut line).unwrap();
+    let failed = answer(
+        &root,
+        json!([query(
+            "a1",
+            "load.sql",
+            json!({"reads": ["in.csv"], "database": "numbers.duckdb"})
+        )]),
+    );
+    assert_eq!(failed.exit, 75, "{}", failed.envelope);
+    assert!(
+        failed.envelope["error"]["error_message"]
+            .as_str()
+            .unwrap()
+            .contains("has it open")
+    );
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    thread::sleep(Duration::from_millis(10));
+    let done = answer(
+        &root,
+        json!([query(
+            "a1",
+            "load.sql",
+            json!({"reads": ["in.csv"], "database": "numbers.duckdb"})
+        )]),
+    );
+    assert_eq!(done.exit, 0, "{}", done.envelope);
+}
