@@ -12,6 +12,7 @@ mod compile;
 mod configure;
 mod cut;
 mod document;
+mod duckdb;
 mod entry;
 mod file_plan;
 mod fill;

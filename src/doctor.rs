@@ -3,6 +3,7 @@
 //!
 //! `cli` prints the findings.
 
+mod engine;
 mod finding;
 mod pipeline;
 mod server;
@@ -83,6 +84,9 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         .pipelines
         .iter()
         .for_each(|pipeline| doctor.pipeline(pipeline));
+    if let Some(settings) = &checked.duckdb {
+        doctor.engine(settings);
+    }
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -364,6 +368,8 @@ impl Diagnosis {
                 About::Catalog | About::Ledger | About::Storage | About::Scratch => true,
                 // Only plans need no server.
                 About::Plans | About::Pipeline => capability.server.is_none(),
+                // A plan without SQL does not need it.
+                About::Duckdb => false,
                 About::Server => capability.server == subject.name,
                 About::Capability => Some(&capability.id) == subject.name.as_ref(),
             })

@@ -62,6 +62,7 @@ pub(crate) use files::lacks;
 pub(crate) use jail::ARGUMENT;
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
+pub(crate) use sql::{Found as Engine, probe as engine};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]

@@ -5,13 +5,14 @@
 
 use std::collections::HashSet;
 
-use crate::task::{Failure, Fault, Pipeline};
+use crate::task::{DuckDb, Failure, Fault, Pipeline};
 
 use super::{
     approval,
     code::{Code, Wrong},
     compile::{Capability, compile},
     document::{CatalogError, Tables},
+    duckdb,
     entry::Entry,
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
@@ -32,6 +33,8 @@ pub(crate) struct Checked {
     pub(crate) pipelines: Vec<Pipeline>,
     /// `[storage] uri`, or its default; `None` if the value cannot be read.
     pub(crate) storage: Option<String>,
+    /// `[duckdb]`, or its defaults; `None` if it cannot be read.
+    pub(crate) duckdb: Option<DuckDb>,
     pub(crate) problems: Vec<Problem>,
     told: HashSet<(About, String)>,
 }
@@ -71,6 +74,7 @@ pub(crate) enum About {
 pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut checked = Checked::default();
     checked.storage = checked.keep(About::File, resolve::storage(tables));
+    checked.duckdb = checked.keep(About::File, duckdb::settings(tables));
     let defaults = checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
     if let Some(defaults) = defaults.flatten() {
         checked.keep(About::File, approval::of_defaults(tables, &defaults));

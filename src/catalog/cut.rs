@@ -28,7 +28,7 @@ pub(super) struct Cut<'a> {
 pub(super) const CAPABILITY: &str = "capability";
 
 /// The top-level keys of format 1. None of the names can begin a value of an array, so each is recognised in a header.
-pub(super) const TOP: [&str; 11] = [
+pub(super) const TOP: [&str; 12] = [
     "catalog",
     "application",
     "defaults",
@@ -40,6 +40,7 @@ pub(super) const TOP: [&str; 11] = [
     CAPABILITY,
     "workflow",
     "pipeline",
+    "duckdb",
 ];
 
 impl<'a> Piece<'a> {

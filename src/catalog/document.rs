@@ -241,6 +241,20 @@ impl Catalog {
     }
 }
 
+/// Reads `1 GB`, `50 MB`, `512 KB` or `100 B`; the units are powers of 1024.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor = match unit.trim_start_matches(' ') {
+        "B" => 1,
+        "KB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
 impl Tables<'_> {
     fn checked(self) -> Result<Self, CatalogError> {
         for key in self.root.keys() {

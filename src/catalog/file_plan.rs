@@ -15,7 +15,8 @@ use crate::task::{
 use super::{
     approval,
     code::{Code, Place},
-    document::{CatalogError, Named, Tables},
+    document::{CatalogError, Named, Tables, bytes},
+    duckdb,
     entry::Access,
     identity::{self, WITHOUT_EFFECT},
     pipeline,
@@ -61,6 +62,7 @@ impl FilePlan {
     /// programs of both by themselves.
     pub(super) fn beside(mut self, tables: &Tables<'_>) -> Result<Self, CatalogError> {
         self.bounds.pipelines = pipeline::all(tables)?;
+        self.bounds.duckdb = duckdb::settings(tables)?;
         if let Some(executes) = &mut self.bounds.protection.executes {
             executes.programs = server::programs(tables, &self.bounds.pipelines)?;
         }
@@ -311,19 +313,6 @@ impl Checker<'_> {
             .collect::<Result<_, _>>()
             .map_err(|problem| self.wrong(said, &format!("`file_plan.protected.{key}`: {problem}")))
     }
-}
-
-/// Reads `50 MB`, `512 KB` or `100 B`; the units are powers of 1024.
-fn bytes(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at_checked(end)?;
-    let factor = match unit.trim_start_matches(' ') {
-        "B" => 1,
-        "KB" => 1 << 10,
-        "MB" => MB,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// A file plan to perform, and what it may touch.

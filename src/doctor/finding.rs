@@ -52,6 +52,8 @@ pub(super) enum About {
     Server,
     Capability,
     Pipeline,
+    /// The database engine.
+    Duckdb,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,6 +120,10 @@ pub(super) enum Kind {
     /// The server's `PATH` lacks a program that the tool declares.
     ProgramMissing,
     PipelineGood,
+    EngineGood,
+    /// No engine was named, and none was found.
+    EngineMissing,
+    EngineUnusable,
 }
 
 impl Subject {
@@ -127,7 +133,12 @@ impl Subject {
             About::Server => "server",
             About::Capability => "capability",
             About::Pipeline => "pipeline",
-            About::Catalog | About::Ledger | About::Plans | About::Storage | About::Scratch => {
+            About::Catalog
+            | About::Ledger
+            | About::Plans
+            | About::Storage
+            | About::Scratch
+            | About::Duckdb => {
                 return None;
             }
         };

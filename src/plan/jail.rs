@@ -6,10 +6,7 @@
 use std::{
     fmt::Display,
     io::{self, Read, Write},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    os::fd::{AsFd, OwnedFd},
     process::ExitStatus,
     time::Duration,
 };

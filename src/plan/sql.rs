@@ -4,6 +4,7 @@ mod engine;
 mod find;
 mod job;
 mod library;
+mod probe;
 mod session;
 mod text;
 mod trouble;
@@ -30,6 +31,7 @@ use super::{
 use job::{Access, Done, Failed, Form, OUT, Opened, Reply};
 
 pub(crate) use job::Job;
+pub(crate) use probe::{Found, probe};
 pub(crate) use session::work;
 
 /// What a plan asks of the engine.

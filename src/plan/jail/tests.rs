@@ -1,10 +1,7 @@
 use std::{
     fs,
     net::UdpSocket,
-    os::{
-        fd::AsFd as _,
-        unix::net::{UnixListener, UnixStream},
-    },
+    os::unix::net::{UnixListener, UnixStream},
     path::PathBuf,
     process::Command,
     thread,

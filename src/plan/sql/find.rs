@@ -10,6 +10,7 @@ use crate::{
     task::{DuckDb, Failure, Fault},
 };
 
+const VARIABLE: &str = "ONEACT_DUCKDB";
 const NAME: &str = "libduckdb.so";
 
 /// The command that installs it, and the directory into which it does.
@@ -36,7 +37,7 @@ struct Driver {
 
 /// The path of the library: the one that the operator names, or else the first in the usual places.
 pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
-    let named = path_variable("ONEACT_DUCKDB").map_err(missing)?;
+    let named = path_variable(VARIABLE).map_err(missing)?;
     let named = named.map(|path| (path, "$ONEACT_DUCKDB"));
     let settled = settings
         .library
@@ -62,6 +63,11 @@ pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Fa
     Err(missing(format!(
         "DuckDB's library {NAME} was not found{but}"
     )))
+}
+
+/// Whether the operator names a library.
+pub(super) fn is_named(settings: &DuckDb) -> bool {
+    settings.library.is_some() || !matches!(path_variable(VARIABLE), Ok(None))
 }
 
 fn missing(what: String) -> Failure {

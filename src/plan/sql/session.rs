@@ -128,7 +128,10 @@ impl<'j> Run<'j> {
 
     fn save(&mut self, form: Form, start: usize, body: &str, count: u64) -> Result<Last, Trouble> {
         let shape = format!("({body}\n) LIMIT 0");
+        // It would do what the statement does beside giving rows, too.
+        self.quietly("BEGIN")?;
         let columns = self.one(&shape, count, start, 1)?.columns();
+        self.quietly("ROLLBACK")?;
         let mut names = BTreeSet::new();
         if let Some((name, _)) = columns
             .iter()
@@ -157,6 +160,11 @@ impl<'j> Run<'j> {
             rows = counted.map_or(0, |mut counted| counted.integer().unsigned_abs());
         }
         Ok((Some(rows), columns))
+    }
+
+    fn quietly(&self, text: &str) -> Result<(), Trouble> {
+        let done = self.connection.query(text).map(drop);
+        done.map_err(|said| Trouble::said(&said, 0, usize::MAX))
     }
 
     /// Executes a text of one statement.

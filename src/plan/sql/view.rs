@@ -63,7 +63,6 @@ pub(super) fn lay_out(query: &Query<'_>, engine: &Engine<'_>) -> Result<Laid, Fa
             })
         }
         Some(Database::Write { path, bytes }) => {
-            is_closed(path, &engine.root.join(path.as_str()))?;
             // The engine names the database after the file.
             let opened = format!("{DATABASE}/{}", path.name());
             if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
@@ -130,7 +129,7 @@ fn is_closed(path: &RelPath, at: &Utf8Path) -> Result<(), Failure> {
                 "{path}.wal exists, so the database {path} is in use or was not closed cleanly; end the program that uses it, or open \
                  and close it with DuckDB, and send the task again"
             );
-            Err(Failure::new(Fault::SqlFailed, message))
+            Err(Failure::new(Fault::InFlight, message))
         }
     }
 }

@@ -1,0 +1,27 @@
+//! Checks the database engine with a query. Only plans with SQL need it.
+
+use crate::{
+    executor::{Engine, engine},
+    task::DuckDb,
+};
+
+use super::{About, Doctor, Finding, Kind, Subject};
+
+impl Doctor<'_> {
+    pub(super) fn engine(&mut self, settings: &DuckDb) {
+        let about = Subject::of(About::Duckdb);
+        let none = "until then, plans with SQL are refused";
+        self.note(match engine(settings, &self.setup.project.root) {
+            Engine::Ready(what) => Finding::good(&about, Kind::EngineGood, what),
+            Engine::Absent(why) => {
+                Finding::good(&about, Kind::EngineMissing, format!("{why}; {none}"))
+            }
+            Engine::Unusable(why) => Finding::problem(
+                &about,
+                Kind::EngineUnusable,
+                why,
+                format!("name or install another library (docs/sql.md); {none}"),
+            ),
+        });
+    }
+}
