@@ -184,7 +184,8 @@ impl<'a> Carrier<'a> {
             return ControlFlow::Break(unchanged(staging.stage, teller));
         }
         if !programs.is_empty() {
-            teller.story.warnings = self.plan.notes.clone();
+            // The parts tell again what their queries have to tell.
+            teller.story.warnings.clone_from(&self.plan.notes);
             teller.story.warnings.extend(telling::not_undone(self.plan));
             let made = self.in_parts(staging, &mut teller, checker);
             let made = committed(made, &mut teller);

@@ -8,6 +8,7 @@ mod journal;
 mod recover;
 mod scratch;
 mod stage;
+mod tidy;
 mod transaction;
 mod undo;
 mod volumes;

@@ -333,7 +333,10 @@ fn the_example_makes_the_parquet_file_that_duckdbs_own_program_makes_r_001_189()
     let done = run(command(&root), &fs::read(home.join("plan.json")).unwrap());
     assert_eq!(done.exit, 0, "{}", done.envelope);
     let query = fs::read_to_string(home.join("totals.sql")).unwrap();
-    let query = query.trim_end().trim_end_matches(';').replace("$least", "10");
+    let query = query
+        .trim_end()
+        .trim_end_matches(';')
+        .replace("$least", "10");
     let own = format!("copy ({query}\n) to 'own.parquet' (format parquet)");
     engine(&root, &["-c", &own]);
     let compare = "import pyarrow.parquet as p

@@ -1,5 +1,7 @@
 //! Collects what happened to a plan, and writes it to the report directory, the log and the outcome.
 
+mod unread;
+
 use std::collections::HashMap;
 
 use uuid::Uuid;
@@ -9,21 +11,22 @@ use crate::{
     plan::{
         Desk,
         check::{Checked, skipped},
-        engine::{Conflict, Documents, Entry, Folder, Mark, REPORTS, UndoEnd},
+        engine::{Conflict, Documents, Entry, Folder, Mark, UndoEnd},
         files::{FileError, Root, joined},
         graph,
         model::{Action, ActionId, OnError, Plan},
-        read::PlanError,
         record::{
             ActionEnd, Capture, Change, Jail, PipelineRun, PipelineStatus, Rollback, Run, Status,
             Story, Trouble, Verdict, Weakness, uuid_v4,
         },
-        refusal, refused,
+        refusal,
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
         reported,
     },
     task::{Effect, Failure, Fault, Outcome, Phase, Pipeline, RelPath, Sanction, State},
 };
+
+pub(crate) use unread::unread;
 
 /// The facts about one plan that its reports need, as they become known.
 pub(crate) struct Teller<'a> {
@@ -413,53 +416,6 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
     root.ensure_dirs(path.ancestors(), 0o755)?;
     root.parent(&path)?
         .append(path.name(), report::log_lines(story).as_bytes())
-}
-
-/// The outcome of a plan that could not be read. Nothing was written, not even a report.
-pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
-    let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
-        return refused(error.failure());
-    };
-    let now = desk.host.now();
-    let problems = || error.problems.iter();
-    let verdict = |id: &ActionId| {
-        let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
-        let subject = problem.map(|problem| problem.subject.clone());
-        let subject = subject.unwrap_or_default();
-        let untried = || ActionEnd::Skipped("Not tried: the plan was rejected".to_owned());
-        Verdict {
-            action: id.clone(),
-            action_type: subject.operation,
-            target: subject.target,
-            began: now.clone(),
-            ended: now.clone(),
-            end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
-        }
-    };
-    let troubles = problems().filter(|problem| problem.subject.action.is_none());
-    let troubles = troubles.map(|problem| Trouble {
-        at: now.clone(),
-        failure: problem.failure.clone(),
-    });
-    let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
-    let plan_id = error.plan_id.clone().unwrap_or_default();
-    let run = desk.run(plan_id, directory, actions);
-    let story = Story {
-        verdicts: error.actions.iter().map(verdict).collect(),
-        troubles: troubles.collect(),
-        ..Story::begun(run, Jail::Unavailable)
-    };
-    let mut report = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes())).execution;
-    if let Some(fields) = report.as_object_mut() {
-        // Nothing was written, so there is nothing that these fields could name.
-        for absent in ["change_log", "rollback_manifest", "guarantees"] {
-            fields.remove(absent);
-        }
-    }
-    Outcome {
-        execution_report: Some(report),
-        ..refused(error.failure())
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use super::{
     folder::{Folder, STAGED, finished, unfinished},
     journal::{Account, Beginning, Doubt, Journal, Origin, State, account, beginning},
     stage::end_unchanged,
-    transaction::{UndoEnd, take_back, tidy},
+    tidy::tidy,
+    transaction::{UndoEnd, take_back},
     undo::Conflict,
     volumes::displaced,
 };
@@ -99,11 +100,7 @@ fn settle(
         volumes,
         ..
     } = account;
-    let begun = match &state {
-        State::Applying(entries) => entries.len(),
-        State::Further { begun, .. } => *begun,
-        _ => 0,
-    };
+    let begun = state.begun();
     let state = match state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
         State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {

@@ -171,7 +171,7 @@ fn read_operation(
         ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),
         ActionType::SqlExecute => {
             only(&mut fields, "sql_execute");
-            programs::sql(target, &mut fields).map(Operation::Sql)
+            Some(Operation::Sql(programs::sql(target, &mut fields)))
         }
         ActionType::PipelineRun => {
             only(&mut fields, "pipeline_run");

@@ -21,7 +21,7 @@ use super::{
 /// The most files that a query may read.
 const MOST_READS: usize = 1000;
 
-pub(super) fn sql(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<Sql> {
+pub(super) fn sql(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Sql {
     if let Some(found) = fields.get("query_file")
         && let Some(path) = found.path()
         && target.is_some_and(|target| *target != path)
@@ -55,14 +55,14 @@ pub(super) fn sql(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<S
         Some(true) => Order::Deterministic,
         Some(false) | None => Order::Any,
     };
-    Some(Sql {
+    Sql {
         parameters: parameters.unwrap_or_default(),
         reads,
         database: database.map(|path| Database { path, access }),
         results,
         expects,
         order,
-    })
+    }
 }
 
 /// The names of parameters of a query are compared without case, as the engine does.

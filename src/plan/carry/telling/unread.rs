@@ -1,0 +1,60 @@
+//! What is told of a plan that could not be read.
+
+use crate::{
+    plan::{
+        Desk,
+        engine::REPORTS,
+        model::ActionId,
+        read::PlanError,
+        record::{ActionEnd, Jail, Story, Trouble, Verdict, uuid_v4},
+        refused, report,
+    },
+    task::{Outcome, RelPath},
+};
+
+/// The outcome of a plan that could not be read. Nothing was written, not even a report.
+pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
+    let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
+        return refused(error.failure());
+    };
+    let now = desk.host.now();
+    let problems = || error.problems.iter();
+    let verdict = |id: &ActionId| {
+        let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
+        let subject = problem.map(|problem| problem.subject.clone());
+        let subject = subject.unwrap_or_default();
+        let untried = || ActionEnd::Skipped("Not tried: the plan was rejected".to_owned());
+        Verdict {
+            action: id.clone(),
+            action_type: subject.operation,
+            target: subject.target,
+            began: now.clone(),
+            ended: now.clone(),
+            end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
+        }
+    };
+    let troubles = problems().filter(|problem| problem.subject.action.is_none());
+    let troubles = troubles.map(|problem| Trouble {
+        at: now.clone(),
+        failure: problem.failure.clone(),
+    });
+    let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
+    let plan_id = error.plan_id.clone().unwrap_or_default();
+    let run = desk.run(plan_id, directory, actions);
+    let story = Story {
+        verdicts: error.actions.iter().map(verdict).collect(),
+        troubles: troubles.collect(),
+        ..Story::begun(run, Jail::Unavailable)
+    };
+    let mut report = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes())).execution;
+    if let Some(fields) = report.as_object_mut() {
+        // Nothing was written, so there is nothing that these fields could name.
+        for absent in ["change_log", "rollback_manifest", "guarantees"] {
+            fields.remove(absent);
+        }
+    }
+    Outcome {
+        execution_report: Some(report),
+        ..refused(error.failure())
+    }
+}
