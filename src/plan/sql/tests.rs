@@ -554,9 +554,8 @@ fn fake(dir: &Path, does: &str) -> Utf8PathBuf {
         .1;
     let names = names.split_once("\n}").unwrap().0.lines();
     let names = names.filter_map(|line| line.trim().split_once('('));
-    let code: String = names
-        .map(|(name, _)| format!("char *duckdb_{name}(void) {{ {does} }}\n"))
-        .collect();
+    let each = names.map(|(name, _)| format!("char *duckdb_{name}(void) {{ {does} }}"));
+    let code = each.collect::<Vec<_>>().join("\n");
     let (source, library) = (dir.join("fake.c"), dir.join("libduckdb.so"));
     fs::write(&source, format!("#include <stdlib.h>\n{code}")).unwrap();
     let mut compiler = std::process::Command::new("cc");
