@@ -84,9 +84,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         .pipelines
         .iter()
         .for_each(|pipeline| doctor.pipeline(pipeline));
-    if let Some(settings) = &checked.duckdb {
-        doctor.engine(settings);
-    }
+    doctor.engine(&checked.duckdb.clone().unwrap_or_default());
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);

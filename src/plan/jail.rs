@@ -173,7 +173,7 @@ pub(crate) fn limit(ceiling: &Ceiling) -> Result<(), Failure> {
 }
 
 /// Restricts the calling thread, and with [`Programs::Refused`] the process, for good.
-pub(crate) fn enter(domain: Domain) -> Result<(), Failure> {
+pub(crate) fn enter(domain: &Domain) -> Result<(), Failure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| unusable(&errno))?;
     let (programs, network) = (domain.programs, domain.network);
     match landlocked(domain).map_err(|error| unusable(&error))? {
@@ -211,7 +211,7 @@ fn unusable(why: &dyn Display) -> Failure {
 }
 
 /// The first version of Landlock is required, and what later ones add is used where the kernel has it.
-fn landlocked(domain: Domain) -> Result<RulesetStatus, RulesetError> {
+fn landlocked(domain: &Domain) -> Result<RulesetStatus, RulesetError> {
     let of = |abi| match &domain.reads {
         Reads::Everything => AccessFs::from_write(abi),
         Reads::Only(_) => AccessFs::from_all(abi),

@@ -150,7 +150,7 @@ pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, 
     let mut child = Child::start("sql", &job)?;
     let done = match child.answer(&stopped) {
         Ok(Reply::Done(done)) => done,
-        Ok(Reply::Failed(failed)) => return Err(told(query, failed)),
+        Ok(Reply::Failed(failed)) => return Err(told(query, &failed)),
         Err(Ended::Stopped(failure)) => return Err(failure),
         Err(Ended::Died(status)) => return Err(died(query, &job.library, &ended(status))),
         Err(Ended::Garbled) => {
@@ -213,7 +213,7 @@ fn checked(query: &Query<'_>) -> Result<Option<Form>, Failure> {
 }
 
 /// The failure that the child told.
-fn told(query: &Query<'_>, failed: Failed) -> Failure {
+fn told(query: &Query<'_>, failed: &Failed) -> Failure {
     let place = failed.at.map(|at| text::place(query.text, at));
     let place = place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
     let fault = Fault::named(&failed.fault).unwrap_or(Fault::EngineFailed);

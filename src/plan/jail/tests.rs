@@ -43,7 +43,7 @@ impl Probe {
             programs: Programs::Refused,
             network: Network::Refused,
         };
-        enter(domain).unwrap();
+        enter(&domain).unwrap();
         let parent = getppid().unwrap();
         let file = |name: &str| self.outside.join(name);
         let raise = Rlimit {
@@ -68,7 +68,7 @@ impl Probe {
                 "set the mode",
                 fs::set_permissions(
                     file("other"),
-                    fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o777)),
+                    std::os::unix::fs::PermissionsExt::from_mode(0o777),
                 )
                 .is_ok(),
             ),

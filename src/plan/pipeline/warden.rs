@@ -171,7 +171,7 @@ fn opened(at: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
 
 /// Starts the program in its jail, in which the calling thread then is, too.
 fn start(job: &Job, domain: Domain, output: PipeWriter) -> Result<Pid, String> {
-    enter(domain).map_err(|failure| failure.message)?;
+    enter(&domain).map_err(|failure| failure.message)?;
     let (name, arguments) = job.argv.split_first().ok_or("it is empty")?;
     let both = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new(name);

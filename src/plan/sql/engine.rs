@@ -99,7 +99,7 @@ pub(super) fn confine(job: &Job) -> Result<(), Trouble> {
         address_space: address_space() + job.memory + BESIDE + threads * BESIDE_THREAD,
         file: SPILLS * job.memory,
     })?;
-    Ok(jail::enter(domain)?)
+    Ok(jail::enter(&domain)?)
 }
 
 /// The address space of this process, in bytes.

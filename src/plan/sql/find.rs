@@ -37,14 +37,14 @@ struct Driver {
 
 /// The path of the library: the one that the operator names, or else the first in the usual places.
 pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
-    let named = path_variable(VARIABLE).map_err(missing)?;
+    let named = path_variable(VARIABLE).map_err(|what| missing(&what))?;
     let named = named.map(|path| (path, "$ONEACT_DUCKDB"));
     let settled = settings
         .library
         .clone()
         .map(|path| (path, "`[duckdb] library`"));
     if let Some((path, by)) = named.or(settled) {
-        return usable(&path, root).map_err(|why| missing(format!("{by} names {path}, {why}")));
+        return usable(&path, root).map_err(|why| missing(&format!("{by} names {path}, {why}")));
     }
     let mut passed_over = Vec::new();
     for path in usual() {
@@ -60,7 +60,7 @@ pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Fa
         [] => String::new(),
         them => format!(" (not used: {})", them.join("; ")),
     };
-    Err(missing(format!(
+    Err(missing(&format!(
         "DuckDB's library {NAME} was not found{but}"
     )))
 }
@@ -70,7 +70,7 @@ pub(super) fn is_named(settings: &DuckDb) -> bool {
     settings.library.is_some() || !matches!(path_variable(VARIABLE), Ok(None))
 }
 
-fn missing(what: String) -> Failure {
+fn missing(what: &str) -> Failure {
     let command = INSTALL.replace("node-bindings-linux-x64", PLATFORM.1);
     let message =
         format!("{what}. SQL needs DuckDB 1.4 to 2.x; this command installs it: `{command}`");

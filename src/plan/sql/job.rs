@@ -101,7 +101,7 @@ pub(crate) enum Reply {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Done {
+pub(crate) struct Done {
     pub(super) rows: Option<u64>,
     /// Names and types (numbers of `duckdb.h`) of the saved columns.
     pub(super) columns: Vec<(String, i32)>,
@@ -109,7 +109,7 @@ pub(super) struct Done {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Failed {
+pub(crate) struct Failed {
     /// The name of the fault.
     pub(super) fault: String,
     pub(super) message: String,

@@ -27,7 +27,7 @@ pub(crate) fn probe(settings: &DuckDb, root: &Utf8Path) -> Found {
     let asked = scratch.and_then(|scratch| {
         let scratch = Utf8Path::from_path(scratch.path()).ok_or("$TMPDIR is not UTF-8")?;
         let query = Query {
-            path: &RelPath::parse("query").map_err(|error| error.to_string())?,
+            path: &RelPath::parse("query").map_err(str::to_owned)?,
             text: "SELECT 42",
             parameters: &BTreeMap::new(),
             reads: Vec::new(),

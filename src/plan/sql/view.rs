@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufReader},
     os::unix::fs::symlink,
 };
 
@@ -122,16 +122,14 @@ fn failed(path: &Utf8Path) -> impl Fn(io::Error) -> Failure {
 /// What was committed lately may stand in a file of its own, which the engine would not see here.
 fn is_closed(path: &RelPath, at: &Utf8Path) -> Result<(), Failure> {
     let log = format!("{at}.wal");
-    match fs::symlink_metadata(&log) {
-        Err(_) => Ok(()),
-        Ok(_) => {
-            let message = format!(
-                "{path}.wal exists, so the database {path} is in use or was not closed cleanly; end the program that uses it, or open \
-                 and close it with DuckDB, and send the task again"
-            );
-            Err(Failure::new(Fault::InFlight, message))
-        }
+    if fs::symlink_metadata(&log).is_err() {
+        return Ok(());
     }
+    let message = format!(
+        "{path}.wal exists, so the database {path} is in use or was not closed cleanly; end the program that uses it, or open \
+         and close it with DuckDB, and send the task again"
+    );
+    Err(Failure::new(Fault::InFlight, message))
 }
 
 /// A note for each file whose types the engine guesses from its first rows: a later number is rounded silently.
