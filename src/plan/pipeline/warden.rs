@@ -109,7 +109,7 @@ fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
         let (started, told) = mpsc::channel();
         let (over, stays) = mpsc::channel::<()>();
         scope.spawn(move || {
-            let _ = started.send(start(job, domain, theirs));
+            let _ = started.send(start(job, &domain, theirs));
             // The kernel kills the program when this thread ends.
             let _ = stays.recv();
         });
@@ -170,8 +170,8 @@ fn opened(at: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
 }
 
 /// Starts the program in its jail, in which the calling thread then is, too.
-fn start(job: &Job, domain: Domain, output: PipeWriter) -> Result<Pid, String> {
-    enter(&domain).map_err(|failure| failure.message)?;
+fn start(job: &Job, domain: &Domain, output: PipeWriter) -> Result<Pid, String> {
+    enter(domain).map_err(|failure| failure.message)?;
     let (name, arguments) = job.argv.split_first().ok_or("it is empty")?;
     let both = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new(name);

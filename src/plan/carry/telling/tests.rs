@@ -1,7 +1,7 @@
 //! How the end of a plan becomes the state of its run (C-11).
 
 use super::*;
-use crate::plan::record::Undo;
+use crate::plan::{record::Undo, refused};
 
 /// A plan that failed so.
 fn story(fault: Fault, changed: Option<Rollback>) -> Story {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::{
     plan::files::{Facts, Kind},
-    task::Sanction,
+    task::{RelPath, Sanction},
 };
 
 fn begun() -> Event {
