@@ -11,7 +11,7 @@ use crate::{
         pipeline::{self, Launch, Ran},
         record::{ActionEnd, PipelineRun, PipelineStatus, Verdict},
     },
-    task::{Failure, Fault, Pipeline, Reach, RelPath},
+    task::{Failure, Fault, Pipeline, Reach, RelPath, Repeatable},
 };
 
 use super::{Carrier, Staging, Teller, make_part, telling::counted};
@@ -156,8 +156,10 @@ impl<'a> Carrier<'a> {
             teller.story.pipelines.push(run);
         }
         applied.record(&Event::Ended { failure })?;
+        // What it did stays, so that only its entry can say that it may be run again.
+        let again = pipeline.effects.repeatable() == Repeatable::Yes;
         ran.map(|_| said).map_err(|failure| Failure {
-            recoverable: false,
+            recoverable: failure.recoverable && again,
             ..failure
         })
     }
