@@ -4,7 +4,7 @@ use std::{fs::File, io};
 
 use nix::{
     fcntl::{FcntlArg, fcntl},
-    libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t},
+    libc::{F_RDLCK, F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t},
 };
 
 /// Exclusive locks on bytes of a file. The bytes need not exist. The locks belong to this open file description:
@@ -30,7 +30,16 @@ impl RangeLock {
 
     /// Locks that byte, without waiting.
     pub fn take(&self, byte: u64) -> io::Result<Locked> {
-        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_WRLCK, byte)?)) {
+        self.lock(F_WRLCK, byte)
+    }
+
+    /// The same, shared with others that share it. The file is open for reading.
+    pub fn share(&self, byte: u64) -> io::Result<Locked> {
+        self.lock(F_RDLCK, byte)
+    }
+
+    fn lock(&self, kind: c_int, byte: u64) -> io::Result<Locked> {
+        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(kind, byte)?)) {
             Ok(_) => Ok(Locked::Ours),
             Err(nix::Error::EAGAIN | nix::Error::EACCES) => Ok(Locked::Theirs),
             Err(error) => Err(error.into()),

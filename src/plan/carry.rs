@@ -22,6 +22,7 @@ use super::{
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
+use in_parts::Bound;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
 pub(super) use settle::{settle_all, settle_others};
 pub(crate) use staging::preview;
@@ -152,11 +153,11 @@ impl<'a> Carrier<'a> {
             let checked = check::foresee(checker, &mut foresight);
             checked.map(|checked| (checked, foresight.foreseen))
         };
-        let foreseen = match foreseen {
-            Ok((checked, foreseen)) => {
+        let (checked, foreseen) = match foreseen {
+            Ok((mut checked, foreseen)) => {
                 teller.so_far(self.plan, &checked);
-                teller.story.warnings.extend(checked.notes);
-                foreseen
+                teller.story.warnings.append(&mut checked.notes);
+                (checked, foreseen)
             }
             Err(failure) => {
                 teller.none_tried(self.plan);
@@ -164,7 +165,7 @@ impl<'a> Carrier<'a> {
                 return ControlFlow::Break(unchanged(staging.stage, teller));
             }
         };
-        let hash = PreviewHash::of(&self.order.plan, foreseen, &programs);
+        let hash = PreviewHash::of(&self.order.plan, foreseen.clone(), &programs);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
@@ -187,7 +188,13 @@ impl<'a> Carrier<'a> {
             // The parts tell again what their queries have to tell.
             teller.story.warnings.clone_from(&self.plan.notes);
             teller.story.warnings.extend(telling::not_undone(self.plan));
-            let made = self.in_parts(staging, &mut teller, checker);
+            let bound = Bound {
+                foreseen,
+                later: checked.later,
+            };
+            // A pipeline may work on a database of the plan. Each part locks its own.
+            drop(checked.held);
+            let made = self.in_parts(staging, &mut teller, checker, &bound);
             let made = committed(made, &mut teller);
             return self.ended(made, teller, tries);
         }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    host::{self, Host, Moment},
+    host::{self, Host, Moment, RangeLock},
     task::{Failure, Fault, RelPath},
 };
 
@@ -87,6 +87,12 @@ pub(crate) struct Checker<'a> {
 pub(crate) struct Checked {
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) notes: Vec<String>,
+    /// The queries that were performed, for people.
+    pub(crate) queries: Vec<String>,
+    /// Keeps the databases of the plan from being opened by others.
+    pub(crate) held: Vec<RangeLock>,
+    /// The actions that could not be checked yet.
+    pub(crate) later: BTreeSet<ActionId>,
 }
 
 impl Checked {
@@ -132,6 +138,7 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
         }
         unknown.after(&part, &checker.plan.limits);
     }
+    checked.later = unknown.actions;
     Ok(checked)
 }
 
@@ -239,6 +246,8 @@ pub(crate) fn check(
     let ended = ended.filter_map(|action| verdicts.remove(&action.id));
     done.verdicts.extend(ended.collect::<Vec<_>>());
     done.notes.append(&mut overlay.notes);
+    done.queries.append(&mut overlay.queries);
+    done.held.append(&mut overlay.held);
     Ok(())
 }
 

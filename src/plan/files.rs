@@ -22,11 +22,14 @@ use std::{
 use rustix::{
     fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, fstatfs, fstatvfs, statx, syncfs},
     io::Errno,
-    process::{Flock, FlockType, Pid, fcntl_getlk, geteuid},
+    process::geteuid,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::task::{Failure, Fault, RelPath};
+use crate::{
+    host::{Locked, RangeLock},
+    task::{Failure, Fault, RelPath},
+};
 
 use faults::{Call, Waiting};
 
@@ -264,13 +267,14 @@ pub(crate) struct Birth {
     pub(crate) born: i64,
 }
 
-/// The process that holds a lock of POSIX on a file, as DuckDB does while it has a database open.
-pub(crate) fn held_by(dir: &Dir<'_>, name: &str) -> Result<Option<i32>, FileError> {
+/// A lock that no program can pass which writes to a database, as DuckDB locks the whole file; `None` if one has it open.
+pub(crate) fn held_still(dir: &Dir<'_>, name: &str) -> Result<Option<RangeLock>, FileError> {
     let (file, _) = dir.open(name)?;
-    let asked = Flock::from(FlockType::WriteLock);
-    let held = fcntl_getlk(&file, &asked);
-    let held = held.map_err(FileError::of("look for locks of", dir.name(name)))?;
-    Ok(held.map(|held| held.pid.map_or(0, Pid::as_raw_pid)))
+    let lock = RangeLock::new(file);
+    let locked = lock
+        .share(0)
+        .map_err(FileError::of("lock", dir.name(name)))?;
+    Ok((locked == Locked::Ours).then_some(lock))
 }
 
 impl Birth {

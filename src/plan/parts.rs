@@ -56,7 +56,8 @@ pub(crate) fn changed_twice<'a>(parts: &[Part<'a>]) -> Option<(&'a Action, &'a R
 pub(crate) struct Unknown {
     directories: Vec<RelPath>,
     paths: BTreeSet<RelPath>,
-    actions: BTreeSet<ActionId>,
+    /// The actions that rest on these.
+    pub(crate) actions: BTreeSet<ActionId>,
 }
 
 impl Unknown {

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::task::{ActionType, Failure, Fault, Pipeline, RelPath, canonical, hexadecimal};
+use crate::task::{
+    ActionType, Failure, Fault, Pipeline, RelPath, Repeatable, canonical, hexadecimal,
+};
 
 use super::model::{Action, ActionId, ChangeKind};
 
@@ -124,6 +126,12 @@ impl Story {
         }
     }
 
+    /// Whether a pipeline was started that only a person may run again.
+    pub(crate) fn ran_once(&self) -> bool {
+        let once = |run: &PipelineRun| run.repeatable == Repeatable::Once;
+        self.pipelines.iter().any(once)
+    }
+
     /// The changes that were made, including those that were undone.
     pub(crate) fn changes(&self) -> &[Change] {
         self.undo.as_ref().map_or(&[], |undo| &undo.changes)
@@ -133,6 +141,8 @@ impl Story {
 /// A pipeline that was started. Nothing of it is undone.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PipelineRun {
+    #[serde(skip)]
+    pub(crate) repeatable: Repeatable,
     pub(crate) action_id: ActionId,
     pub(crate) pipeline: String,
     /// RFC 3339.

@@ -23,7 +23,7 @@ use super::{
     },
     check::Original,
     diff::Reader,
-    engine::{Entry, Folder, Origin, Pre, Stage, account},
+    engine::{Entry, Folder, Origin, Pre, Stage, Started, account},
     files::{Faults, FileError, Root},
     limits::Limits,
     nothing_done,
@@ -176,6 +176,16 @@ fn undo(
     teller.sanction = found.limits.sanction.clone();
     let kept = inverses.iter().filter_map(Inverse::note);
     teller.story.warnings.extend(kept);
+    let pipelines = account(&found.folder.dir).map(|account| account.pipelines);
+    let stays = pipelines.unwrap_or_default().into_iter().map(|note| {
+        let Started {
+            action, pipeline, ..
+        } = note.started;
+        format!(
+            "The pipeline `{pipeline}` ({action}) of this plan cannot be undone: what it did stays."
+        )
+    });
+    teller.story.warnings.extend(stays);
     let stage = Stage::open(own, &teller.mark())?;
     let mut staging = Staging::new(stage, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {

@@ -25,6 +25,14 @@ description = "Copies a file, and takes a moment"
 command = ["/bin/sh", "-c", "cat *.txt > out/copy.csv; sleep 0.05; echo done > out/done.txt"]
 writes = ["out/**"]
 
+[pipeline.counts]
+command = ["/bin/sh", "-c", "echo ran >> out/count.txt"]
+writes = ["out/**"]
+
+[pipeline.counts_and_fails]
+command = ["/bin/sh", "-c", "echo ran >> out/count.txt; exit 3"]
+writes = ["out/**"]
+
 [pipeline.fails]
 description = "Writes, and fails"
 command = ["/bin/sh", "-c", "echo left > out/left.txt; exit 3"]
@@ -273,6 +281,81 @@ fn killed_at_any_moment_files_and_database_agree_and_what_stays_is_named() {
         );
     }
     assert!(old > 3 && new > 0, "{old} old, {new} new, {named} named");
+}
+
+#[test]
+fn a_plan_that_failed_after_a_pipeline_is_not_performed_again_under_the_same_request() {
+    for actions in [
+        json!([pipeline("a1", "counts"), {"action_id": "a2", "action_type": "FILE_DELETE", "target": "out/none",
+            "operation": {"type": "delete"}}]),
+        json!([{"action_id": "a1", "action_type": "FILE_CREATE", "target": "x.txt",
+            "operation": {"type": "create", "content": ""}}, pipeline("a2", "counts_and_fails")]),
+    ] {
+        let root = root();
+        let task = json!({
+            "task_plan": plan(actions), "protocol_validation": true,
+            "metadata": {"session_id": "sess-1", "request_id": "req-1", "sequence_number": 1},
+        });
+        let send = || run(command(&root), task.to_string().as_bytes());
+        let first = send();
+        assert_eq!(
+            (
+                first.exit,
+                &first.envelope["output"]["content"]["oneact"]["effect"]
+            ),
+            (1, &json!("unknown")),
+            "{}",
+            first.envelope
+        );
+        let second = send();
+        assert_eq!(
+            second.fault(),
+            &json!("outcome_unknown"),
+            "{}",
+            second.envelope
+        );
+        assert_eq!(
+            fs::read_to_string(root.path.join("out/count.txt")).unwrap(),
+            "ran\n"
+        );
+    }
+}
+
+#[test]
+fn while_a_plan_changes_a_database_no_other_program_can_open_it_to_write() {
+    let root = root();
+    fs::write(
+        root.path.join("load.sql"),
+        "insert into numbers select n from read_csv('in.csv', columns = {'n': 'INTEGER'});
+         select count(*) from range(3000) a, range(300000) b where a.range + b.range > 5",
+    )
+    .unwrap();
+    let mut child = command(&root).spawn().unwrap();
+    let load = query(
+        "a2",
+        "load.sql",
+        json!({"reads": ["in.csv"], "database": "numbers.duckdb"}),
+    );
+    feed(&mut child, &plan(json!([load])));
+    let library = "libduckdb.so";
+    until("the query runs", || {
+        let mut pids = root.processes().into_iter();
+        pids.find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library))
+        })
+    });
+    let script =
+        "import duckdb\nduckdb.connect('numbers.duckdb').execute('insert into numbers values (2)')";
+    let mut other = root.within(installed("dbt/bin/python").as_str());
+    let other = other.args(["-c", script]).output().unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let told = String::from_utf8_lossy(&other.stderr).into_owned();
+    // A machine on which the query has ended first shows nothing.
+    if !other.status.success() {
+        assert!(told.contains("lock"), "{told}");
+        assert_eq!(numbers(&root), "1\n7\n");
+    }
 }
 
 /// All execution reports together.

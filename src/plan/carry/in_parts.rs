@@ -1,20 +1,29 @@
 //! Applies a plan with pipelines, one part after the other: the changes before a pipeline are made before it starts, and
 //! what follows is checked when it has ended.
 
+use std::collections::BTreeSet;
+
 use crate::{
     host,
     plan::{
         check::{self, Checked, Checker, scratch_name},
         engine::{Applied, Event, Scratch, Started, Undoing},
-        model::{Action, OnFailure, Operation},
+        model::{Action, ActionId, OnFailure, Operation},
         parts::Unknown,
         pipeline::{self, Launch, Ran},
-        record::{ActionEnd, PipelineRun, PipelineStatus, Verdict},
+        record::{ActionEnd, Foreseen, PipelineRun, PipelineStatus, Verdict},
     },
-    task::{Failure, Fault, Pipeline, Reach, RelPath, Repeatable},
+    task::{Failure, Fault, Pipeline, Reach, RelPath, Repeatable, Sanction},
 };
 
 use super::{Carrier, Staging, Teller, make_part, telling::counted};
+
+/// What a preview showed of a plan with pipelines.
+pub(super) struct Bound {
+    pub(super) foreseen: Vec<Foreseen>,
+    /// The actions of which it showed nothing.
+    pub(super) later: BTreeSet<ActionId>,
+}
 
 impl<'a> Carrier<'a> {
     /// Makes the changes of all parts, and runs the pipelines. An error in a part undoes the changes of all parts so far. What a pipeline did stays.
@@ -23,6 +32,7 @@ impl<'a> Carrier<'a> {
         staging: Staging<'a>,
         teller: &mut Teller<'_>,
         checker: Checker<'_>,
+        bound: &Bound,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
         let mut done = Checked::default();
         let mut staging = staging;
@@ -35,7 +45,8 @@ impl<'a> Carrier<'a> {
             let checked = check::check(checker, &part.actions, unknown, &mut staging, &mut done);
             teller.so_far(self.plan, &done);
             teller.story.warnings.append(&mut done.notes);
-            if let Err(failure) = checked.and_then(|()| self.sound(&done)) {
+            let sound = checked.and_then(|()| self.sound(&done));
+            if let Err(failure) = sound.and_then(|()| self.as_shown(&staging, bound)) {
                 return Err(Box::new(staging.stage.undo(failure)));
             }
             let (stage, undo) = staging.ready();
@@ -50,6 +61,7 @@ impl<'a> Carrier<'a> {
             let Some(action) = part.pipeline else {
                 return Ok(applied);
             };
+            done.held.clear();
             let verdict = self.piped(action, &mut applied, &done, teller);
             done.verdicts.push(verdict);
             teller.so_far(self.plan, &done);
@@ -66,6 +78,29 @@ impl<'a> Carrier<'a> {
         }
         let failure = Failure::new(Fault::Internal, "the last part of the plan is missing");
         Err(Box::new(staging.stage.undo(failure)))
+    }
+
+    /// Whether a part does what was approved, or what `--expect` names: files may have changed since that was compared.
+    fn as_shown(&self, staging: &Staging<'_>, bound: &Bound) -> Result<(), Failure> {
+        let fault = match (&self.plan.limits.sanction, self.expect) {
+            (Sanction::Approved(_), _) => Fault::ApprovalMismatch,
+            (_, Some(_)) => Fault::PreviewChanged,
+            _ => return Ok(()),
+        };
+        // Those of this part are the last ones.
+        let changes = staging.changes.iter().rev();
+        let mut changes = changes.zip(staging.foreseen.iter().rev());
+        let other = changes.find(|(change, foreseen)| {
+            let is_later = change.actions.iter().all(|id| bound.later.contains(id));
+            !is_later && !bound.foreseen.contains(foreseen)
+        });
+        other.map_or(Ok(()), |(change, _)| {
+            let message = format!(
+                "`{}` would now be changed in another way than shown: a file has changed since",
+                change.path
+            );
+            Err(Failure::new(fault, message))
+        })
     }
 
     /// The first failure, if it undoes the plan.
@@ -173,6 +208,7 @@ fn told(
     (files_changed, files_changed_count): (Vec<RelPath>, usize),
 ) -> PipelineRun {
     PipelineRun {
+        repeatable: pipeline.effects.repeatable(),
         action_id: action.id.clone(),
         pipeline: pipeline.name.clone(),
         started_at,

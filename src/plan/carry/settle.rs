@@ -14,7 +14,7 @@ use crate::{
         record::{PipelineRun, PipelineStatus, Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes, is_archived},
     },
-    task::{Failure, Fault, PlanName, SPECIFICATION, identity},
+    task::{Failure, Fault, PlanName, Repeatable, SPECIFICATION, identity},
 };
 
 /// How many threads sync files if no plan says how many.
@@ -159,7 +159,9 @@ fn each_settled(
 ) -> Result<Vec<(String, End)>, Failure> {
     let limits = desk.limits()?;
     // First, because a pipeline may still be ending.
-    engine::clear_scratch(root, &names)?;
+    if let Err(error) = engine::clear_scratch(root, &names) {
+        tracing::warn!("the directory of a killed program could not be removed: {error}");
+    }
     let mut told = Vec::new();
     for name in names {
         let end = engine::recover(root, &name, &limits, threads, desk.course, ask.take());
@@ -225,6 +227,7 @@ fn runs(root: &Root, name: &str) -> Vec<PipelineRun> {
         let (files_changed, files_changed_count) =
             pipeline::written_since(root.path(), &started.writes, started.since);
         PipelineRun {
+            repeatable: Repeatable::Once,
             action_id: ActionId(started.action),
             pipeline: started.pipeline,
             started_at: started.at,

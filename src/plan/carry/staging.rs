@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use jiff::{Timestamp, ToSpan};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     host::Host,
@@ -14,13 +14,14 @@ use crate::{
         engine::{Stage, Way, hash},
         files::{Facts, FileError, Inherited, Kept, Root},
         limits::Limits,
-        model::ChangeKind,
-        nothing_done, read,
+        model::{Action, ChangeKind, Operation, Plan},
+        nothing_done, pipeline, read,
         record::{self, Atomicity, Fidelity, FileState, Foreseen, PreviewHash, Undo, uuid_v4},
         refused,
     },
     task::{
-        Bounds, Failure, Outcome, Phase, Pipeline, PlanOrder, Preview, RelPath, Sanction, State,
+        Bounds, Failure, Network, Outcome, Phase, Pipeline, PlanOrder, Preview, RelPath, Sanction,
+        State,
     },
 };
 
@@ -227,6 +228,8 @@ pub(crate) fn preview(
         };
         let checked = check::foresee(checker, &mut foresight)?;
         told.extend(checked.notes);
+        foresight.programs = checked.queries;
+        foresight.programs.extend(started(&plan));
         let verdicts = checked.verdicts.iter();
         let failed = verdicts.clone().find_map(|it| Some((it, it.failure()?)));
         failed.map_or(Ok(()), |(verdict, failure)| {
@@ -246,12 +249,47 @@ pub(crate) fn preview(
     }
 }
 
+/// The pipelines of a plan, for people.
+fn started(plan: &Plan) -> Vec<String> {
+    let shown = |(action, pipeline): (&Action, &Pipeline)| {
+        let none = Map::new();
+        let parameters = match &action.operation {
+            Operation::Pipeline { parameters } => parameters,
+            _ => &none,
+        };
+        let argv = pipeline::arguments(pipeline, parameters).unwrap_or_default();
+        let writes: Vec<String> = pipeline
+            .writes
+            .iter()
+            .map(|dir| format!("{dir}/**"))
+            .collect();
+        let writes = if writes.is_empty() {
+            "nothing".to_owned()
+        } else {
+            writes.join(", ")
+        };
+        format!(
+            "{} starts the pipeline {}, which cannot be undone: {}; it may write to {writes}; the network is {}\n",
+            action.id,
+            pipeline.name,
+            serde_json::to_string(&argv).unwrap_or_default(),
+            match pipeline.network {
+                Network::Allowed => "allowed",
+                Network::Refused => "refused",
+            }
+        )
+    };
+    plan.pipelines().map(shown).collect()
+}
+
 /// What the changes come to, in their order.
 pub(crate) struct Foresight<'l> {
     limits: &'l Limits,
     reader: Reader,
     pub(crate) foreseen: Vec<Foreseen>,
     files: Vec<Shown>,
+    /// The queries and pipelines.
+    programs: Vec<String>,
 }
 
 /// The change of one file, for a preview.
@@ -270,6 +308,7 @@ impl<'l> Foresight<'l> {
             reader,
             foreseen: Vec::new(),
             files: Vec::new(),
+            programs: Vec::new(),
         }
     }
 
@@ -282,10 +321,11 @@ impl<'l> Foresight<'l> {
             [] => String::new(),
             runs => format!(" and run {}", runs.join(", ")),
         };
-        let diff = match self.reader {
+        let changes = match self.reader {
             Reader::User => self.files.into_iter().map(|file| file.diff).collect(),
             Reader::Approvers => requested(self.files),
         };
+        let diff = self.programs.concat() + &changes;
         Outcome {
             state: State::Planned,
             phase: Phase::Plan,

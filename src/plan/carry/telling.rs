@@ -302,7 +302,10 @@ impl<'a> Teller<'a> {
     pub(crate) fn unwritten(mut self) -> Outcome {
         let reports = self.reports();
         let story = &self.story;
-        let failure = self.failure().cloned();
+        let mut failure = self.failure().cloned();
+        if let Some(failure) = &mut failure {
+            failure.recoverable &= !story.ran_once();
+        }
         let conflicts = story
             .troubles
             .iter()
@@ -315,8 +318,10 @@ impl<'a> Teller<'a> {
         let effect = match (&story.rollback, &story.undo) {
             (Rollback::Stuck { .. }, _) => Effect::Unknown,
             (Rollback::Done { .. }, _) if conflicts => Effect::Unknown,
-            // A pipeline that failed may have done something before.
+            // A pipeline that failed may have done something before. If the plan failed after one, it is done in part, and
+            // is not to be sent again before a person has decided.
             _ if ran.contains(&PipelineStatus::Failed) => Effect::Unknown,
+            _ if failure.is_some() && story.ran_once() => Effect::Unknown,
             (Rollback::NotDone, Some(_)) => Effect::Done,
             _ if !ran.is_empty() => Effect::Done,
             (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
@@ -352,6 +357,8 @@ fn state(story: &Story, failure: Option<&Failure>) -> State {
         return State::Done;
     };
     match (story.status(), refusal(failure)) {
+        // The state of a call that may have happened: the ledger keeps it from being repeated.
+        (status, _) if story.ran_once() && status != Status::Cancelled => State::Failed,
         (_, State::Rejected) if story.undo.is_none() && story.pipelines.is_empty() => {
             State::Rejected
         }

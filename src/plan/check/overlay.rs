@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    host::Host,
+    host::{Host, RangeLock},
     plan::{
         edit,
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
@@ -32,6 +32,10 @@ pub(super) struct Overlay<'a> {
     host: &'a Host,
     /// What queries have to tell.
     pub(super) notes: Vec<String>,
+    /// The queries, for people.
+    pub(super) queries: Vec<String>,
+    /// Locks of databases.
+    pub(super) held: Vec<RangeLock>,
 }
 
 #[derive(Default)]
@@ -52,6 +56,8 @@ impl<'a> Overlay<'a> {
             changed: 0,
             host,
             notes: Vec::new(),
+            queries: Vec::new(),
+            held: Vec::new(),
         }
     }
 

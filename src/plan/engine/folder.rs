@@ -420,7 +420,7 @@ pub(super) fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
 }
 
 /// Removes the content of a directory of the plan, except for `spared`. Returns whether it is empty.
-pub(super) fn remove_tree(
+fn remove_tree(
     root: &Root,
     path: &RelPath,
     spared: &[RelPath],

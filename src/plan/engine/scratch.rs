@@ -1,7 +1,9 @@
 //! Directories in which the programs of a plan work: `agent_outputs/reports/.scratch/{name}`.
 
 use std::{
-    os::fd::OwnedFd,
+    fs,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt as _},
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -14,7 +16,7 @@ use rustix::{
 
 use crate::plan::files::{Dir, FileError, Kind, Root, joined, there};
 
-use super::folder::{PRIVATE, REPORTS, list, remove_tree, reports};
+use super::folder::{PRIVATE, REPORTS, list, reports};
 
 const SCRATCH: &str = ".scratch";
 
@@ -102,13 +104,24 @@ fn remove(root: &Root, name: &str) -> Result<(), FileError> {
     let scratches = scratches(root)?;
     match scratches.look(name)?.map(|facts| facts.kind) {
         Some(Kind::Dir) => {
-            remove_tree(root, &path, &[])?;
-            scratches.remove_dir(name)?;
+            let at = root.path().join(path.as_path());
+            open_up(at.as_std_path());
+            fs::remove_dir_all(&at).map_err(FileError::of("remove", &at))?;
         }
         Some(_) => scratches.remove(name)?,
         None => {}
     }
     Ok(())
+}
+
+/// A program may have left directories that cannot be written to. What cannot be opened up is told by its removal.
+fn open_up(dir: &Path) {
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(PRIVATE));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
 }
 
 /// Removes the directory of all, if nothing is in it.

@@ -51,6 +51,12 @@ pub(super) fn sql(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Sql {
         found.good(engine::fits_results(&path))?;
         Some(path)
     });
+    if let (Some(database), Some(results)) = (&database, &results)
+        && database == results
+    {
+        let message = format!("`{database}` is both `database` and `save_results_to`");
+        fields.findings.problem(Fault::PlanConflict, message);
+    }
     let order = match fields.optional("deterministic", Found::flag) {
         Some(true) => Order::Deterministic,
         Some(false) | None => Order::Any,

@@ -71,7 +71,7 @@ fn a_pipeline_sees_the_changes_before_it_and_what_follows_sees_its_own_r_001_93(
 #[test]
 fn a_failure_after_a_pipeline_undoes_the_files_and_names_what_stays_r_001_122() {
     for (script, status_of_it, effect) in [
-        ("echo new > out/new.txt", "SUCCESS", Effect::Done),
+        ("echo new > out/new.txt", "SUCCESS", Effect::Unknown),
         ("echo new > out/new.txt; exit 3", "FAILED", Effect::Unknown),
     ] {
         let lab = lab();
@@ -173,6 +173,15 @@ fn a_pipeline_that_needs_an_approval_waits_for_it() {
     bounds.pipelines[0].approval = PipelineApproval::Needed;
     let outcome = lab.run_under(plan(json!([etl("a001")])), &Arc::default(), &bounds);
     assert_eq!(outcome.failure.unwrap().fault, Fault::ApprovalRequired);
+}
+
+#[test]
+fn what_a_pipeline_leaves_in_its_own_directory_is_removed_whatever_it_is() {
+    let lab = lab();
+    let script = "mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/$(printf '\\377'); chmod 555 $TMPDIR/a/b; chmod 0 $TMPDIR/a";
+    let outcome = run(&lab, script, json!([etl("a001")]));
+    assert_eq!(status(&outcome), Some(Status::Success), "{outcome:#?}");
+    assert!(!lab.root.join("agent_outputs/reports/.scratch").exists());
 }
 
 /// Stopped at any call, the next start finds the files as before or as asked, and tells of the pipeline.

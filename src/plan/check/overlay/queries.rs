@@ -2,10 +2,11 @@
 //! contents of files like those of any other action (R-001-92, R-001-121).
 
 use crate::{
+    host::RangeLock,
     plan::{
         check::{SqlPlaces, scratch_name},
         engine::{Scratch, hash},
-        files::{Located, held_by},
+        files::{Located, held_still},
         model::{Access, Action, Order, Sql},
         sql::{self, Database, Engine, Input, Query, Results, Source},
     },
@@ -13,6 +14,33 @@ use crate::{
 };
 
 use super::{Now, Overlay, missing, regular};
+
+/// How much of a query a preview shows, in bytes.
+const SHOWN: usize = 16 << 10;
+
+/// A query for the people who look at a preview.
+fn shown(action: &Action, sql: &Sql, text: &str) -> String {
+    let parameters = serde_json::to_string(&sql.parameters).unwrap_or_default();
+    let reads: Vec<&str> = sql.inputs().map(RelPath::as_str).collect();
+    let reads = if reads.is_empty() {
+        "nothing".to_owned()
+    } else {
+        reads.join(", ")
+    };
+    let may_differ = match sql.order {
+        Order::Deterministic => "",
+        Order::Any => "; the results of the run may differ from these",
+    };
+    let end = text.floor_char_boundary(SHOWN);
+    let (text, cut) = text.split_at(end);
+    let cut = if cut.is_empty() { "" } else { "\n…" };
+    format!(
+        "{} performs the query {} with the parameters {parameters}, reading {reads}{may_differ}:\n{}{cut}\n",
+        action.id,
+        action.target,
+        text.trim_end()
+    )
+}
 
 /// The longest query file, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -75,6 +103,7 @@ impl<'a> Overlay<'a> {
             said = format!("{said}: {rows} {row}");
         }
         self.notes.extend(answer.notes);
+        self.queries.push(shown(action, sql, &text));
         let digest = hash(text.as_bytes());
         if let (Some(located), Some(bytes)) = (written, answer.database) {
             let path = &located.path;
@@ -117,28 +146,29 @@ impl<'a> Overlay<'a> {
             return Ok(Some(located));
         }
         if known.is_none() {
-            self.is_closed(located)?;
+            let lock = self.is_closed(located)?;
+            self.held.push(lock);
         }
         self.load(located)?;
         Ok(Some(located))
     }
 
-    /// Whether no other program has the database open. Its copy could be torn, and what the other program writes
-    /// later would be lost.
-    fn is_closed(&self, located: &Located) -> Result<(), Failure> {
+    /// Keeps other programs from opening the database for writing until the plan has ended: its copy could be torn, and
+    /// what they write would be lost.
+    fn is_closed(&self, located: &Located) -> Result<RangeLock, Failure> {
         let path = &located.path;
         let dir = self.view.parent(path)?;
+        let lock = held_still(&dir, path.name())?;
         let wal = format!("{}.wal", path.name());
         let problem = if dir.look(&wal)?.is_some() {
             format!(
                 "`{path}.wal` is beside it: it is in use, or it was not closed. Open it with DuckDB once, and close it"
             )
-        } else if let Some(pid) = held_by(&dir, path.name())? {
-            format!(
-                "the process {pid} has it open. Send the plan again when that process has closed it"
-            )
+        } else if let Some(lock) = lock {
+            return Ok(lock);
         } else {
-            return Ok(());
+            "another program has it open. Send the plan again when that program has closed it"
+                .to_owned()
         };
         let message = format!("the database `{path}` cannot be changed: {problem}");
         Err(Failure::new(Fault::InFlight, message))

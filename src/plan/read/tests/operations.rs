@@ -381,6 +381,11 @@ fn a_query_has_its_parameters_files_and_results_r_001_189() {
 fn a_query_that_is_not_clear_is_refused() {
     for (fields, fault, why) in [
         (
+            json!({"database": "k.csv", "save_results_to": "k.csv"}),
+            Fault::PlanConflict,
+            "is both",
+        ),
+        (
             json!({"query_file": "b.sql"}),
             Fault::PlanInvalid,
             "differs from `target`",
@@ -403,7 +408,7 @@ fn a_query_that_is_not_clear_is_refused() {
         (
             json!({"save_results_to": "r.tsv"}),
             Fault::PlanInvalid,
-            "does not say the format",
+            "names no format",
         ),
         (
             json!({"save_results_to": "../r.csv"}),
