@@ -602,7 +602,7 @@ fn rows_are_saved_whatever_ends_the_last_statement_r_001_190() {
             "select 1 as a union all select 2 order by a limit 1;;",
             "select 2; with t as (select 1 as a) from t limit 1 -- ;",
             "from (values (0), (1)) t(a) order by a offset 1 /* ; /* ; */ */;",
-            "values (2); (select 1 as a limit 1) limit 1",
+            "values (2); (select 1 as a) limit 1",
         ] {
             assert_eq!(saved(text), "a\n1\n", "{version}: {text}");
         }
