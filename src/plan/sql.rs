@@ -110,9 +110,6 @@ pub(crate) struct Engine<'a> {
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
-/// The types HUGEINT and UHUGEINT, as `duckdb.h` numbers them.
-const HUGE: [i32; 2] = [16, 32];
-
 /// Performs a query. Nothing outside the scratch directory is written.
 pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, Failure> {
     let form = checked(query)?;
@@ -300,12 +297,19 @@ fn inexact(form: Option<Form>, done: &Done) -> Vec<String> {
     if form != Some(Form::Parquet) {
         return Vec::new();
     }
-    let huge = done.columns.iter().filter(|(_, kind)| HUGE.contains(kind));
-    let told = huge.map(|(name, _)| {
-        format!(
-            "Parquet has no HUGEINT, so the column `{name}` is stored as DOUBLE, which has 53 bits. To keep every digit, write `CAST({name} \
-             AS BIGINT)` or `CAST({name} AS DECIMAL(38,0))`"
-        )
+    let told = done.columns.iter().filter_map(|(name, kind)| {
+        if kind.contains("HUGEINT") {
+            return Some(format!(
+                "Parquet has no HUGEINT, so the column `{name}` ({kind}) is stored with DOUBLE, which has 53 bits. To keep every \
+                 digit, cast to BIGINT or DECIMAL(38,0)"
+            ));
+        }
+        kind.contains("INTERVAL").then(|| {
+            format!(
+                "Parquet has no microseconds in an INTERVAL, so the column `{name}` ({kind}) is stored with milliseconds. To keep \
+                 them, save `epoch_us` of it or its text"
+            )
+        })
     });
     told.collect()
 }

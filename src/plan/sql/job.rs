@@ -103,8 +103,8 @@ pub(crate) enum Reply {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(super) rows: Option<u64>,
-    /// Names and types (numbers of `duckdb.h`) of the saved columns.
-    pub(super) columns: Vec<(String, i32)>,
+    /// Names and types of the saved columns, as `DESCRIBE` writes them.
+    pub(super) columns: Vec<(String, String)>,
     pub(super) version: String,
 }
 

@@ -67,10 +67,8 @@ functions! {
     result_return_type(RawResult) -> c_int;
     row_count(*mut RawResult) -> u64;
     rows_changed(*mut RawResult) -> u64;
-    column_count(*mut RawResult) -> u64;
-    column_name(*mut RawResult, u64) -> Text;
-    column_type(*mut RawResult, u64) -> c_int;
     value_int64(*mut RawResult, u64, u64) -> i64;
+    value_varchar(*mut RawResult, u64, u64) -> Text;
     extract_statements(Handle, Text, *mut Handle) -> u64;
     extract_statements_error(Handle) -> Text;
     destroy_extracted(*mut Handle);
@@ -392,18 +390,21 @@ impl Given<'_> {
         unsafe { (self.functions.rows_changed)(&raw mut self.raw) }
     }
 
-    /// The names and the types of the columns, as `duckdb.h` numbers them.
-    pub(super) fn columns(&mut self) -> Vec<(String, i32)> {
-        // SAFETY: the result is whole, and has that many columns.
-        unsafe {
-            let count = (self.functions.column_count)(&raw mut self.raw);
-            let each = (0..count).map(|at| {
-                let name = copied((self.functions.column_name)(&raw mut self.raw, at));
-                let kind = (self.functions.column_type)(&raw mut self.raw, at);
-                (name.unwrap_or_default(), kind)
-            });
-            each.collect()
-        }
+    /// The texts in the first two columns of each row: of `DESCRIBE`, the names and the types.
+    pub(super) fn pairs(&mut self) -> Vec<(String, String)> {
+        let functions = self.functions;
+        // SAFETY: the result is whole.
+        let count = unsafe { (functions.row_count)(&raw mut self.raw) };
+        let mut text = |column, row| {
+            // SAFETY: a place that does not exist gives null. The library allocates each text for the caller.
+            unsafe {
+                let text = (functions.value_varchar)(&raw mut self.raw, column, row);
+                let copy = copied(text);
+                (functions.free)(text.cast_mut().cast());
+                copy.unwrap_or_default()
+            }
+        };
+        (0..count).map(|row| (text(0, row), text(1, row))).collect()
     }
 
     /// The integer in the first column of the first row.

@@ -68,7 +68,7 @@ fn perform(job: &Job) -> Result<Done, Trouble> {
 }
 
 /// The rows of the last statement, and its columns if it is saved.
-type Last = (Option<u64>, Vec<(String, i32)>);
+type Last = (Option<u64>, Vec<(String, String)>);
 
 struct Run<'j> {
     job: &'j Job,
@@ -127,11 +127,11 @@ impl<'j> Run<'j> {
     }
 
     fn save(&mut self, form: Form, start: usize, body: &str, count: u64) -> Result<Last, Trouble> {
-        let shape = format!("({body}\n) LIMIT 0");
-        // It would do what the statement does beside giving rows, too.
-        self.quietly("BEGIN")?;
-        let columns = self.one(&shape, count, start, 1)?.columns();
-        self.quietly("ROLLBACK")?;
+        // It performs nothing, and leaves equal names as they are.
+        let shape = text::described(body);
+        let columns = self
+            .one(&shape, count, start, text::DESCRIBED.len())?
+            .pairs();
         let mut names = BTreeSet::new();
         if let Some((name, _)) = columns
             .iter()
@@ -160,11 +160,6 @@ impl<'j> Run<'j> {
             rows = counted.map_or(0, |mut counted| counted.integer().unsigned_abs());
         }
         Ok((Some(rows), columns))
-    }
-
-    fn quietly(&self, text: &str) -> Result<(), Trouble> {
-        let done = self.connection.query(text).map(drop);
-        done.map_err(|said| Trouble::said(&said, 0, usize::MAX))
     }
 
     /// Executes a text of one statement.
@@ -262,9 +257,12 @@ fn bound<'v>(name: &str, value: &'v Value) -> Result<Bound<'v>, Trouble> {
                 let double = number.as_f64().filter(|double| double.is_finite());
                 Bound::Double(double.ok_or_else(|| wrong("a number out of range"))?)
             } else {
-                let integer = text
-                    .parse()
-                    .map_err(|_| wrong("an integer of more than 128 bits"))?;
+                let integer = text.parse().map_err(|_| {
+                    Trouble::failed(format!(
+                        "the parameter `{name}` is an integer outside of HUGEINT, which has 127 bits and a sign; give it as a \
+                         text, and write `${name}::UHUGEINT` or `${name}::DOUBLE`"
+                    ))
+                })?;
                 Bound::Huge(integer)
             }
         }

@@ -591,3 +591,93 @@ fn an_engine_that_crashes_or_is_unknown_is_told_and_the_run_goes_on() {
         assert!(failure.starts_with(told), "{failure}");
     }
 }
+
+#[test]
+fn rows_are_saved_whatever_ends_the_last_statement_r_001_190() {
+    for version in ["1.4.5", "1.5.6"] {
+        let bench = Bench::with(version);
+        let saved = |text: &str| bench.ask(text).saves("r.csv").saved();
+        for text in [
+            "select 1 as a order by a limit 1",
+            "select 1 as a union all select 2 order by a limit 1;;",
+            "select 2; with t as (select 1 as a) from t limit 1 -- ;",
+            "from (values (0), (1)) t(a) order by a offset 1 /* ; /* ; */ */;",
+            "values (2); (select 1 as a) limit 1",
+        ] {
+            assert_eq!(saved(text), "a\n1\n", "{version}: {text}");
+        }
+        assert_eq!(saved("values (1) limit 1"), "col0\n1\n");
+        let twice = bench.ask("select 1 as a, 2 as A limit 1").saves("r.csv");
+        assert!(twice.failure().contains("two columns named `A`"));
+        for text in ["show tables", "describe select 1", "summarize select 1"] {
+            let failure = bench.ask(text).saves("r.csv").failure();
+            assert!(
+                failure.contains("gives no rows that can be saved"),
+                "{failure}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_last_statement_is_found_fast_behind_many_semicolons() {
+    let many = ";".repeat(400_000);
+    let texts = [
+        format!("select 1; select length('{many}') as a"),
+        format!("select 1; select length($t$'{many}$t$) - 1 as a {many}"),
+        format!("select 1; select length(e'\\'{many}') - 1 as a -- {many}"),
+    ];
+    let bench = Bench::new();
+    let began = std::time::Instant::now();
+    for text in texts {
+        assert_eq!(bench.ask(&text).saves("r.csv").saved(), "a\n400000\n");
+    }
+    assert!(began.elapsed().as_secs() < 30);
+}
+
+#[test]
+fn a_disk_without_space_is_told_as_such() {
+    let fault = |kind: &str, message: &str| {
+        let said = format!(r#"{{"exception_type":"{kind}","exception_message":"{message}"}}"#);
+        trouble::Trouble::said(&said, 0, 0).fault
+    };
+    let full = "Could not write file: No space left on device";
+    assert_eq!(fault("IO", full), Fault::DiskFull);
+    assert_eq!(fault("FATAL", full), Fault::DiskFull);
+    assert_eq!(fault("IO", "No files found"), Fault::SqlRefused);
+    assert_eq!(fault("Invalid Input", full), Fault::SqlFailed);
+}
+
+#[test]
+fn a_path_or_a_number_that_the_engine_would_misread_is_told() {
+    let bench = Bench::new();
+    bench.file("~x.csv", "a\n1\n");
+    let failure = bench.ask("from '~x.csv'").reads("~x.csv").failure();
+    assert!(failure.contains("takes `~` at the beginning"), "{failure}");
+    let big: Value = serde_json::from_str("170141183460469231731687303715884105728").unwrap();
+    let failure = bench.ask("select $n").with("n", big).failure();
+    assert!(failure.contains("outside of HUGEINT"), "{failure}");
+    let root = tempfile::Builder::new().prefix("a[b]").tempdir().unwrap();
+    let engine = Engine {
+        settings: &bench.settings,
+        root: &bench.path(),
+        scratch: Utf8Path::from_path(root.path()).unwrap(),
+        most: 0,
+        stopped: &|| None,
+    };
+    let query = Query {
+        path: &rel("q.sql"),
+        text: "select 1",
+        parameters: &BTreeMap::new(),
+        reads: Vec::new(),
+        database: None,
+        results: None,
+        expects: Expects::Nothing,
+        order: Order::Any,
+    };
+    let failure = perform(&query, &engine).unwrap_err().message;
+    assert!(
+        failure.contains("takes `[` in a path for a pattern"),
+        "{failure}"
+    );
+}

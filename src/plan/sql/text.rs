@@ -14,26 +14,78 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The text with a space in place of each byte of a comment and of a string.
+/// The text with a space in place of each byte of a comment and of a string. A quoted name is code.
 pub(super) fn code(text: &str) -> String {
-    static OTHER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        // A quoted name is code. The last two alternatives are the ends of texts that the engine refuses.
-        Regex::new(
-            r#"(?s)"[^"]*"|--[^\n]*|\b[eE]'(?:[^'\\]|\\.|'')*'|'[^']*'|\$\$.*?\$\$|/\*.*?\*/|/\*.*|'.*"#,
-        )
-        .ok()
-    });
-    let Some(other) = &*OTHER else {
-        return text.to_owned();
-    };
-    let blank = |found: &regex::Captures<'_>| {
-        let found = found.get(0).map_or("", |found| found.as_str());
-        if found.starts_with('"') {
-            return found.to_owned();
+    blank(text, |found| !found.starts_with('"'))
+}
+
+/// The text with spaces in place of those comments, strings and quoted names that are to go.
+fn blank(text: &str, goes: impl Fn(&str) -> bool) -> String {
+    // A name may have a dollar in it, so that it opens a string only behind something else.
+    static OPENS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#""|'|\b[eE]'|--|/\*|\B\$(?:[^\W\d]\w*)?\$"#).ok());
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(opens) = OPENS.as_ref().and_then(|opens| opens.find(rest)) {
+        let (before, found) = rest.split_at(opens.start());
+        let (found, after) = found.split_at(length(found, opens.as_str()));
+        kept.push_str(before);
+        if goes(found) {
+            kept.push_str(&" ".repeat(found.len()));
+        } else {
+            kept.push_str(found);
         }
-        " ".repeat(found.len())
+        rest = after;
+    }
+    kept + rest
+}
+
+/// How many bytes the comment, string or name has that `text` begins with. Without an end, it is all: the engine refuses it.
+fn length(text: &str, opens: &str) -> usize {
+    let after = text.get(opens.len()..).unwrap_or_default();
+    let end = match opens {
+        "--" => after.find(['\n', '\r']),
+        "/*" => comment(after),
+        "e'" | "E'" => escaped(after),
+        // A doubled quote is the end of one and the beginning of the next.
+        _ => after.find(opens).map(|at| at + opens.len()),
     };
-    other.replace_all(text, blank).into_owned()
+    end.map_or(text.len(), |end| opens.len() + end)
+}
+
+/// Where a comment ends, which may have others in it.
+fn comment(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    let mut at = 0;
+    while depth > 0 {
+        let rest = text.get(at..)?;
+        let mark = rest.find("*/")?;
+        match rest.find("/*").filter(|opens| *opens < mark) {
+            Some(opens) => {
+                depth += 1;
+                at += opens + 2;
+            }
+            None => {
+                depth -= 1;
+                at += mark + 2;
+            }
+        }
+    }
+    Some(at)
+}
+
+/// Where a string with backslashes ends.
+fn escaped(text: &str) -> Option<usize> {
+    let mut bytes = text.bytes().enumerate().peekable();
+    while let Some((at, byte)) = bytes.next() {
+        let is_quote = |next: &(usize, u8)| next.1 == b'\'';
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'\'' if bytes.next_if(is_quote).is_none() => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Functions that change the engine's logs and profiles, also where its settings are locked (DuckDB 1). They cannot
@@ -47,7 +99,7 @@ pub(super) fn unlocked(code: &str) -> Option<String> {
 
 /// What gives another value in each run.
 pub(super) fn random(code: &str) -> Option<String> {
-    const CALLS: &str = r#"(?i)\b(?:random|uuid|gen_random_uuid|uuidv[47]|setseed|now|today|(?:transaction_|get_current_)(?:timestamp|time)|current_local(?:time|timestamp)|txid_current)\b"?\s*\("#;
+    const CALLS: &str = r#"(?i)\b(?:random|uuid|gen_random_uuid|uuidv[47]|setseed|now|today|(?:transaction_|get_current_)(?:timestamp|time)|current_local(?:time|timestamp)|txid_current|current_setting|query(?:_table)?)\b"?\s*\(|\bage"?\s*\((?:[^,()]|\([^()]*\))*\)"#;
     const WORDS: &str = r"(?i)\b(?:current_(?:timestamp|date|time)|localtime|localtimestamp)\b";
     const SAMPLE: &str = r"(?i)\b(?:using\s+sample|tablesample)\b[^;]*";
     let seeded = r"(?i)\brepeatable\b|\(\s*\w+\s*,\s*\d+\s*\)";
@@ -56,13 +108,35 @@ pub(super) fn random(code: &str) -> Option<String> {
     first(code, CALLS).or_else(|| first(code, WORDS)).or(sample)
 }
 
-/// Whether the text says how to find the types of a file that it reads.
-pub(super) fn says_types(code: &str) -> bool {
-    first(
-        code,
-        r"(?i)\b(?:sample_size|columns|types|dtypes|column_types|all_varchar|maximum_sample_files)\s*(?:=|:=)",
-    )
-    .is_some()
+/// The files whose types the engine guesses.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Guesses {
+    None,
+    /// Those whose ending says that they are CSV or JSON.
+    Named,
+    /// Any file may be read as CSV or JSON.
+    Any,
+}
+
+/// Of which files a text lets the engine guess the types.
+pub(super) fn guesses(text: &str) -> Guesses {
+    const READS: &str = r#"(?i)\b(?:read_(?:csv|json|ndjson)(?:_auto)?|sniff_csv)\b"?\s*\([^;)]*"#;
+    const SAYS: &str =
+        r"(?i)\b(?:sample_size|columns|types|dtypes|column_types|all_varchar)\s*(?:=|:=)";
+    const FILE: &str = r#"(?i)\b(?:from|join)\s*['"][^'"]*\.(?:[ct]sv|txt|json|jsonl|ndjson)\b"#;
+    let code = code(text);
+    let reads = Regex::new(READS).ok();
+    let reads = reads.iter().flat_map(|reads| reads.find_iter(&code));
+    let says: Vec<bool> = reads
+        .map(|read| first(read.as_str(), SAYS).is_some())
+        .collect();
+    if says.contains(&false) {
+        Guesses::Any
+    } else if says.is_empty() || first(text, FILE).is_some() {
+        Guesses::Named
+    } else {
+        Guesses::None
+    }
 }
 
 /// The first place where a pattern matches, without the bracket of a call.
@@ -72,11 +146,18 @@ fn first(code: &str, pattern: &str) -> Option<String> {
     Some(found.to_owned())
 }
 
+/// What stands before a statement to see its columns, without performing it.
+pub(super) const DESCRIBED: &str = "FROM (DESCRIBE ";
+
+pub(super) fn described(statement: &str) -> String {
+    format!("{DESCRIBED}{statement}\n)")
+}
+
 /// Where the last statement of a text with `count` statements begins, and the statement without its semicolon. None if
-/// it cannot stand within brackets, because it gives no rows that can be saved.
+/// it gives no rows that can be saved.
 ///
-/// The engine parses, but does not say where statements are. A semicolon ends the statement before the last one if one
-/// statement is behind it and all others are in front of it.
+/// The engine parses, but does not say where statements are. They are parted at semicolons, and the engine then has to find
+/// one statement in the last part and all others before it.
 pub(super) fn last<'t>(
     connection: &Connection<'_>,
     text: &'t str,
@@ -87,32 +168,17 @@ pub(super) fn last<'t>(
         Err(None) => Some(0),
         Err(Some(_)) => None,
     };
-    let ends = || text.match_indices(';').map(|(at, _)| at);
-    let mut starts: Vec<usize> = vec![0];
-    if count > 1 {
-        starts.clear();
-        for at in ends().rev() {
-            let (before, after) = text.split_at(at);
-            match number(before) {
-                Some(fewer) if fewer + 1 < count => break,
-                Some(all) if all + 1 == count => {}
-                _ => continue,
-            }
-            if number(after.get(1..).unwrap_or_default()) == Some(1) {
-                starts.push(at + 1);
-            }
-        }
-    }
-    let within = |start: usize| {
-        let body = text.get(start..)?;
-        let end = body.match_indices(';').map(|(at, _)| at).find(|at| {
-            let (statement, rest) = body.split_at(*at);
-            number(rest.get(1..).unwrap_or_default()) == Some(0) && number(statement) == Some(1)
-        });
-        let body = body.get(..end.unwrap_or(body.len()))?;
-        (number(&format!("({body}\n) LIMIT 0")) == Some(1)).then_some((start, body))
-    };
-    starts.into_iter().rev().find_map(within)
+    let bare = blank(text, |_| true);
+    let end = bare.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+    let start = end.rfind(';').map_or(0, |at| at + 1);
+    let end = bare
+        .get(end.len()..)?
+        .find(';')
+        .map_or(text.len(), |at| end.len() + at);
+    let body = text.get(start..end)?;
+    let others = number(text.get(..start)?)?;
+    (others + 1 == count && number(body) == Some(1) && number(&described(body)) == Some(1))
+        .then_some((start, body))
 }
 
 #[cfg(test)]
@@ -134,7 +200,11 @@ mod tests {
             "a'b; ''c'd",
             "a-- b;'\nd",
             "a/* ' */d",
-            "a$$ 'b' $$d",
+            "a $$ 'b' $$d",
+            "a $tag$ 'b' $$ $tag$d",
+            "a-- b\rd",
+            "a/* /* b */ ' */d",
+            r"a e'b''c\';'d",
             r"a E'b\'c'd",
             "a'é'd",
         ] {
@@ -154,6 +224,12 @@ mod tests {
             "select \"uuid\" ()",
             "select Now ( )",
             "select current_date",
+            "select 1 as a$$, random() as b$$",
+            "select age (d)",
+            "select age(max(d))",
+            "select current_setting('x')",
+            "from query('select 1')",
+            "from query_table('t')",
             "from t using sample 5",
             "from t tablesample reservoir(5)",
         ] {
@@ -165,6 +241,8 @@ mod tests {
             "from t tablesample reservoir(5) repeatable (3)",
             "from t using sample 10% (bernoulli, 42)",
             "select sample from t",
+            "select age(d, e), age from query",
+            "select age(f(d), '2020-01-01'::timestamp)",
             "select * from now",
         ] {
             assert_eq!(random(other), None, "{other}");
@@ -174,5 +252,26 @@ mod tests {
             Some("Enable_Logging")
         );
         assert_eq!(unlocked("select enable_logging"), None);
+    }
+
+    #[test]
+    fn types_are_guessed_unless_each_call_says_them() {
+        use Guesses::{Any, Named, None};
+        for (text, guessed) in [
+            ("from 'a.csv'", Named),
+            ("from read_csv('a.log')", Any),
+            ("from read_csv('a.csv') where types = 1", Any),
+            ("from read_json('a', columns = {'a': 'INT'})", None),
+            (
+                "from read_csv('a)', sample_size=-1) join 'b.csv' using (a)",
+                Named,
+            ),
+            (
+                "from read_csv('a', all_varchar = true), read_csv_auto('b')",
+                Any,
+            ),
+        ] {
+            assert_eq!(guesses(text), guessed, "{text}");
+        }
     }
 }

@@ -32,6 +32,7 @@ impl Trouble {
         };
         let text = |key: &str| json.get(key).and_then(Value::as_str);
         let fault = match text("exception_type") {
+            Some("IO" | "FATAL" | "INTERNAL") if is_full(said) => Fault::DiskFull,
             // The engine does not find a file that is not in the view.
             Some("Permission" | "IO") => Fault::SqlRefused,
             Some("Out of Memory") => Fault::OutOfMemory,
@@ -50,6 +51,13 @@ impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self::new(failure.fault, failure.message)
     }
+}
+
+/// Whether the operating system had no space to write to.
+fn is_full(said: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded"]
+        .iter()
+        .any(|full| said.contains(full))
 }
 
 /// The engine's sentence, without its snippets of the text.

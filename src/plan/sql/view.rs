@@ -13,7 +13,7 @@ use crate::task::{Failure, Fault, RelPath};
 use super::{
     Database, Engine, Input, Query, Source,
     job::{Access, DATABASE, Held, OUT, Opened, SPILLED, VIEW},
-    text,
+    text::{self, Guesses},
 };
 
 /// The rows from which the engine guesses the types of a CSV file (DuckDB 1.4 to 2.0).
@@ -34,6 +34,12 @@ pub(super) struct Laid {
 pub(super) fn lay_out(query: &Query<'_>, engine: &Engine<'_>) -> Result<Laid, Failure> {
     let scratch = engine.scratch;
     let scratch = scratch.canonicalize_utf8().map_err(failed(scratch))?;
+    if let Some(character) = pattern(scratch.as_str()) {
+        let message = format!(
+            "queries cannot run in {scratch}: the engine takes `{character}` in a path for a pattern; rename the directory that has it in its name"
+        );
+        return Err(Failure::new(Fault::SqlFailed, message));
+    }
     for name in [VIEW, OUT, SPILLED, DATABASE] {
         let path = scratch.join(name);
         fs::create_dir(&path).map_err(failed(&path))?;
@@ -82,7 +88,13 @@ impl Laid {
     /// Puts a file into the view, under its path, which it returns.
     fn put(&mut self, input: &Input<'_>) -> Result<String, Failure> {
         let name = input.path.as_str();
-        if let Some(character) = name.chars().find(|c| matches!(c, '*' | '?' | '[')) {
+        if name.starts_with('~') {
+            let message = format!(
+                "a query cannot read {name}: the engine takes `~` at the beginning of a name for a home directory; rename the file"
+            );
+            return Err(Failure::new(Fault::SqlFailed, message));
+        }
+        if let Some(character) = pattern(name) {
             let message = format!(
                 "a query cannot read {name}: the engine takes `{character}` in a name for a pattern; rename the file"
             );
@@ -105,6 +117,11 @@ impl Laid {
         }
         Ok(name.to_owned())
     }
+}
+
+/// What makes the engine take a path for a pattern.
+fn pattern(path: &str) -> Option<char> {
+    path.chars().find(|c| matches!(c, '*' | '?' | '['))
 }
 
 fn failed(path: &Utf8Path) -> impl Fn(io::Error) -> Failure {
@@ -134,10 +151,9 @@ fn is_closed(path: &RelPath, at: &Utf8Path) -> Result<(), Failure> {
 
 /// A note for each file whose types the engine guesses from its first rows: a later number is rounded silently.
 pub(super) fn guessed(query: &Query<'_>) -> Vec<String> {
-    if text::says_types(&text::code(query.text)) {
-        return Vec::new();
-    }
-    let guessed = query.reads.iter().filter(|input| is_guessed(input));
+    let guesses = text::guesses(query.text);
+    let guessed = query.reads.iter();
+    let guessed = guessed.filter(|input| is_guessed(input, &guesses));
     let told = guessed.map(|input| {
         format!(
             "{} has more rows than the {SAMPLE} from which the engine guesses types: a later value that does not fit may be rounded, or \
@@ -149,11 +165,16 @@ pub(super) fn guessed(query: &Query<'_>) -> Vec<String> {
 }
 
 /// Whether the engine would see only a part of the file before it decides about types.
-fn is_guessed(input: &Input<'_>) -> bool {
+fn is_guessed(input: &Input<'_>, guesses: &Guesses) -> bool {
     let name = input.path.name().to_lowercase();
     let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
     let is_text = [".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"];
-    if !is_text.iter().any(|ending| plain.ends_with(ending)) {
+    let is_possible = match guesses {
+        Guesses::None => false,
+        Guesses::Named => is_text.iter().any(|ending| plain.ends_with(ending)),
+        Guesses::Any => !plain.ends_with(".parquet"),
+    };
+    if !is_possible {
         return false;
     }
     match &input.source {

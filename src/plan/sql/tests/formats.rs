@@ -73,7 +73,7 @@ fn what_a_format_cannot_hold_is_refused_or_told() {
     assert!(notes(sum, "r.csv").is_empty());
     let told = notes(sum, "r.parquet").concat();
     assert!(
-        told.contains("`total` is stored as DOUBLE") && told.contains("DECIMAL(38,0)"),
+        told.contains("`total` (HUGEINT) is stored with DOUBLE") && told.contains("DECIMAL(38,0)"),
         "{told}"
     );
     assert!(
@@ -107,4 +107,40 @@ fn a_guess_about_types_is_told() {
         )
         .is_empty()
     );
+}
+
+#[test]
+fn a_type_that_parquet_narrows_is_told_where_it_is_nested_too() {
+    let bench = Bench::new();
+    let notes = |value: &str| {
+        let asked = bench.ask(&format!("select {value} as a"));
+        asked.saves("r.parquet").run().unwrap().notes.concat()
+    };
+    for value in [
+        "[1::hugeint]",
+        "{'b': 1::uhugeint}",
+        "map {1: 2::hugeint}",
+        "array_value(1::hugeint)",
+    ] {
+        assert!(notes(value).contains("has no HUGEINT"), "{value}");
+    }
+    for value in ["interval 1 day", "[interval 1 day]"] {
+        assert!(notes(value).contains("no microseconds"), "{value}");
+    }
+    assert_eq!(notes("{'hugeint': 1}"), "");
+}
+
+#[test]
+fn a_guess_is_told_whatever_the_ending_of_the_file() {
+    let bench = Bench::new();
+    bench.file("long.log", format!("n\n{}", "1\n".repeat(20_500)));
+    let notes = |text: &str| {
+        let asked = bench.ask(text).reads("long.log");
+        asked.run().unwrap().notes.concat()
+    };
+    let told = "long.log has more rows";
+    assert!(notes("from read_csv('long.log')").contains(told));
+    assert!(notes("select 1 as types from read_csv('long.log') where types = 1").contains(told));
+    assert_eq!(notes("from read_csv('long.log', types = {'n': 'INT'})"), "");
+    assert_eq!(notes("from read_text('long.log')"), "");
 }
