@@ -6,23 +6,29 @@
 use std::{
     fmt::Display,
     io::{self, Read, Write},
-    os::fd::{AsFd, OwnedFd},
-    process::ExitStatus,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    process::{Command, ExitStatus},
     time::Duration,
 };
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use nix::libc;
-use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, kill_process_group, set_dumpable_behavior,
-    setrlimit,
+use rustix::{
+    io::Errno,
+    process::{
+        DumpableBehavior, Pid, Resource, Rlimit, Signal, kill_process_group, set_dumpable_behavior,
+        setrlimit,
+    },
 };
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter, apply_filter_all_threads,
+    SeccompRule, apply_filter_all_threads,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -66,6 +72,9 @@ impl Child {
             "--ignored",
         ];
         let failed = |error: io::Error| {
+            if error.kind() == io::ErrorKind::Unsupported {
+                return unusable(&error);
+            }
             let message = format!(
                 "a child of oneact could not be started: {error}. Raise the limit of processes or of memory, and send the task again"
             );
@@ -124,7 +133,7 @@ impl Drop for Child {
     }
 }
 
-/// What a jailed thread, and whatever it starts, can do.
+/// What a jailed process, and whatever it starts, can do.
 pub(crate) struct Domain {
     pub(crate) reads: Reads,
     /// Directories, with everything below them, and devices.
@@ -145,7 +154,7 @@ pub(crate) enum Programs {
     /// The whole process can start none. Nor can it change what it can only name: modes, owners, times, other
     /// processes.
     Refused,
-    /// The calling thread can start programs.
+    /// It can start programs, but cannot set the limits of other processes.
     Allowed,
 }
 
@@ -172,30 +181,65 @@ pub(crate) fn limit(ceiling: &Ceiling) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Restricts the calling thread, and with [`Programs::Refused`] the process, for good.
+/// Restricts the calling thread to the domain, and the whole process to its system calls, for good.
 pub(crate) fn enter(domain: &Domain) -> Result<(), Failure> {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| unusable(&errno))?;
-    let (programs, network) = (domain.programs, domain.network);
-    match landlocked(domain).map_err(|error| unusable(&error))? {
-        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => {}
-        RulesetStatus::NotEnforced => return Err(unusable(&"this kernel has no Landlock")),
-    }
-    for filter in filters(programs, network).map_err(|error| unusable(&error))? {
-        let applied = match programs {
-            Programs::Refused => apply_filter_all_threads(&filter),
-            Programs::Allowed => apply_filter(&filter),
-        };
-        applied.map_err(|error| unusable(&error))?;
-    }
+    let (ruleset, filters) = made(domain)?;
+    restrict(ruleset, &filters).map_err(|error| unusable(&error))
+}
+
+/// Starts the command in the domain. This process stays outside: the kernel lets a program signal every thread of a
+/// process that has one thread in its domain. An error of the kind `Unsupported` means that the domain was not entered.
+#[expect(
+    unsafe_code,
+    reason = "the standard library has no safe way to act between fork and exec"
+)]
+pub(crate) fn confine(command: &mut Command, domain: &Domain) -> Result<(), Failure> {
+    let (ruleset, filters) = made(domain)?;
+    let mut ruleset = Some(ruleset);
+    let enter = move || {
+        let entered = ruleset.take().map(|ruleset| restrict(ruleset, &filters));
+        entered
+            .and_then(Result::ok)
+            .ok_or_else(|| Errno::NOSYS.into())
+    };
+    // SAFETY: the closure makes system calls with what was made before. It neither allocates nor takes a lock.
+    unsafe { command.pre_exec(enter) };
     Ok(())
 }
 
-fn filters(programs: Programs, network: Network) -> Built<Vec<BpfProgram>> {
-    let mut filters = Vec::new();
-    if network == Network::Refused {
+/// What the kernel is to enforce. From here on, no other process of the user can read or trace this one.
+fn made(domain: &Domain) -> Result<(RulesetCreated, Vec<BpfProgram>), Failure> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| unusable(&errno))?;
+    let ruleset = landlocked(domain).map_err(|error| unusable(&error))?;
+    let filters = filters(domain).map_err(|error| unusable(&error))?;
+    Ok((ruleset, filters))
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unrestricted {
+    #[error("this kernel has no Landlock")]
+    NoLandlock,
+    #[error(transparent)]
+    Landlock(#[from] RulesetError),
+    #[error(transparent)]
+    Seccomp(#[from] seccompiler::Error),
+}
+
+fn restrict(ruleset: RulesetCreated, filters: &[BpfProgram]) -> Result<(), Unrestricted> {
+    if ruleset.restrict_self()?.ruleset == RulesetStatus::NotEnforced {
+        return Err(Unrestricted::NoLandlock);
+    }
+    Ok(filters
+        .iter()
+        .try_for_each(|filter| apply_filter_all_threads(filter))?)
+}
+
+fn filters(domain: &Domain) -> Built<Vec<BpfProgram>> {
+    let mut filters = vec![filter(without_limits_of_others()?, libc::EPERM)?];
+    if domain.network == Network::Refused {
         filters.push(filter(without_network(), libc::EPERM)?);
     }
-    if programs == Programs::Refused {
+    if domain.programs == Programs::Refused {
         // A filter cannot see what `clone3` is asked to start. Without it, the C library uses `clone`.
         filters.push(filter(always(&[libc::SYS_clone3]), libc::ENOSYS)?);
         filters.push(filter(without_programs()?, libc::EPERM)?);
@@ -203,7 +247,7 @@ fn filters(programs: Programs, network: Network) -> Built<Vec<BpfProgram>> {
     Ok(filters)
 }
 
-fn unusable(why: &dyn Display) -> Failure {
+pub(crate) fn unusable(why: &dyn Display) -> Failure {
     let message = format!(
         "no jail can be made on this machine: {why}. oneact starts SQL and pipelines only where the kernel has Landlock and seccomp; use Linux 5.13 or later, with both enabled"
     );
@@ -211,7 +255,7 @@ fn unusable(why: &dyn Display) -> Failure {
 }
 
 /// The first version of Landlock is required, and what later ones add is used where the kernel has it.
-fn landlocked(domain: &Domain) -> Result<RulesetStatus, RulesetError> {
+fn landlocked(domain: &Domain) -> Result<RulesetCreated, RulesetError> {
     let of = |abi| match &domain.reads {
         Reads::Everything => AccessFs::from_write(abi),
         Reads::Only(_) => AccessFs::from_all(abi),
@@ -226,8 +270,10 @@ fn landlocked(domain: &Domain) -> Result<RulesetStatus, RulesetError> {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
     let mut created = ruleset.create()?;
+    // A device that root makes reaches everything.
+    let given = of(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     for each in &domain.writes {
-        created = created.add_rule(PathBeneath::new(each.as_fd(), of(ABI::V5)))?;
+        created = created.add_rule(PathBeneath::new(each.as_fd(), given))?;
     }
     if let Reads::Only(these) = &domain.reads {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -235,7 +281,7 @@ fn landlocked(domain: &Domain) -> Result<RulesetStatus, RulesetError> {
             created = created.add_rule(PathBeneath::new(each.as_fd(), read))?;
         }
     }
-    Ok(created.restrict_self()?.ruleset)
+    Ok(created)
 }
 
 type Rules = Vec<(i64, Vec<SeccompRule>)>;
@@ -274,6 +320,14 @@ fn always(calls: &[i64]) -> Rules {
 fn when(call: i64, argument: u8, holds: SeccompCmpOp, value: u64) -> Built<Rules> {
     let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, holds, value)?;
     Ok(vec![(call, vec![SeccompRule::new(vec![condition])?])])
+}
+
+/// A limit of processor time ends a process, which Landlock does not prevent.
+fn without_limits_of_others() -> Built<Rules> {
+    let given =
+        |argument| SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    let rule = SeccompRule::new(vec![given(0)?, given(2)?])?;
+    Ok(vec![(libc::SYS_prlimit64, vec![rule])])
 }
 
 /// Every socket, also a local one: the services that listen on those do what the caller may not.

@@ -9,10 +9,11 @@ mod warden;
 use std::{
     collections::BTreeSet,
     os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -301,7 +302,7 @@ fn end_of(text: &str, most: usize) -> &str {
 }
 
 /// The files in the directories that the pipeline may write to which were changed (ctime) since then, at most 100, and
-/// how many there are. The time is of the clock of files ([`crate::host::file_time`]), in nanoseconds.
+/// how many there are. Those whose names are not UTF-8 are only counted. The time is of the clock of files ([`crate::host::file_time`]), in nanoseconds.
 pub(crate) fn written_since(
     root: &Utf8Path,
     writes: &[RelPath],
@@ -309,20 +310,22 @@ pub(crate) fn written_since(
 ) -> (Vec<RelPath>, usize) {
     const MOST: usize = 100;
     let (mut first, mut count) = (BTreeSet::new(), 0);
-    let mut next: Vec<Utf8PathBuf> = writes.iter().map(|dir| root.join(dir.as_path())).collect();
+    let dirs = writes.iter().map(|dir| root.join(dir.as_path()).into());
+    let mut next: Vec<PathBuf> = dirs.collect();
     while let Some(dir) = next.pop() {
-        for entry in dir.read_dir_utf8().into_iter().flatten().flatten() {
-            let Ok(found) = entry.path().symlink_metadata() else {
+        for entry in dir.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(found) = path.symlink_metadata() else {
                 continue;
             };
             if found.is_dir() {
-                next.push(entry.path().to_owned());
+                next.push(path);
             } else if i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec())
                 >= i128::from(since)
             {
                 count += 1;
-                let path = entry.path().strip_prefix(root).ok();
-                first.extend(path.and_then(|path| RelPath::parse(path.as_str()).ok()));
+                let path = path.strip_prefix(root).ok().and_then(Path::to_str);
+                first.extend(path.and_then(|path| RelPath::parse(path).ok()));
                 if first.len() > MOST {
                     first.pop_last();
                 }

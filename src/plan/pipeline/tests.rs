@@ -1,6 +1,15 @@
 //! What a pipeline can do, and what is left of it.
 
-use std::{fs, io::Write as _, os::unix::fs::symlink, thread};
+use std::{
+    ffi::OsStr,
+    fs,
+    io::Write as _,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    thread,
+};
+
+use camino::Utf8PathBuf;
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -139,6 +148,49 @@ fn it_writes_only_to_its_directories_c_23() {
         b"new\n"
     );
     assert_eq!(fs::read(place.root.join("catalog.toml")).unwrap(), b"old");
+}
+
+#[test]
+fn it_reaches_no_thread_of_its_warden_c_23() {
+    let place = place();
+    // The C library of Python has `tgkill`. The signal 0 only asks whether one could be sent.
+    let script = "import ctypes, os, resource, signal
+c, warden = ctypes.CDLL(None, use_errno=True), os.getppid()
+for thread in os.listdir(f'/proc/{warden}/task'):
+    print(c.tgkill(warden, int(thread), 0), ctypes.get_errno())
+print(c.ptrace(16, warden, 0, 0), ctypes.get_errno())
+def refused(call, *given):
+    try: call(*given); print('done')
+    except PermissionError: print('-1 1')
+refused(os.kill, warden, 0)
+refused(resource.prlimit, warden, resource.RLIMIT_CPU, (1, 1))
+resource.prlimit(0, resource.RLIMIT_CPU, (9, 9))
+signal.raise_signal(signal.SIGCHLD)";
+    let output = ran(&place, &pipeline(&["python3", "-c", script]));
+    let output = output.unwrap().output;
+    assert!(output.lines().count() >= 4, "{output}");
+    assert!(output.lines().all(|line| line == "-1 1"), "{output}");
+}
+
+#[test]
+fn what_the_caller_of_oneact_left_open_is_closed_c_23() {
+    let place = place();
+    let left = fs::File::create(place.root.join("left")).unwrap();
+    let left = fcntl_dupfd_cloexec(&left, 500).unwrap();
+    fcntl_setfd(&left, FdFlags::empty()).unwrap();
+    let output = ran(&place, &shell("cd /proc/$$/fd; echo *"))
+        .unwrap()
+        .output;
+    assert!(output.starts_with("0 1 2"), "{output}");
+    assert!(!output.contains("50"), "{output}");
+}
+
+#[test]
+fn it_can_make_no_device_not_even_as_root_c_23() {
+    let place = place();
+    let script = "mkfifo out/pipe || exit 1; mknod out/null c 1 3 && exit 2; mknod out/disk b 7 0 && exit 3; true";
+    ran(&place, &writing(&["out"], script)).unwrap();
+    assert!(place.root.join("out/pipe").exists());
 }
 
 #[test]
@@ -437,8 +489,15 @@ fn what_was_written_since_is_named_and_counted() {
         fs::write(place.root.join(format!("a/b/{n:03}")), "").unwrap();
     }
     symlink("/etc", place.root.join("a/link")).unwrap();
+    let unnamed = place
+        .root
+        .as_std_path()
+        .join("a")
+        .join(OsStr::from_bytes(b"\xff"));
+    fs::create_dir(&unnamed).unwrap();
+    fs::write(unnamed.join("file"), "").unwrap();
     let (files, count) = written_since(&place.root, &writes, since);
-    assert_eq!((files.len(), count), (100, 151));
+    assert_eq!((files.len(), count), (100, 152));
     assert_eq!(
         (files[0].as_str(), files[99].as_str()),
         ("a/b/000", "a/b/099")

@@ -2,7 +2,7 @@
 //! started, also when oneact is killed.
 
 use std::{
-    io::{PipeReader, PipeWriter, Read as _, pipe},
+    io::{ErrorKind, PipeReader, PipeWriter, Read as _, pipe},
     os::{
         fd::{AsFd, OwnedFd},
         unix::process::CommandExt as _,
@@ -11,7 +11,6 @@ use std::{
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc,
     },
     thread,
     time::{Duration, Instant},
@@ -29,7 +28,7 @@ use crate::{
     host::{adopt_orphans, die_with_us, end_of, has_children, signal_descendants},
     plan::{
         child::Link,
-        jail::{Domain, Programs, Reads, enter},
+        jail::{Domain, Programs, Reads, confine, unusable},
     },
     task::{Network, RelPath, SharedMemory},
 };
@@ -105,16 +104,9 @@ fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
     };
     let (output, theirs) = pipe().map_err(|error| format!("its output cannot be read: {error}"))?;
     let all_ended = AtomicBool::new(false);
+    // The kernel kills the program when this thread ends, which it does when all is over.
+    let program = start(job, &domain, theirs)?;
     thread::scope(|scope| {
-        let (started, told) = mpsc::channel();
-        let (over, stays) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            let _ = started.send(start(job, &domain, theirs));
-            // The kernel kills the program when this thread ends.
-            let _ = stays.recv();
-        });
-        let gone = |_| Err("its thread ended".to_owned());
-        let program = told.recv().unwrap_or_else(gone)?;
         scope.spawn(|| read(output, tail, &all_ended));
         let end = watched(program, link);
         end_all(match end {
@@ -122,7 +114,6 @@ fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
             Watched::Ended(_) | Watched::Told => GRACE,
         });
         all_ended.store(true, Ordering::Release);
-        drop(over);
         Ok(match end {
             Watched::Ended(end) => end,
             Watched::Told | Watched::Abandoned => End::Stopped,
@@ -169,9 +160,8 @@ fn opened(at: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
         .map_err(|errno| format!("{path} cannot be opened: {errno}"))
 }
 
-/// Starts the program in its jail, in which the calling thread then is, too.
+/// Starts the program in its jail.
 fn start(job: &Job, domain: &Domain, output: PipeWriter) -> Result<Pid, String> {
-    enter(domain).map_err(|failure| failure.message)?;
     let (name, arguments) = job.argv.split_first().ok_or("it is empty")?;
     let both = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new(name);
@@ -185,8 +175,11 @@ fn start(job: &Job, domain: &Domain, output: PipeWriter) -> Result<Pid, String> 
         .stdout(output)
         .stderr(both);
     die_with_us(&mut command);
-    let child = command.spawn();
-    let child = child.map_err(|error| format!("{name} could not be started: {error}"))?;
+    confine(&mut command, domain).map_err(|failure| failure.message)?;
+    let child = command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => unusable(&"the kernel did not take its rules").message,
+        _ => format!("{name} could not be started: {error}"),
+    })?;
     Ok(Pid::from_child(&child))
 }
 
