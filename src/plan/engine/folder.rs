@@ -420,11 +420,7 @@ pub(super) fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
 }
 
 /// Removes the content of a directory of the plan, except for `spared`. Returns whether it is empty.
-fn remove_tree(
-    root: &Root,
-    path: &RelPath,
-    spared: &[RelPath],
-) -> Result<bool, FileError> {
+fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, FileError> {
     let dir = root.dir(Some(path))?;
     let mut is_empty = true;
     for name in dir.list()? {

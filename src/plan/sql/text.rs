@@ -60,15 +60,12 @@ fn comment(text: &str) -> Option<usize> {
     while depth > 0 {
         let rest = text.get(at..)?;
         let mark = rest.find("*/")?;
-        match rest.find("/*").filter(|opens| *opens < mark) {
-            Some(opens) => {
-                depth += 1;
-                at += opens + 2;
-            }
-            None => {
-                depth -= 1;
-                at += mark + 2;
-            }
+        if let Some(opens) = rest.find("/*").filter(|opens| *opens < mark) {
+            depth += 1;
+            at += opens + 2;
+        } else {
+            depth -= 1;
+            at += mark + 2;
         }
     }
     Some(at)
