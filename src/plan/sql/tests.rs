@@ -624,6 +624,11 @@ fn the_last_statement_is_found_fast_behind_many_semicolons() {
     let many = ";".repeat(400_000);
     let texts = [
         format!("select 1; select length('{many}') as a"),
+        format!(
+            "select length('{many}') as a {}{}",
+            "/*".repeat(500),
+            "*/".repeat(500)
+        ),
         format!("select 1; select length($t$'{many}$t$) - 1 as a {many}"),
         format!("select 1; select length(e'\\'{many}') - 1 as a -- {many}"),
     ];

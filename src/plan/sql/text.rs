@@ -55,20 +55,14 @@ fn length(text: &str, opens: &str) -> usize {
 
 /// Where a comment ends, which may have others in it.
 fn comment(text: &str) -> Option<usize> {
+    static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"/\*|\*/").ok());
     let mut depth = 1;
-    let mut at = 0;
-    while depth > 0 {
-        let rest = text.get(at..)?;
-        let mark = rest.find("*/")?;
-        if let Some(opens) = rest.find("/*").filter(|opens| *opens < mark) {
-            depth += 1;
-            at += opens + 2;
-        } else {
-            depth -= 1;
-            at += mark + 2;
-        }
-    }
-    Some(at)
+    let mut marks = MARKS.as_ref()?.find_iter(text);
+    let end = marks.find(|mark| {
+        depth += if mark.as_str() == "/*" { 1 } else { -1 };
+        depth == 0
+    });
+    end.map(|mark| mark.end())
 }
 
 /// Where a string with backslashes ends.
