@@ -431,7 +431,7 @@ fn a_query_that_is_not_clear_is_refused() {
             "operation.database",
         ),
         (
-            json!({"sql": "select 1"}),
+            json!({"save_result_to": "r.csv"}),
             Fault::PlanInvalid,
             "did you mean",
         ),
