@@ -1,12 +1,13 @@
 //! Applies a plan, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
 mod in_parts;
+mod lock;
 mod settle;
 mod staging;
 mod telling;
 mod verify;
 
-use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach, Sanction};
 
@@ -23,6 +24,7 @@ use super::{
 };
 
 use in_parts::Bound;
+pub(super) use lock::locked;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
 pub(super) use settle::{settle_all, settle_others};
 pub(crate) use staging::preview;
@@ -415,39 +417,6 @@ pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
             teller.unwritten()
         }
     }
-}
-
-const POLL: Duration = Duration::from_millis(2);
-
-/// The root's lock. It is released when it is dropped and when the process ends in any way.
-#[must_use]
-pub(super) struct Lock<'a>(&'a Root);
-
-impl Drop for Lock<'_> {
-    fn drop(&mut self) {
-        self.0.unlock();
-    }
-}
-
-/// Waits for the root's lock until `stopped` gives a reason to end.
-pub(super) fn locked<'a>(
-    root: &'a Root,
-    stopped: &dyn Fn() -> Option<Failure>,
-) -> Result<Lock<'a>, Failure> {
-    while !root.try_lock()? {
-        if let Some(failure) = stopped() {
-            if failure.fault == Fault::Cancelled {
-                return Err(failure);
-            }
-            let message = format!(
-                "another plan was at work below {} until the time limit of this plan; send this plan again later",
-                root.path()
-            );
-            return Err(Failure::new(Fault::InFlight, message));
-        }
-        thread::sleep(POLL);
-    }
-    Ok(Lock(root))
 }
 
 #[cfg(test)]
