@@ -1,6 +1,9 @@
 //! What recovery and rollback do after others have been at work in a report directory.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::{
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    thread,
+};
 
 use super::{
     crash::{cut, half, recovered, sweep},
