@@ -15,8 +15,8 @@ trap 'rm -rf "$place"' EXIT
 python3 -m venv "$place/venv"
 "$place/venv/bin/pip" install --quiet --disable-pip-version-check dbt-core==1.11.16 dbt-duckdb==1.11.1 duckdb==1.5.6
 
-mkdir -p "$place/work/shop/models"
-cd "$place/work"
+mkdir -p "$place/here/shop/models"
+cd "$place/here"
 cat >shop/dbt_project.yml <<'YAML'
 name: shop
 version: "1.0"

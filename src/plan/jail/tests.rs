@@ -1,3 +1,5 @@
+//! What a jailed child can do, and what it cannot.
+
 use std::{
     fs,
     net::UdpSocket,

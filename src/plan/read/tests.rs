@@ -4,6 +4,7 @@ mod actions;
 mod configured;
 mod mutations;
 mod operations;
+mod programs;
 mod rules;
 mod schema;
 mod together;

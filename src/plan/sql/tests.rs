@@ -1,11 +1,15 @@
+//! What queries give, with the libraries that `scripts/setup-tests` installs.
+
 use std::{os::unix::fs::MetadataExt as _, path::Path};
 
 use serde_json::json;
 
 use super::*;
 
+mod engines;
 mod escapes;
 mod formats;
+mod parameters;
 
 /// Where `scripts/setup-tests` installs the libraries of DuckDB.
 fn library(version: &str) -> Utf8PathBuf {
@@ -189,22 +193,6 @@ impl Asked<'_> {
 }
 
 #[test]
-fn a_query_binds_parameters_by_name_and_saves_its_rows_r_001_190() {
-    let bench = Bench::new();
-    bench.file("data/in.csv", "id,amount\n1,10\n2,20\n3,30\n");
-    let asked = bench
-        .ask("-- only some\nSELECT id, amount * $factor AS \"total\"\nFROM read_csv('data/in.csv')\nWHERE id >= $Least ORDER BY id; -- done\n")
-        .with("factor", json!(2))
-        .with("least", json!(2))
-        .reads("data/in.csv")
-        .saves("out/r.csv");
-    let answer = asked.run().unwrap();
-    assert_eq!(answer.results.unwrap(), b"id,total\n2,40\n3,60\n");
-    assert_eq!((answer.rows, answer.notes.len()), (Some(2), 0));
-    assert_eq!(answer.engine, "DuckDB v1.5.6");
-}
-
-#[test]
 fn several_statements_are_performed_in_their_order_on_both_versions() {
     for version in ["1.4.5", "1.5.6"] {
         let bench = Bench::with(version);
@@ -241,31 +229,6 @@ fn a_pattern_finds_the_listed_files_alone() {
         .ask("FROM 'd/new.csv' UNION ALL FROM 'd/a.csv'")
         .reads("d/a.csv");
     assert_eq!(asked.planned("d/new.csv", "x\n9\n8\n").rows(), 3);
-}
-
-#[test]
-fn every_value_of_a_parameter_arrives_as_it_is() {
-    let bench = Bench::new();
-    let big: Value = serde_json::from_str("170141183460469231731687303715884105727").unwrap();
-    let asked = bench.ask(
-        "SELECT typeof($n) n, $b AS b, $i AS i, $u AS u, $h AS h, $d AS d, $t AS t, $neg AS neg, typeof($h) th",
-    );
-    let asked = asked
-        .with("n", Value::Null)
-        .with("b", json!(true))
-        .with("i", json!(i64::MIN));
-    let asked = asked
-        .with("u", json!(u64::MAX))
-        .with("h", big)
-        .with("d", json!(0.1));
-    let asked = asked
-        .with("t", json!("o'é \u{1F600}"))
-        .with("neg", serde_json::from_str("-9223372036854775809").unwrap());
-    assert_eq!(
-        asked.saves("r.jsonl").saved(),
-        "{\"n\":\"\\\"NULL\\\"\",\"b\":true,\"i\":-9223372036854775808,\"u\":18446744073709551615,\
-         \"h\":170141183460469231731687303715884105727,\"d\":0.1,\"t\":\"o'é \u{1F600}\",\"neg\":-9223372036854775809,\"th\":\"HUGEINT\"}\n"
-    );
 }
 
 #[test]
@@ -434,115 +397,6 @@ fn a_deterministic_query_gives_the_same_bytes_twice_r_001_92() {
     );
 }
 
-#[test]
-fn a_query_that_takes_too_long_or_too_much_is_ended() {
-    let mut bench = Bench::new();
-    let mut asked = bench.ask("select count(*) from range(100000000) a, range(100000000) b");
-    asked.stopped = || Some(Failure::new(Fault::ToolTimeout, "late"));
-    assert_eq!(asked.failure(), "timeout: late");
-    let asked = bench.ask("select list(i) from range(1000000000) t(i)");
-    let failure = asked.failure();
-    assert!(failure.starts_with("oom: q.sql: "), "{failure}");
-    let asked = bench.ask("select length(repeat('x', 2000000000))");
-    let failure = asked.failure();
-    assert!(failure.starts_with("oom: q.sql: "), "{failure}");
-    bench.most = 1 << 20;
-    let failure = bench
-        .ask("select random() from range(10000000)")
-        .saves("r.csv")
-        .failure();
-    assert!(
-        failure.starts_with("limit_exceeded: the results"),
-        "{failure}"
-    );
-    let failure = bench.ask("create table t as select random() from range(1000000)");
-    let failure = failure.database("x.duckdb", Access::Write).failure();
-    assert!(
-        failure.starts_with("limit_exceeded: the results"),
-        "{failure}"
-    );
-}
-
-#[test]
-fn the_doctor_is_told_which_engine_there_is() {
-    let bench = Bench::new();
-    match probe(&bench.settings, &bench.path()) {
-        Found::Ready(what) => assert_eq!(what, format!("DuckDB v1.5.6 at {}", library("1.5.6"))),
-        Found::Absent(why) | Found::Unusable(why) => panic!("{why}"),
-    }
-}
-
-#[test]
-fn a_library_that_is_missing_foreign_or_in_the_wrong_place_is_told_with_the_way_to_get_one() {
-    let mut bench = Bench::new();
-    bench.file("libduckdb.so", "");
-    let below = bench.path().join("libduckdb.so");
-    let other = tempfile::tempdir().unwrap();
-    let other = Utf8Path::from_path(other.path()).unwrap();
-    let made = |name: &str, mode: u32| {
-        let path = other.join(name);
-        fs::write(&path, "no library").unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        fs::set_permissions(&path, mode).unwrap();
-        path
-    };
-    for (path, told) in [
-        (other.join("none"), "cannot be used: No such file"),
-        (below, "lies below the root"),
-        (made("open", 0o666), "other users can change"),
-        (made("garbage", 0o644), "cannot be used"),
-        (
-            Utf8PathBuf::from("/lib/x86_64-linux-gnu/libm.so.6"),
-            "undefined symbol: duckdb_library_version",
-        ),
-    ] {
-        bench.settings.library = Some(path);
-        let failure = bench.ask("select 1").failure();
-        assert!(failure.starts_with("engine_missing: "), "{failure}");
-        assert!(failure.contains(told), "{failure}");
-        assert!(matches!(
-            probe(&bench.settings, &bench.path()),
-            Found::Unusable(_)
-        ));
-    }
-}
-
-#[test]
-fn a_file_that_is_replaced_after_the_check_is_not_read() {
-    let bench = Bench::new();
-    bench.file("a.csv", "x\n1\n").file("b.csv", "x\n2\n");
-    let asked = bench.ask("from 'a.csv'").reads("a.csv");
-    let path = bench.path().join("a.csv");
-    let path = rel(path.strip_prefix(bench.path()).unwrap().as_str());
-    let mut input = asked.input(&path);
-    if let Source::File { inode, .. } = &mut input.source {
-        *inode += 1;
-    }
-    let scratch = tempfile::tempdir().unwrap();
-    let (root, parameters) = (bench.path(), BTreeMap::new());
-    let query = Query {
-        path: &rel("q.sql"),
-        text: &asked.text,
-        parameters: &parameters,
-        reads: vec![input],
-        database: None,
-        results: None,
-        expects: Expects::Nothing,
-        order: Order::Any,
-    };
-    let engine = Engine {
-        settings: &bench.settings,
-        root: &root,
-        scratch: Utf8Path::from_path(scratch.path()).unwrap(),
-        most: bench.most,
-        stopped: &|| None,
-    };
-    assert_eq!(
-        perform(&query, &engine).unwrap_err().fault,
-        Fault::HashMismatch
-    );
-}
-
 /// A library with the names of DuckDB's, of which each function does the same.
 fn fake(dir: &Path, does: &str) -> Utf8PathBuf {
     let names = include_str!("library.rs")
@@ -562,34 +416,6 @@ fn fake(dir: &Path, does: &str) -> Utf8PathBuf {
         .arg(&source);
     assert!(compiler.status().unwrap().success());
     library.try_into().unwrap()
-}
-
-#[test]
-fn an_engine_that_crashes_or_is_unknown_is_told_and_the_run_goes_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut bench = Bench::new();
-    for (does, told) in [
-        (
-            "abort();",
-            "engine_failed: the engine was ended by signal 6 while it performed q.sql",
-        ),
-        (
-            "exit(0);",
-            "engine_failed: the engine ended with exit status: 0",
-        ),
-        (
-            "return \"v1.3.2\";",
-            "engine_missing: q.sql: DuckDB's library ",
-        ),
-        (
-            "return \"v3.0.0\";",
-            "engine_missing: q.sql: DuckDB's library ",
-        ),
-    ] {
-        bench.settings.library = Some(fake(dir.path(), does));
-        let failure = bench.ask("select 1").failure();
-        assert!(failure.starts_with(told), "{failure}");
-    }
 }
 
 #[test]
@@ -617,72 +443,4 @@ fn rows_are_saved_whatever_ends_the_last_statement_r_001_190() {
             );
         }
     }
-}
-
-#[test]
-fn the_last_statement_is_found_fast_behind_many_semicolons() {
-    let many = ";".repeat(400_000);
-    let texts = [
-        format!("select 1; select length('{many}') as a"),
-        format!(
-            "select length('{many}') as a {}{}",
-            "/*".repeat(500),
-            "*/".repeat(500)
-        ),
-        format!("select 1; select length($t$'{many}$t$) - 1 as a {many}"),
-        format!("select 1; select length(e'\\'{many}') - 1 as a -- {many}"),
-    ];
-    let bench = Bench::new();
-    let began = std::time::Instant::now();
-    for text in texts {
-        assert_eq!(bench.ask(&text).saves("r.csv").saved(), "a\n400000\n");
-    }
-    assert!(began.elapsed().as_secs() < 30);
-}
-
-#[test]
-fn a_disk_without_space_is_told_as_such() {
-    let fault = |kind: &str, message: &str| {
-        let said = format!(r#"{{"exception_type":"{kind}","exception_message":"{message}"}}"#);
-        trouble::Trouble::said(&said, 0, 0).fault
-    };
-    let full = "Could not write file: No space left on device";
-    assert_eq!(fault("IO", full), Fault::DiskFull);
-    assert_eq!(fault("FATAL", full), Fault::DiskFull);
-    assert_eq!(fault("IO", "No files found"), Fault::SqlRefused);
-    assert_eq!(fault("Invalid Input", full), Fault::SqlFailed);
-}
-
-#[test]
-fn a_path_or_a_number_that_the_engine_would_misread_is_told() {
-    let bench = Bench::new();
-    bench.file("~x.csv", "a\n1\n");
-    let failure = bench.ask("from '~x.csv'").reads("~x.csv").failure();
-    assert!(failure.contains("takes `~` at the beginning"), "{failure}");
-    let big: Value = serde_json::from_str("170141183460469231731687303715884105728").unwrap();
-    let failure = bench.ask("select $n").with("n", big).failure();
-    assert!(failure.contains("outside of HUGEINT"), "{failure}");
-    let root = tempfile::Builder::new().prefix("a[b]").tempdir().unwrap();
-    let engine = Engine {
-        settings: &bench.settings,
-        root: &bench.path(),
-        scratch: Utf8Path::from_path(root.path()).unwrap(),
-        most: 0,
-        stopped: &|| None,
-    };
-    let query = Query {
-        path: &rel("q.sql"),
-        text: "select 1",
-        parameters: &BTreeMap::new(),
-        reads: Vec::new(),
-        database: None,
-        results: None,
-        expects: Expects::Nothing,
-        order: Order::Any,
-    };
-    let failure = perform(&query, &engine).unwrap_err().message;
-    assert!(
-        failure.contains("takes `[` in a path for a pattern"),
-        "{failure}"
-    );
 }

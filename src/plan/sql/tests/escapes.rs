@@ -1,3 +1,5 @@
+//! Attempts to break out of a query, each of which fails.
+
 use super::*;
 
 /// Attempts to reach what a query may not use (C-22). `OUT` stands for a directory outside, `ROOT` for the root, which

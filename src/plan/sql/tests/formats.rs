@@ -1,3 +1,5 @@
+//! The formats of results, and what they cannot hold.
+
 use super::*;
 
 #[test]
