@@ -17,7 +17,7 @@ use crate::{
 
 use super::{Stop, settings::PlaceArgs};
 
-/// Flags of the commands that print the ledger.
+// Flags of the commands that print the ledger.
 #[derive(Debug, Args)]
 pub(super) struct ReadArgs {
     /// The session [default: the one that was used last]

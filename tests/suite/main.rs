@@ -22,6 +22,8 @@ mod crash;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod eras;
