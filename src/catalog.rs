@@ -11,6 +11,7 @@ mod code;
 mod compile;
 mod configure;
 mod cut;
+mod direct;
 mod document;
 mod duckdb;
 mod entry;
@@ -41,7 +42,8 @@ pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
-pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
+pub(crate) use direct::{Callable, Parameters, callable};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };

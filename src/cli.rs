@@ -1,6 +1,7 @@
 //! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
 mod approve;
+mod call;
 mod catalog;
 mod decide;
 mod doctor;
@@ -12,14 +13,17 @@ mod owner;
 mod printing;
 mod recover;
 mod replay;
+mod report;
 mod rollback;
 mod run;
 mod selftest;
 mod serve;
+mod sessions;
 mod settings;
 mod show;
 mod streams;
 mod terminal;
+mod told;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
@@ -31,6 +35,7 @@ use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::{identity_lines, visible_json},
 };
+use run::Form;
 use settings::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -71,14 +76,23 @@ Exit codes of a run:
 enum Verb {
     /// Perform the task on stdin or in FILE (the default subcommand)
     Run(TaskArgs),
+    /// Perform one call with parameters from the command line
+    #[command(after_help = call::EXAMPLES)]
+    Call(call::CallArgs),
     /// Undo a finished file plan, completely or in part
     #[command(after_help = rollback::EXIT_CODES)]
     Rollback(rollback::RollbackArgs),
+    /// Print what a finished file plan did
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
     /// Settle file plans that a crash interrupted (every run does this first)
     #[command(after_help = recover::EXIT_CODES)]
     Recover(recover::RecoverArgs),
     /// List the steps of a session, or state why one of them ran or not
     History(history::HistoryArgs),
+    /// List the sessions of the ledger: when they were used, their steps and failures
+    #[command(after_help = sessions::EXAMPLES)]
+    Sessions(sessions::SessionsArgs),
     /// Print one answer with its parameters, outputs and checks
     Show(show::ShowArgs),
     /// Print a recorded session or answer, write the session as a page, or perform a step again and compare
@@ -184,6 +198,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         || matches!(
             verb,
             Verb::Run(_)
+                | Verb::Call(_)
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
@@ -200,9 +215,12 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     }
     match verb {
         Verb::Run(args) => Ok(run::run(&args, interrupts)),
+        Verb::Call(args) => Ok(call::call(&args, interrupts)),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
+        Verb::Report(args) => report::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
         Verb::History(args) => history::run(&args, interrupts),
+        Verb::Sessions(args) => sessions::run(&args, interrupts),
         Verb::Show(args) => show::run(&args, interrupts),
         Verb::Replay(args) => replay::run(&args, interrupts),
         Verb::Verify(args) => verify::run(&args, interrupts),
@@ -328,7 +346,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     let verb = cli
         .get_subcommands()
         .find(|verb| word.is_some_and(|word| word == verb.get_name()));
-    let of_run = verb.is_none_or(|verb| verb.get_name() == "run");
+    let of_call = verb.is_some_and(|verb| verb.get_name() == "call");
+    let of_run = of_call || verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
@@ -348,7 +367,11 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
                 .try_get_matches_from(args);
             let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
             logs::start(read.unwrap_or_default());
-            run::refuse(error, interrupts)
+            if of_call {
+                run::refuse(error, Form::of_call(None), call::hint(error), interrupts)
+            } else {
+                run::refuse(error, Form::Document, None, interrupts)
+            }
         }
         _ => {
             streams::tell(error);

@@ -24,7 +24,10 @@ use crate::{
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
-    task::{Course, Failure, OperationId, Outcome, Task, cut_links, recorded_id, redact_presigned},
+    task::{
+        Course, Failure, Nameable, OperationId, Outcome, Task, cut_links, recorded_id,
+        redact_presigned,
+    },
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
@@ -52,8 +55,11 @@ pub struct Settings {
     pub profile: Option<String>,
     /// How long the run waits for the approval of a person.
     pub wait: Option<Duration>,
+    pub nameable: Nameable,
+    /// The session of a task that names none: `$ONEACT_SESSION`.
+    pub session: Option<String>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 /// Whether anything is started.
@@ -73,6 +79,8 @@ pub enum Reply {
     Report,
     /// The `MCPResponse` alone, as the ledger stores it
     Mcp,
+    /// The result data alone; an object with `error` after a failure
+    Result,
 }
 
 impl Settings {
@@ -86,7 +94,9 @@ impl Settings {
             reuse: Reuse::Allowed,
             profile: None,
             wait: None,
-            note: None,
+            nameable: Nameable::default(),
+            session: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -104,8 +114,18 @@ pub struct Arrived {
 impl Arrived {
     /// Reads the input (000 §Step 1) of a run that began at `begun`.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
+        Self::read_in(None, input, begun, host)
+    }
+
+    /// The same, in the session of the caller if the input names none.
+    pub fn read_in(
+        given: Option<&str>,
+        input: Result<Vec<u8>, Failure>,
+        begun: Moment,
+        host: &Host,
+    ) -> Self {
         Self::of(begun, host, |session| match input {
-            Ok(bytes) => envelope::read(&bytes, || session),
+            Ok(bytes) => envelope::read_in(given, &bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
     }
@@ -138,6 +158,7 @@ impl Arrived {
         let document = match kind {
             Reply::Adl => envelope::to_json(&answered),
             Reply::Report => envelope::to_report(&answered),
+            Reply::Result => envelope::to_result(&answered),
             Reply::Mcp => envelope::to_response(received, &executed.outcome).into_bytes(),
         };
         Answer::new(document, executed)
@@ -245,7 +266,7 @@ fn work(
             }
         })
         .noted(settled)
-        .noted(settings.note.clone())
+        .noted(settings.notes.clone())
 }
 
 /// Performs the work of a task, or its steps one after the other.

@@ -18,7 +18,7 @@ pub(super) struct SchemaArgs {
 pub(super) const CATALOG: &str = include_str!("../../schemas/catalog.schema.json");
 
 /// Name, description, text.
-const SCHEMAS: [(&str, &str, &str); 6] = [
+const SCHEMAS: [(&str, &str, &str); 7] = [
     (
         "task",
         "the input: a dispatch message, a wrapped task or a bare task",
@@ -33,6 +33,11 @@ const SCHEMAS: [(&str, &str, &str); 6] = [
         "envelope",
         "the output: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
+    ),
+    (
+        "result",
+        "the output of `--reply result`: the result data, or an error",
+        include_str!("../../schemas/result.schema.json"),
     ),
     ("catalog", "the catalog: catalog.toml, as JSON", CATALOG),
     (

@@ -45,6 +45,11 @@ pub enum Delivery {
 
 /// Reads the bytes of stdin. `fresh` makes a session id if the input names none.
 pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
+    read_in(None, bytes, fresh)
+}
+
+/// The same. If the input names no session, it belongs to the one that the caller has given.
+pub fn read_in(given: Option<&str>, bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let document = match strict::parse(bytes) {
         Ok(document) => document,
         Err(error) => {
@@ -53,7 +58,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         }
     };
     let mut notes = Vec::new();
-    let around = around(&document, &mut notes, fresh);
+    let around = around(&document, given, &mut notes, fresh);
     let found = find(&document);
     let shown = found.as_ref().map_or(&document, |found| found.value);
     let called = task_id(shown);
@@ -253,7 +258,12 @@ struct Around {
 }
 
 /// Reads the metadata and the inherited resources. Missing parts get defaults.
-fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
+fn around(
+    document: &Value,
+    given: Option<&str>,
+    notes: &mut Vec<String>,
+    fresh: impl FnOnce() -> String,
+) -> Around {
     let mut problem = None;
     let mut text = |path: &str| match at(document, path) {
         None | Some(Value::Null) => None,
@@ -264,7 +274,9 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
             None
         }
     };
-    let session = text("metadata/session_id").or(text("sessionId"));
+    let session = text("metadata/session_id")
+        .or(text("sessionId"))
+        .or(given.map(str::to_owned));
     // Specification 001's name for the same thing is second.
     let request_id = text("metadata/request_id")
         .or(text("metadata/correlation_id"))

@@ -1,0 +1,98 @@
+//! `oneact sessions`: the sessions of the ledger, the last used first.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{host::Interrupts, record::Summary};
+
+use super::{
+    Stop,
+    history::{counted, newest},
+    printed,
+    printing::{Desk, ReadArgs, columns, json, words},
+    settings::{PlaceArgs, number},
+    terminal::{fit, hanging, padded, width},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct SessionsArgs {
+    /// Show the N sessions that were used last; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = number::<usize>)]
+    limit: usize,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Print times in UTC instead of the local time zone
+    #[arg(long)]
+    utc: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  oneact sessions --limit 5
+  oneact history --session ID     the steps of one of them
+
+Exit codes:
+  0   printed      1   the ledger cannot be read      2   the command line cannot be used";
+
+pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let read = ReadArgs {
+        session: None,
+        json: args.json,
+        utc: args.utc,
+        places: args.places.clone(),
+    };
+    let mut desk = Desk::open(&read, interrupts)?;
+    let all = desk.reading.sessions(newest(args.limit))?;
+    let text = if args.json {
+        json::line(&json::sessions(&all))
+    } else {
+        table(&all, &desk, columns())
+    };
+    Ok(printed(text, 0))
+}
+
+/// The widest column for the names of sessions.
+const NAME: usize = 36;
+
+/// `sess-1  n8n · 2026-02-24 10:00:02 to 10:03:12 · 7 steps · 1 failed · 1 waiting · last failure …`
+fn table(all: &[Summary], desk: &Desk, columns: usize) -> String {
+    let name = |summary: &Summary| fit(&words::line(&summary.counts.session_id), NAME);
+    let names = all.iter().map(|summary| width(&name(summary)));
+    let room = names.max().unwrap_or_default();
+    let line = |summary: &Summary| {
+        let line = format!("{}  {}", padded(&name(summary), room), told(summary, desk));
+        hanging(&line, columns, room + 2) + "\n"
+    };
+    all.iter().map(line).collect()
+}
+
+fn told(summary: &Summary, desk: &Desk) -> String {
+    let counts = &summary.counts;
+    let day = |at: &str| desk.moment(at).map(|at| at.date());
+    let (first, last) = (&summary.first, &summary.last);
+    let until = if day(first) == day(last) {
+        desk.clock(last)
+    } else {
+        desk.date(last)
+    };
+    let number = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let failure = summary.last_failure.as_ref().map(|row| {
+        let action = row.action_type.as_deref().unwrap_or("–");
+        let fault = row.fault.as_deref().unwrap_or("failed");
+        format!("last failure: {action} {fault}, {}", row.operation_id)
+    });
+    let profile = summary.opened.as_ref().map(|opened| opened.profile.clone());
+    let parts = [
+        profile,
+        Some(format!("{} to {until}", desk.date(first))),
+        Some(counted(counts.steps)),
+        number(counts.failed, "failed"),
+        number(counts.waiting, "waiting"),
+        failure,
+    ];
+    words::line(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}
