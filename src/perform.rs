@@ -24,7 +24,10 @@ use crate::{
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
-    task::{Course, Failure, OperationId, Outcome, Task, cut_links, recorded_id, redact_presigned},
+    task::{
+        Course, Failure, NamedSession, OperationId, Outcome, Task, cut_links, recorded_id,
+        redact_presigned,
+    },
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
@@ -104,16 +107,33 @@ pub struct Arrived {
 impl Arrived {
     /// Reads the input (000 §Step 1) of a run that began at `begun`.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
-        Self::of(begun, host, |session| match input {
+        Self::read_in(None, input, begun, host)
+    }
+
+    /// The same, for tasks of that session if they name none. Without it, such a task gets a new one.
+    pub fn read_in(
+        session: Option<NamedSession>,
+        input: Result<Vec<u8>, Failure>,
+        begun: Moment,
+        host: &Host,
+    ) -> Self {
+        Self::of(session, begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
     }
 
-    fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {
+    fn of(
+        session: Option<NamedSession>,
+        begun: Moment,
+        host: &Host,
+        received: impl FnOnce(NamedSession) -> Received,
+    ) -> Self {
         let executed_at = host.timestamp();
         let operation = OperationId::new(executed_at, host.random_bytes());
-        let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+        let session = session.unwrap_or_else(|| {
+            format!("sess-{}", operation.as_str().trim_start_matches("op_")).into()
+        });
         let mut received = received(session);
         received.notes.iter_mut().for_each(cut_links);
         tracing::debug!("task read");
@@ -183,7 +203,7 @@ pub fn perform_typed(
     settings: &Settings,
     host: &Host,
 ) -> Answer {
-    let arrived = Arrived::of(host.moment(), host, |session| {
+    let arrived = Arrived::of(None, host.moment(), host, |session| {
         Received::typed(session, task_id, echo, task)
     });
     perform(&arrived, settings, host, &Course::default(), &|_| ())
