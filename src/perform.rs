@@ -25,8 +25,8 @@ use crate::{
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
     task::{
-        Course, Failure, Nameable, OperationId, Outcome, Task, cut_links, recorded_id,
-        redact_presigned,
+        Course, Failure, Nameable, NamedSession, OperationId, Outcome, Task, cut_links,
+        recorded_id, redact_presigned,
     },
 };
 
@@ -57,7 +57,7 @@ pub struct Settings {
     pub wait: Option<Duration>,
     pub nameable: Nameable,
     /// The session of a task that names none: `$ONEACT_SESSION`.
-    pub session: Option<String>,
+    pub session: Option<NamedSession>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
     pub notes: Vec<String>,
 }
@@ -117,23 +117,30 @@ impl Arrived {
         Self::read_in(None, input, begun, host)
     }
 
-    /// The same, in the session of the caller if the input names none.
+    /// The same, for tasks of that session if they name none. Without it, such a task gets a new one.
     pub fn read_in(
-        given: Option<&str>,
+        session: Option<NamedSession>,
         input: Result<Vec<u8>, Failure>,
         begun: Moment,
         host: &Host,
     ) -> Self {
-        Self::of(begun, host, |session| match input {
-            Ok(bytes) => envelope::read_in(given, &bytes, || session),
+        Self::of(session, begun, host, |session| match input {
+            Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
     }
 
-    fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {
+    fn of(
+        session: Option<NamedSession>,
+        begun: Moment,
+        host: &Host,
+        received: impl FnOnce(NamedSession) -> Received,
+    ) -> Self {
         let executed_at = host.timestamp();
         let operation = OperationId::new(executed_at, host.random_bytes());
-        let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+        let session = session.unwrap_or_else(|| {
+            format!("sess-{}", operation.as_str().trim_start_matches("op_")).into()
+        });
         let mut received = received(session);
         received.notes.iter_mut().for_each(cut_links);
         tracing::debug!("task read");
@@ -204,7 +211,7 @@ pub fn perform_typed(
     settings: &Settings,
     host: &Host,
 ) -> Answer {
-    let arrived = Arrived::of(host.moment(), host, |session| {
+    let arrived = Arrived::of(None, host.moment(), host, |session| {
         Received::typed(session, task_id, echo, task)
     });
     perform(&arrived, settings, host, &Course::default(), &|_| ())

@@ -164,7 +164,7 @@ fn answer(
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
-        Arrived::read_in(settings.session.as_deref(), input, begun, &host)
+        Arrived::read_in(settings.session.clone(), input, begun, &host)
     }));
     let arrived = arrived.unwrap_or_else(|_| {
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");

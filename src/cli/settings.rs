@@ -10,7 +10,7 @@ use crate::{
     envelope::unusable_session,
     host,
     perform::{Limits, Mode, Project, Reply, Reuse, Settings},
-    task::duration_or_seconds,
+    task::{NamedSession, SessionFrom, duration_or_seconds},
 };
 
 use super::{Stop, owner, stop};
@@ -98,7 +98,12 @@ impl RunArgs {
             },
             profile: self.profile.clone(),
             wait: self.wait,
-            session: session_of_environment().map_err(stop(2))?,
+            session: session_of_environment()
+                .map_err(stop(2))?
+                .map(|id| NamedSession {
+                    id,
+                    from: SessionFrom::Caller,
+                }),
             ..Settings::of(project)
         })
     }
