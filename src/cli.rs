@@ -368,9 +368,10 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
             logs::start(read.unwrap_or_default());
             if of_call {
-                run::refuse(error, Form::of_call(None), call::hint(error), interrupts)
+                let hint = (call::hint(error), "oneact call");
+                run::refuse(error, Form::of_call(None), hint, interrupts)
             } else {
-                run::refuse(error, Form::Document, None, interrupts)
+                run::refuse(error, Form::Document, (None, "oneact"), interrupts)
             }
         }
         _ => {

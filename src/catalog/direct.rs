@@ -2,7 +2,7 @@
 //! of an entry that states the worst effects and nothing else. If entries call the tool, their rules hold: nobody goes
 //! round a context, an approval or a pin.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toml::Table;
 
 use crate::task::{Effects, Failure, Fault};
@@ -13,90 +13,8 @@ use super::{
     document::{CatalogError, Tables, nearest},
     entry::Entry,
     raw::RawCapability,
-    resolve::{SYNTHESIS, look_up, unknown},
     server::{self, Server},
 };
-
-/// What a name on a command line means.
-#[derive(Debug)]
-pub(crate) struct Callable {
-    /// The id that the task names.
-    pub(crate) id: String,
-    pub(crate) parameters: Parameters,
-    /// What the caller may not expect.
-    pub(crate) note: Option<String>,
-}
-
-/// Where the types of the parameters are stated.
-#[derive(Debug)]
-pub(crate) enum Parameters {
-    /// The JSON Schema in the catalog.
-    InCatalog(Value),
-    /// The input schema of that tool, which its server lists.
-    AtServer { server: Box<Server>, tool: String },
-}
-
-/// What `name` means: the id of an entry, or a tool of a server as `SERVER.TOOL`.
-pub(crate) fn callable(tables: &Tables<'_>, name: &str) -> Result<Callable, Failure> {
-    if tables.entries()?.contains(&name) || name.starts_with(SYNTHESIS) {
-        look_up(tables, name)?;
-        return of_entry(tables, name, None);
-    }
-    let Some((server, tool)) = parted(tables, name)? else {
-        return Err(neither(tables, name)?);
-    };
-    match callers(tables, server, tool)?.as_slice() {
-        [] => Ok(Callable {
-            id: name.to_owned(),
-            parameters: Parameters::AtServer {
-                server: Box::new(started(tables, server)?),
-                tool: tool.to_owned(),
-            },
-            note: None,
-        }),
-        [id] => {
-            let note = format!("{name} is called by the rules of its entry {id}.");
-            of_entry(tables, id, Some(note))
-        }
-        several => Err(several_entries(name, several)),
-    }
-}
-
-fn of_entry(tables: &Tables<'_>, id: &str, note: Option<String>) -> Result<Callable, Failure> {
-    let parameters = match compile(tables, id)? {
-        Some(Capability::Tool(entry)) => match entry.schema {
-            Some(schema) => Parameters::InCatalog(schema.value),
-            None => Parameters::AtServer {
-                server: Box::new(server::of(tables, &entry)?),
-                tool: entry.tool,
-            },
-        },
-        Some(Capability::Workflow(workflow)) => Parameters::InCatalog(workflow.schema.value),
-        Some(Capability::FilePlan(_)) | None => Parameters::InCatalog(json!({"properties": {
-            "plan": {"type": "object"}, "protocol_validation": {"type": "boolean"}, "system_config": {},
-        }})),
-    };
-    Ok(Callable {
-        id: id.to_owned(),
-        parameters,
-        note,
-    })
-}
-
-/// The failure of a name that is neither an entry nor a tool of a server.
-fn neither(tables: &Tables<'_>, name: &str) -> Result<Failure, CatalogError> {
-    let server = name.split_once('.').and_then(|(server, tool)| {
-        let known = tables.names("server").unwrap_or_default();
-        Some(format!("{}.{tool}", nearest(server, known)?))
-    });
-    let names = tables.entries()?.into_iter().chain(server.as_deref());
-    let failure = unknown(name, names);
-    let message = format!(
-        "{}; `oneact catalog list` lists the entries, and a tool without an entry is named SERVER.TOOL",
-        failure.message
-    );
-    Ok(Failure { message, ..failure })
-}
 
 /// The entry of a tool that no entry of the catalog calls; `None` if `name` is no `SERVER.TOOL`.
 pub(super) fn entry(tables: &Tables<'_>, name: &str) -> Result<Option<Entry>, Failure> {
@@ -111,7 +29,7 @@ pub(super) fn entry(tables: &Tables<'_>, name: &str) -> Result<Option<Entry>, Fa
 }
 
 /// The id as a server of the catalog and the name of a tool.
-fn parted<'n>(
+pub(super) fn parted<'n>(
     tables: &Tables<'_>,
     name: &'n str,
 ) -> Result<Option<(&'n str, &'n str)>, CatalogError> {
@@ -126,7 +44,11 @@ fn parted<'n>(
 
 /// The entries that call the tool, also by another server entry that starts the same program. An entry that cannot be
 /// read is an error, because it may be one of them.
-fn callers(tables: &Tables<'_>, server: &str, tool: &str) -> Result<Vec<String>, Failure> {
+pub(super) fn callers(
+    tables: &Tables<'_>,
+    server: &str,
+    tool: &str,
+) -> Result<Vec<String>, Failure> {
     let ours = started(tables, server)?;
     let mut callers = Vec::new();
     for id in tables.names("capability")? {
@@ -145,7 +67,7 @@ fn callers(tables: &Tables<'_>, server: &str, tool: &str) -> Result<Vec<String>,
     Ok(callers)
 }
 
-fn started(tables: &Tables<'_>, server: &str) -> Result<Server, Failure> {
+pub(super) fn started(tables: &Tables<'_>, server: &str) -> Result<Server, Failure> {
     server::named(tables, server)?.ok_or_else(|| {
         let known = tables.names("server").unwrap_or_default();
         let near = nearest(server, known).map(|near| format!("; did you mean {near}?"));
@@ -157,7 +79,7 @@ fn started(tables: &Tables<'_>, server: &str) -> Result<Server, Failure> {
     })
 }
 
-fn several_entries(name: &str, callers: &[String]) -> Failure {
+pub(super) fn several_entries(name: &str, callers: &[String]) -> Failure {
     let message = format!(
         "the tool {name} has entries in the catalog, whose rules hold for it; name one of them: {}",
         callers.join(", ")

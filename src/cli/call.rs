@@ -35,7 +35,7 @@ pub(super) struct CallArgs {
     /// file. A list is given by repeating its key
     #[arg(value_name = "KEY=VALUE")]
     parameters: Vec<String>,
-    /// An input: its name (store_1), and its path or URI; can be given several times
+    /// An input: its name (`store_1`), and its path or URI; can be given several times
     #[arg(long = "ref", value_name = "NAME=PATH")]
     refs: Vec<String>,
     /// A part of the request: with another text, a call is performed again that must not happen twice
@@ -65,8 +65,7 @@ pub(super) fn hint(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let is_unknown = error.kind() == ErrorKind::UnknownArgument
-        && error.get(ContextKind::SuggestedArg).is_none();
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let key = flag.trim_start_matches('-').split('=').next()?;
     is_unknown.then(|| {
         format!("a parameter of the tool is written without dashes: {key}=VALUE; a VALUE may begin with dashes")
@@ -112,15 +111,13 @@ fn task(
     };
     let parameters = parameters(&words, schema.as_ref(), &id)?;
     let name = hexadecimal(&host.random_bytes());
-    let mut task = json!({
+    let task = json!({
         "task_id": format!("call_{}", name.get(..DIGITS).unwrap_or_default()),
         "capability_ids": [id],
         "input_refs_resolved": refs,
         "parameters": parameters,
+        "salt": args.salt,
     });
-    if let Some(salt) = &args.salt {
-        task["salt"] = json!(salt);
-    }
     let metadata = match &args.session {
         Some(session) => json!({"session_id": session}),
         None => json!({}),

@@ -39,7 +39,7 @@ pub(super) struct HistoryArgs {
     /// Show only calls of this entry of the catalog
     #[arg(long, value_name = "ID")]
     capability: Option<String>,
-    /// Show the steps of all sessions, also if $ONEACT_SESSION names one
+    /// Show the steps of all sessions, also if `$ONEACT_SESSION` names one
     #[arg(long, conflicts_with = "session")]
     all: bool,
     /// State why this task or step was performed although its request was recorded, or why it was answered from

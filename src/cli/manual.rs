@@ -47,7 +47,7 @@ const SCHEMAS: [(&str, &str, &str); 7] = [
     ),
     (
         "ledger",
-        "the output of `oneact history`, `show` and `replay` as JSON",
+        "the output of `oneact sessions`, `history`, `show` and `replay` as JSON",
         include_str!("../../schemas/ledger.schema.json"),
     ),
 ];

@@ -130,8 +130,17 @@ fn told(report: &Value, outcome: &Outcome, columns: usize) -> String {
             lines.push(format!("  undo     oneact rollback {}", files.directory));
         }
     }
-    let lines = lines
-        .iter()
-        .map(|line| hanging(&visible(line), columns, 11) + "\n");
+    let lines = lines.iter().map(|line| {
+        // A path or a command is copied whole.
+        let is_for_a_shell = ["  files", "  undo "]
+            .iter()
+            .any(|begin| line.starts_with(begin));
+        let room = if is_for_a_shell {
+            line.len() + 11
+        } else {
+            columns
+        };
+        hanging(&visible(line), room, 11) + "\n"
+    });
     lines.collect()
 }

@@ -85,7 +85,7 @@ pub(super) fn performed(
                 reply,
                 ..settings::nowhere()
             };
-            (Err(unusable(&why)), settings)
+            (Err(unusable(&why, "oneact")), settings)
         }
     };
     let bar = Bar::new(if run.progress {
@@ -100,7 +100,7 @@ pub(super) fn performed(
 pub(super) fn refuse(
     error: &clap::Error,
     form: Form,
-    hint: Option<String>,
+    (hint, help): (Option<String>, &str),
     interrupts: Interrupts,
 ) -> ExitCode {
     let said = error.to_string();
@@ -115,10 +115,14 @@ pub(super) fn refuse(
         .filter_map(|line| line.trim_start().strip_prefix("tip: "));
     let what = [what.trim_start_matches("error: ").trim()].into_iter();
     let what: Vec<&str> = match &hint {
-        Some(hint) => what.chain([hint.as_str()]).collect(),
+        // clap would also say how the word is given as a value, which it is not.
+        Some(hint) => {
+            let similar = tips.filter(|tip| tip.contains("similar"));
+            what.chain(similar).chain([hint.as_str()]).collect()
+        }
         None => what.chain(tips).collect(),
     };
-    let failure = unusable(&what.join("; "));
+    let failure = unusable(&what.join("; "), help);
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
@@ -148,8 +152,8 @@ fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> boo
     }
 }
 
-fn unusable(what: &str) -> Failure {
-    let message = format!("the command line cannot be used: {what}; see `oneact --help`");
+fn unusable(what: &str, help: &str) -> Failure {
+    let message = format!("the command line cannot be used: {what}; see `{help} --help`");
     Failure::new(Fault::InvalidUsage, message)
 }
 

@@ -58,7 +58,10 @@ pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCod
 /// The widest column for the names of sessions.
 const NAME: usize = 36;
 
-/// `sess-1  n8n · 2026-02-24 10:00:02 to 10:03:12 · 7 steps · 1 failed · 1 waiting · last failure …`
+/// A time to the minute: `2026-02-24 10:00`.
+const MINUTE: usize = 16;
+
+/// `sess-1  n8n · 2026-02-24 10:00 to 10:03 · 7 steps · 1 failed · 1 waiting · last failure …`
 fn table(all: &[Summary], desk: &Desk, columns: usize) -> String {
     let name = |summary: &Summary| fit(&words::line(&summary.counts.session_id), NAME);
     let names = all.iter().map(|summary| width(&name(summary)));
@@ -72,12 +75,12 @@ fn table(all: &[Summary], desk: &Desk, columns: usize) -> String {
 
 fn told(summary: &Summary, desk: &Desk) -> String {
     let counts = &summary.counts;
-    let day = |at: &str| desk.moment(at).map(|at| at.date());
-    let (first, last) = (&summary.first, &summary.last);
-    let until = if day(first) == day(last) {
-        desk.clock(last)
-    } else {
-        desk.date(last)
+    let minute = |at: &str| desk.date(at).chars().take(MINUTE).collect::<String>();
+    let (first, last) = (minute(&summary.first), minute(&summary.last));
+    let used = match (first.split_once(' '), last.split_once(' ')) {
+        _ if first == last => first,
+        (Some((day, _)), Some((same, clock))) if day == same => format!("{first} to {clock}"),
+        _ => format!("{first} to {last}"),
     };
     let number = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let failure = summary.last_failure.as_ref().map(|row| {
@@ -85,10 +88,11 @@ fn told(summary: &Summary, desk: &Desk) -> String {
         let fault = row.fault.as_deref().unwrap_or("failed");
         format!("last failure: {action} {fault}, {}", row.operation_id)
     });
-    let profile = summary.opened.as_ref().map(|opened| opened.profile.clone());
+    let profile = summary.opened.as_ref().map(|opened| &opened.profile);
+    let profile = profile.filter(|profile| *profile != "default").cloned();
     let parts = [
         profile,
-        Some(format!("{} to {until}", desk.date(first))),
+        Some(used),
         Some(counted(counts.steps)),
         number(counts.failed, "failed"),
         number(counts.waiting, "waiting"),

@@ -37,9 +37,8 @@ pub(super) fn told(answer: &Answer, operation: &str, took: Duration) -> String {
     for made in &outcome.produced {
         text.push_str(&produced(made));
     }
-    for path in &outcome.changed {
-        text.push_str(&format!("changed  {}\n", visible(path)));
-    }
+    let changed = outcome.changed.iter();
+    text.extend(changed.map(|path| format!("changed  {}\n", visible(path))));
     for call in outcome.plan.iter().flat_map(|plan| &plan.steps) {
         let parameters = Value::Object(call.parameters.clone());
         let line = format!(

@@ -13,17 +13,15 @@ pub fn to_result(answered: &Answered<'_>) -> Vec<u8> {
     let document = match &outcome.failure {
         None => data(outcome),
         Some(failure) => {
-            let mut error = json!({
+            let error = json!({
                 "class": failure.fault.name(),
                 "message": failure.message,
                 "recoverable": failure.recoverable,
                 "state": outcome.state,
                 "effect": outcome.effect,
                 "operation_id": operation.as_str(),
+                "waiting": outcome.waiting,
             });
-            if let Some(waiting) = &outcome.waiting {
-                error["waiting"] = json!(waiting);
-            }
             json!({ "error": error })
         }
     };

@@ -34,9 +34,10 @@ pub enum JsonError {
     #[error("the input has a key that begins with `{RESERVED}`, which is reserved; rename it")]
     ReservedKey,
     #[error(
-        "the input has several JSON documents, of which the second begins in line {line}. One run performs one task, so \
-         start one for each line: `xargs -d '\\n' -n 1 sh -c 'printf %s \"$0\" | oneact' < tasks.jsonl`, or with GNU \
-         parallel `parallel --pipe -N 1 oneact < tasks.jsonl`; `oneact serve catalog` performs many in one process"
+        "the input has several JSON documents, of which the second begins in line {line}. One run performs one task. With one \
+         task in each line (`jq -c .` makes such lines), `xargs -d '\\n' -n 1 sh -c 'printf %s \"$0\" | oneact' < \
+         tasks.jsonl` performs one after the other, and GNU parallel several at a time: `parallel --pipe -N 1 oneact < \
+         tasks.jsonl`; `oneact serve catalog` performs many in one process"
     )]
     Several { line: usize },
     #[error("not valid JSON: {problem} at line {line}, column {column}")]

@@ -118,15 +118,18 @@ impl Typed<'_> {
                 let text = self.text(one)?;
                 match read(&self.kinds, &text) {
                     Some(value) => Ok(value),
-                    None if is_list => Ok(vec![self.item(text)?].into()),
+                    None if is_list => Ok(vec![self.item(&text)?].into()),
                     None => Err(self.unfit(&self.expected())),
                 }
             }
             several if is_list => several
                 .iter()
-                .map(|one| match one.is_typed_by_schema() {
-                    true => self.item(self.text(one)?),
-                    false => self.json(one),
+                .map(|one| {
+                    if one.is_typed_by_schema() {
+                        self.item(&self.text(one)?)
+                    } else {
+                        self.json(one)
+                    }
                 })
                 .collect(),
             _ => Err(self.unfit("is given twice, but is no list")),
@@ -134,11 +137,11 @@ impl Typed<'_> {
     }
 
     /// A text as an item of the list.
-    fn item(&self, text: String) -> Result<Value, Failure> {
+    fn item(&self, text: &str) -> Result<Value, Failure> {
         let of_items = kinds(items(self.own, self.root), self.root, 0);
         // Whether such a text is the list or its first item, nobody knows.
         let is_clear = !text.starts_with('[');
-        read(&of_items, &text)
+        read(&of_items, text)
             .filter(|value| is_clear || !value.is_string())
             .ok_or_else(|| {
                 let key = self.key;

@@ -65,7 +65,7 @@ pub(super) fn table(steps: &[Step], desk: &Desk, columns: usize, numbers: Number
         [
             name,
             fit(&time(&row.timestamp), TIME),
-            fit(&words::line(&task(step)), TASK),
+            fit(&words::line(&called(step, numbers)), TASK),
             fit(&words::line(action), ACTION),
             words::state(row).to_owned(),
             fit(&words::took(row).unwrap_or_default(), TOOK),
@@ -83,6 +83,20 @@ pub(super) fn table(steps: &[Step], desk: &Desk, columns: usize, numbers: Number
     lines
         .map(|line| told_line(line, widths, columns, numbers))
         .collect()
+}
+
+/// The name of the task. Among those of all sessions, the random name that `oneact call` makes says nothing.
+fn called(step: &Step, numbers: Numbers) -> String {
+    let name = task(step);
+    let random = name
+        .strip_prefix("call_")
+        .filter(|_| numbers == Numbers::OfOperations);
+    let is_random =
+        |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if random.is_some_and(is_random) {
+        return "call".to_owned();
+    }
+    name
 }
 
 /// The widest name of a session in a note.

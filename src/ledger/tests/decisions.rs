@@ -4,7 +4,7 @@ use super::{
     tampering::{other, record},
     *,
 };
-use crate::ledger::{Case, CommandError, Happened, How, Most, Reading, Review, Signers};
+use crate::ledger::{Case, CommandError, Filter, Happened, How, Most, Reading, Review, Signers};
 
 fn name(text: &str) -> Name<'_> {
     Name {

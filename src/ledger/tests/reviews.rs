@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{
-    ledger::{Most, PruneWish, Reading, Review, Signers},
+    ledger::{Filter, Most, PruneWish, Reading, Review, Signers},
     task::{Blocks, RELEASES, Release, ReviewRule, ReviewState, ReviewTerms},
 };
 
