@@ -6,11 +6,13 @@
 mod application;
 mod approval;
 mod bind;
+mod callable;
 mod check;
 mod code;
 mod compile;
 mod configure;
 mod cut;
+mod direct;
 mod document;
 mod duckdb;
 mod entry;
@@ -38,10 +40,11 @@ mod workflow;
 
 pub(crate) use application::Application;
 pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
+pub(crate) use callable::{Callable, Parameters, callable};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
-pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };

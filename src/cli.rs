@@ -2,6 +2,7 @@
 
 mod approve;
 mod arguments;
+mod call;
 mod catalog;
 mod decide;
 mod doctor;
@@ -14,14 +15,17 @@ mod owner;
 mod printing;
 mod recover;
 mod replay;
+mod report;
 mod rollback;
 mod run;
 mod selftest;
 mod serve;
+mod sessions;
 mod settings;
 mod show;
 mod streams;
 mod terminal;
+mod told;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
@@ -34,6 +38,7 @@ use crate::{
     task::{identity_lines, visible_json},
 };
 use arguments::{flags_last, help_as_flag, is_verbose};
+use run::Form;
 use settings::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -62,12 +67,18 @@ struct Cli {
 enum Verb {
     /// Perform the task on stdin or in FILE (the default subcommand)
     Run(TaskArgs),
+    /// Perform one call with parameters from the command line
+    Call(call::CallArgs),
     /// Undo a finished file plan, completely or in part
     Rollback(rollback::RollbackArgs),
+    /// Print what a finished file plan did
+    Report(report::ReportArgs),
     /// Settle file plans that a crash interrupted (every run does this first)
     Recover(recover::RecoverArgs),
     /// List the steps of a session, or state why a step ran or not
     History(history::HistoryArgs),
+    /// List the sessions: when they were used, their steps and failures
+    Sessions(sessions::SessionsArgs),
     /// Print one answer with its parameters, outputs and checks
     Show(show::ShowArgs),
     /// Print a recorded session or answer, or perform a step again and compare
@@ -162,6 +173,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         || matches!(
             verb,
             Verb::Run(_)
+                | Verb::Call(_)
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
@@ -178,9 +190,12 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     }
     match verb {
         Verb::Run(args) => Ok(run::run(&args, interrupts)),
+        Verb::Call(args) => Ok(call::call(&args, interrupts)),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
+        Verb::Report(args) => report::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
         Verb::History(args) => history::run(&args, interrupts),
+        Verb::Sessions(args) => sessions::run(&args, interrupts),
         Verb::Show(args) => show::run(&args, interrupts),
         Verb::Replay(args) => replay::run(&args, interrupts),
         Verb::Verify(args) => verify::run(&args, interrupts),
@@ -229,7 +244,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     let verb = cli
         .get_subcommands()
         .find(|verb| word.is_some_and(|word| word == verb.get_name()));
-    let of_run = verb.is_none_or(|verb| verb.get_name() == "run");
+    let of_call = verb.is_some_and(|verb| verb.get_name() == "call");
+    let of_run = of_call || verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
@@ -244,18 +260,34 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             }
         }
         _ if of_run => {
-            let read = Cli::command()
-                .ignore_errors(true)
-                .try_get_matches_from(args);
-            let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
-            logs::start(read.unwrap_or_default());
-            run::refuse(error, interrupts)
+            logs::start(logs_of(args));
+            let (hint, help, form) = if of_call {
+                (call::hint(error), "oneact call", Form::of_call(None))
+            } else {
+                (run::file_hint(error), "oneact", Form::Document)
+            };
+            run::refuse(run::misused(error, hint, help), form, interrupts)
         }
-        _ => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             streams::tell(error);
             ExitCode::from(2)
         }
+        _ => {
+            logs::start(logs_of(args));
+            let verb = verb.map_or("", Command::get_name);
+            logs::failed(&run::misused(error, None, &format!("oneact {verb}")));
+            ExitCode::from(2)
+        }
     }
+}
+
+/// The flags about stderr of a command line that cannot be used.
+fn logs_of(args: &[OsString]) -> logs::LogArgs {
+    let read = Cli::command()
+        .ignore_errors(true)
+        .try_get_matches_from(args);
+    let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
+    read.unwrap_or_default()
 }
 
 /// Why a verb stopped, and its exit code.

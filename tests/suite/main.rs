@@ -12,6 +12,8 @@ mod beginning;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod calling;
+#[cfg(test)]
 mod catalog_live;
 #[cfg(test)]
 mod circles;
@@ -104,6 +106,8 @@ mod serving_conformance;
 mod serving_elicit;
 #[cfg(test)]
 mod serving_kept;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
