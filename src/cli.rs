@@ -266,7 +266,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             } else {
                 (run::file_hint(error), "oneact", Form::Document)
             };
-            run::refuse(run::misused(error, hint, help), form, interrupts)
+            run::refuse(run::misused(error, hint.as_deref(), help), form, interrupts)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             streams::tell(error);

@@ -107,7 +107,7 @@ pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> Ex
 }
 
 /// Why a command line cannot be used, in one line. `help` is the command whose help says more.
-pub(super) fn misused(error: &clap::Error, hint: Option<String>, help: &str) -> Failure {
+pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Failure {
     let said = error.to_string();
     // Arguments that are missing stand in lines of their own.
     let mut lines = said.lines();
@@ -119,11 +119,11 @@ pub(super) fn misused(error: &clap::Error, hint: Option<String>, help: &str) -> 
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("tip: "));
     let what = [what.trim_start_matches("error: ").trim()].into_iter();
-    let what: Vec<&str> = match &hint {
+    let what: Vec<&str> = match hint {
         // clap would also say how the word is given as a value, which it is not.
         Some(hint) => {
             let similar = tips.filter(|tip| tip.contains("similar"));
-            what.chain(similar).chain([hint.as_str()]).collect()
+            what.chain(similar).chain([hint]).collect()
         }
         None => what.chain(tips).collect(),
     };

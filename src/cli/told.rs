@@ -11,8 +11,9 @@ use crate::{
 };
 
 use super::{
+    logs,
     printing::{duration, size},
-    terminal::{coloured, in_colour},
+    terminal::in_colour,
 };
 
 /// SGR's faint text.
@@ -58,7 +59,7 @@ pub(super) fn told(answer: &Answer, operation: &str, took: Duration) -> String {
     }
     let line = done(outcome, operation, took);
     if !line.is_empty() {
-        text.push_str(&if coloured(&io::stdout()) {
+        text.push_str(&if logs::in_colours(&io::stdout()) {
             in_colour(&line, FAINT)
         } else {
             line
@@ -68,12 +69,13 @@ pub(super) fn told(answer: &Answer, operation: &str, took: Duration) -> String {
     text
 }
 
-/// A text as it is, any other value as JSON in several lines. What MCP wraps in `result` is shown alone.
+/// A text as it is, also if it is the only member, and any other value as JSON in several lines. What MCP wraps in
+/// `result` is shown alone.
 fn result(data: &Value) -> String {
     let only = data.as_object().filter(|members| members.len() == 1);
-    let shown = only
-        .and_then(|members| ["result", "text"].iter().find_map(|key| members.get(*key)))
-        .unwrap_or(data);
+    let only = only.and_then(|members| members.iter().next());
+    let only = only.filter(|(key, value)| value.is_string() || *key == "result");
+    let shown = only.map_or(data, |(_, value)| value);
     match shown {
         Value::String(text) => visible_lines(text).into_owned(),
         Value::Null => "null".to_owned(),
