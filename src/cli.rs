@@ -5,6 +5,7 @@ mod catalog;
 mod decide;
 mod doctor;
 mod history;
+mod import;
 mod init;
 mod logs;
 mod manual;
@@ -20,6 +21,7 @@ mod settings;
 mod show;
 mod streams;
 mod terminal;
+mod tools;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
@@ -112,6 +114,15 @@ enum Verb {
     Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
+    /// Add the servers of an MCP configuration, and their tools, to the catalog
+    #[command(after_help = import::IMPORT_HELP)]
+    Import(import::ImportArgs),
+    /// Add one MCP server and its tools to the catalog
+    #[command(after_help = import::ADD_HELP)]
+    Add(import::AddArgs),
+    /// List the tools of the servers in the catalog, with their parameters
+    #[command(after_help = tools::HELP)]
+    Tools(tools::ToolsArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
     /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
@@ -177,7 +188,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let is_ended = match &verb {
         Verb::Replay(args) => args.execute,
         Verb::Catalog(args) => args.starts_servers(),
-        Verb::Doctor(_) => true,
+        Verb::Doctor(_) | Verb::Import(_) | Verb::Add(_) | Verb::Tools(_) => true,
         _ => false,
     };
     let heeds = is_ended
@@ -215,6 +226,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Approve(args) => approve::approve(&args, interrupts),
         Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args, interrupts),
+        Verb::Import(args) => import::import(&args, interrupts),
+        Verb::Add(args) => import::add(&args, interrupts),
+        Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),

@@ -5,6 +5,7 @@
 
 mod engine;
 mod finding;
+mod listing;
 mod pipeline;
 mod server;
 mod tool;
@@ -22,6 +23,7 @@ use crate::{
 
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
+pub(crate) use listing::{Listing, Unlisted, list_tools};
 
 /// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;
@@ -318,7 +320,7 @@ impl Doctor<'_> {
         Some(scratch)
     }
 
-    /// Starts every server that a capability uses.
+    /// Starts every server: of the whole catalog, or those that the requested capabilities use.
     fn servers(&mut self, checked: &Checked, scratch: &Staging) {
         for server in &checked.servers {
             let users: Vec<_> = checked
