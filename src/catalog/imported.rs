@@ -7,6 +7,7 @@ mod words;
 use std::{
     collections::{BTreeSet, HashSet},
     error::Error,
+    time::Duration,
 };
 
 use camino::Utf8Path;
@@ -47,6 +48,20 @@ impl Tool {
     /// Whether its hints say less risk than MCP assumes without them.
     pub(crate) fn hints_lower(&self) -> bool {
         self.effects(Trust::Hints) != self.effects(Trust::Worst)
+    }
+
+    /// Its hints in the words of MCP; empty if there are none.
+    pub(crate) fn said(&self) -> String {
+        let hints = self.hints;
+        let said = [
+            (hints.read_only, "read-only", "not read-only"),
+            (hints.destructive, "destructive", "not destructive"),
+            (hints.idempotent, "idempotent", "not idempotent"),
+            (hints.open_world, "open-world", "closed-world"),
+        ];
+        let words = said.iter();
+        let words = words.filter_map(|(said, yes, no)| Some(if (*said)? { *yes } else { *no }));
+        words.collect::<Vec<_>>().join(", ")
     }
 
     /// What the entry states. A hint that is missing, or that is not believed, counts as the worst (MCP,
@@ -121,6 +136,9 @@ impl Known {
     }
 }
 
+/// The longest time until a server is ready that is started for the first time.
+const FIRST_START: Duration = Duration::from_secs(90);
+
 /// The entry of a server as the catalog reads it, with the secrets for its first start.
 pub(crate) fn server(name: &str, command: &Command) -> Result<Server, String> {
     let text = format!("catalog = 1\n\n{}", command.table(name));
@@ -130,6 +148,8 @@ pub(crate) fn server(name: &str, command: &Command) -> Result<Server, String> {
     let mut server = read
         .map_err(|error| error.to_string())?
         .ok_or("it has no entry")?;
+    // `npx` and `uvx` may have to download the package first.
+    server.startup_timeout = server.startup_timeout.max(FIRST_START);
     server.env_pass.clear();
     server.env.extend(command.secrets.iter().cloned());
     Ok(server)

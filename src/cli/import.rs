@@ -127,8 +127,10 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
             "{}Start each of them once, and add it to {place}? [y/N] ",
             told::listed(&new)
         );
-        if !agreed(&question, work.host.interrupts()) {
-            return Ok(printed("Nothing was written.\n", 1));
+        let interrupts = work.host.interrupts();
+        if !agreed(&question, interrupts) {
+            let code = interrupts.caught().map_or(1, |signal| 128 + signal.number());
+            return Ok(printed("Nothing was written.\n", code));
         }
     }
     let asks = !args.yes && io::stdin().is_terminal();
@@ -228,7 +230,7 @@ impl<'p> Work<'p> {
                     self.text += &comment;
                 }
                 let why = format!(
-                    "is a remote server ({url}), which oneact cannot reach yet; the catalog gets a comment"
+                    "is a remote server ({url}), which oneact cannot reach yet; a comment in the catalog says so"
                 );
                 self.told.note(&name, &why);
             }
@@ -295,16 +297,15 @@ impl<'p> Work<'p> {
 
     /// Whether the hints of a server are believed: as a flag says, or a person.
     fn trust(&self, name: &str, tools: &[Tool], asks: bool) -> Trust {
-        let lower = tools.iter().filter(|tool| tool.hints_lower()).count();
+        let lower: Vec<&Tool> = tools.iter().filter(|tool| tool.hints_lower()).collect();
         if self.args.trust_hints {
             return Trust::Hints;
         }
         let question = format!(
-            "{name} says that {lower} of its {} tools do less harm than a tool can do; `oneact tools {name}` will show \
-             this. Believe it? [y/N] ",
-            tools.len()
+            "{}Believe these hints of {name}? [y/N] ",
+            told::hinted(name, &lower)
         );
-        if lower > 0 && asks && agreed(&question, self.host.interrupts()) {
+        if !lower.is_empty() && asks && agreed(&question, self.host.interrupts()) {
             Trust::Hints
         } else {
             Trust::Worst

@@ -21,7 +21,7 @@ use crate::{
     host::{Host, Interrupts},
     task::visible,
 };
-use signature::{hints, signature};
+use signature::{call, signature};
 
 #[derive(Debug, Args)]
 pub(super) struct ToolsArgs {
@@ -172,20 +172,24 @@ fn shown(Asked { name, listing }: &Asked, entries: &Entries<'_>, whole: bool) ->
     let mut text = format!("{} · {} · {count}\n", visible(name), visible(is));
     for tool in &listing.tools {
         let ids = entries.of(name, &tool.name);
-        let call = if ids.is_empty() {
+        let names = if ids.is_empty() {
             vec![format!("{name}.{}", tool.name)]
         } else {
             ids.into_iter().map(str::to_owned).collect()
         };
         let said = one_line(&tool.description);
-        let first = said
-            .split_inclusive(". ")
-            .next()
-            .unwrap_or_default()
-            .trim_end();
-        let said = if whole { said.as_str() } else { first };
-        let call = format!("oneact call {}", call.join(", "));
-        let facts = [said.to_owned(), hints(tool), visible(&call).into_owned()];
+        let first = said.split_inclusive(". ").next().unwrap_or_default();
+        let said = if whole {
+            said.as_str()
+        } else {
+            first.trim_end()
+        };
+        let hints = match tool.said() {
+            none if none.is_empty() => none,
+            hints => format!("hints: {hints}"),
+        };
+        let mut facts = vec![said.to_owned(), hints];
+        facts.extend(names.iter().map(|name| call(name, tool)));
         let signature = hanging(&signature(tool), columns() - 2, 6);
         text.extend(["  ", &signature, "\n"]);
         for fact in facts.iter().filter(|fact| !fact.is_empty()) {

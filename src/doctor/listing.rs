@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    About, Finding, Subject,
+    About, Subject,
     server::{find_program, last, of_it},
 };
 
@@ -76,9 +76,9 @@ pub(crate) fn list_tools(
     let about = Subject::named(About::Server, &server.name);
     let at = format!("[server.{}]", server.name);
     if let Err(finding) = find_program(&spec.program, &about, &at) {
-        let Finding { what, remedy, .. } = finding.without(&secrets);
-        let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
-        return Err(unlisted(what + &remedy, Vec::new()));
+        let what = finding.without(&secrets).what;
+        let why = format!("{what}; install it, or correct the command");
+        return Err(unlisted(why, Vec::new()));
     }
     let seen = inspect(&spec, host);
     let listed = seen.result.map_err(|error| {
@@ -87,7 +87,9 @@ pub(crate) fn list_tools(
             error => shown(&of_it(&error.to_string(), &server.name)),
         };
         let detail = last(&seen.report.stderr_tail);
-        unlisted(why, detail.iter().map(|line| shown(line)).collect())
+        let detail = detail.iter().map(|line| shown(line));
+        let detail = detail.filter(|line| !why.contains(line.trim())).collect();
+        unlisted(why, detail)
     })?;
     let tool = |tool: ToolListing| {
         let mut schema = tool

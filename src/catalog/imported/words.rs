@@ -29,6 +29,11 @@ pub(crate) fn server_name(name: &str) -> Option<String> {
 /// is not repeated if the name of the tool begins with it.
 pub(super) fn id(server: &str, tool: &str, taken: &BTreeSet<String>) -> String {
     let (server, tool) = (snake(server), snake(tool));
+    let tool = if tool.is_empty() {
+        "tool".to_owned()
+    } else {
+        tool
+    };
     let mut id = match tool.strip_prefix(&server) {
         Some(rest) if rest.starts_with('_') => tool,
         _ => format!("{server}_{tool}"),
@@ -36,15 +41,14 @@ pub(super) fn id(server: &str, tool: &str, taken: &BTreeSet<String>) -> String {
     if !id.starts_with(|c: char| c.is_ascii_lowercase()) {
         id.insert_str(0, "mcp_");
     }
-    let id = id.trim_end_matches('_');
-    let cut = |most: usize| id.get(..most).unwrap_or(id).trim_end_matches('_');
+    let cut = |most: usize| id.get(..most).unwrap_or(&id).trim_end_matches('_');
     let numbered = (2_u32..).map(|number| {
         let end = format!("_{number}");
         format!("{}{end}", cut(ID - end.len()))
     });
     let mut all = std::iter::once(cut(ID).to_owned()).chain(numbered);
     let free = all.find(|id| !taken.contains(id));
-    free.unwrap_or_else(|| id.to_owned())
+    free.unwrap_or_default()
 }
 
 /// `getUserName` and `get-user.name` as `get_user_name`.

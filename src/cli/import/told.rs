@@ -188,6 +188,13 @@ pub(super) fn listed(new: &[New]) -> String {
     text
 }
 
+/// The tools about which a server says that they do less harm than MCP assumes, for a person who is asked.
+pub(super) fn hinted(server: &str, tools: &[&Tool]) -> String {
+    let line = |tool: &&Tool| format!("  {}: {}\n", visible(&one_line(&tool.name)), tool.said());
+    let lines: String = tools.iter().map(line).collect();
+    format!("{server} says of its tools:\n{lines}")
+}
+
 /// The change of the catalog as a unified diff.
 pub(super) fn diff(path: &Utf8Path, old: &[u8], new: &[u8]) -> String {
     let [old, new] = [old, new].map(String::from_utf8_lossy);

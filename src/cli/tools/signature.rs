@@ -9,12 +9,11 @@ const WORDS: usize = 6;
 
 /// `read_file(path: string, head?: integer)`
 pub(super) fn signature(tool: &Tool) -> String {
-    let member = |name: &str| tool.schema.as_ref()?.get(name);
-    let required: Vec<&str> = member("required")
-        .and_then(Value::as_array)
-        .map(|names| names.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let properties = member("properties").and_then(Value::as_object);
+    let properties = tool
+        .schema
+        .as_ref()
+        .and_then(|schema| schema.get("properties")?.as_object());
+    let required = required(tool);
     let parameter = |(name, schema): (&String, &Value)| {
         let mark = if required.contains(&name.as_str()) {
             ""
@@ -71,21 +70,30 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// What the server says about the effects, in the words of MCP; empty if it says nothing.
-pub(super) fn hints(tool: &Tool) -> String {
-    let hints = tool.hints;
-    let said = [
-        (hints.read_only, "read-only", "not read-only"),
-        (hints.destructive, "destructive", "not destructive"),
-        (hints.idempotent, "idempotent", "not idempotent"),
-        (hints.open_world, "open-world", "closed-world"),
-    ];
-    let words = said
-        .iter()
-        .filter_map(|(said, yes, no)| Some(if (*said)? { *yes } else { *no }));
-    let words: Vec<&str> = words.collect();
-    if words.is_empty() {
-        return String::new();
-    }
-    format!("hints: {}", words.join(", "))
+/// How the tool is called by that name, with the parameters that it requires.
+pub(super) fn call(name: &str, tool: &Tool) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let name = if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    };
+    let required = required(tool).into_iter().map(|name| format!(" {name}=…"));
+    visible(&format!(
+        "oneact call {name}{}",
+        required.collect::<String>()
+    ))
+    .into_owned()
+}
+
+fn required(tool: &Tool) -> Vec<&str> {
+    let names = tool
+        .schema
+        .as_ref()
+        .and_then(|schema| schema.get("required")?.as_array());
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
