@@ -8,6 +8,7 @@ mod decide;
 mod doctor;
 mod help;
 mod history;
+mod import;
 mod init;
 mod logs;
 mod manual;
@@ -26,6 +27,7 @@ mod show;
 mod streams;
 mod terminal;
 mod told;
+mod tools;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
@@ -103,6 +105,12 @@ enum Verb {
     Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
+    /// Add the servers of an MCP configuration, and their tools, to the catalog
+    Import(import::ImportArgs),
+    /// Add one MCP server and its tools to the catalog
+    Add(import::AddArgs),
+    /// List the tools of the servers in the catalog, with their parameters
+    Tools(tools::ToolsArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
     /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
@@ -166,7 +174,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let is_ended = match &verb {
         Verb::Replay(args) => args.execute,
         Verb::Catalog(args) => args.starts_servers(),
-        Verb::Doctor(_) => true,
+        Verb::Doctor(_) | Verb::Import(_) | Verb::Add(_) | Verb::Tools(_) => true,
         _ => false,
     };
     let heeds = is_ended
@@ -208,6 +216,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Approve(args) => approve::approve(&args, interrupts),
         Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args, interrupts),
+        Verb::Import(args) => import::import(&args, interrupts),
+        Verb::Add(args) => import::add(&args, interrupts),
+        Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
