@@ -106,7 +106,7 @@ enum Verb {
     Approvals(approve::ApprovalsArgs),
     /// Approve a request: the next run of the same task performs it, once
     #[command(after_help = approve::EXIT_CODES)]
-    Approve(approve::VoteArgs),
+    Approve(approve::ApproveArgs),
     /// Deny a request
     #[command(after_help = approve::EXIT_CODES)]
     Deny(approve::VoteArgs),
@@ -159,6 +159,7 @@ pub fn main() -> ExitCode {
             }
             let on_stdin = TaskArgs {
                 file: None,
+                approved: None,
                 run: cli.run,
             };
             let done = perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts);
@@ -180,7 +181,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Doctor(_) => true,
         _ => false,
     };
+    let performs = matches!(&verb, Verb::Approve(args) if args.run);
     let heeds = is_ended
+        || performs
         || matches!(
             verb,
             Verb::Run(_)

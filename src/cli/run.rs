@@ -20,12 +20,13 @@ use rustix::event::{PollFd, PollFlags};
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
     perform::{Arrived, Settings, broken, overdue, perform},
-    task::{Course, Failure, Fault, Reach},
+    record,
+    task::{Course, Failure, Fault, NamedSession, Reach},
 };
 
 use super::{
     Stop, logs, print_unless,
-    settings::{self, TaskArgs},
+    settings::{self, PlaceArgs, RunArgs, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
 };
@@ -33,27 +34,64 @@ use super::{
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
-pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    let TaskArgs {
+        file,
+        approved,
+        run,
+    } = args;
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
     match run.settings() {
-        Ok(settings) => {
-            let input = match file {
-                Some(path) if path != "-" => streams::read_task_file(path),
-                Some(_) | None => streams::read_task(&host, begun, settings.limits.budget),
+        Ok(mut settings) => {
+            let budget = settings.limits.budget;
+            let mut session = run.session();
+            let input = match (approved, file) {
+                (Some(id), _) => stored(id, &mut settings, &host).map(|(of_request, task)| {
+                    session = Some(of_request);
+                    task
+                }),
+                (None, Some(path)) if path != "-" => streams::read_task_file(path),
+                (None, _) => streams::read_task(&host, begun, budget),
             };
             let bar = Bar::new(if run.progress {
                 Shows::Lines
             } else {
                 Shows::Bar
             });
-            answer(input, settings, begun, host, &bar)
+            answer((session, input), settings, begun, host, &bar)
         }
         Err(Stop { why, .. }) => {
             let bar = Bar::new(Shows::Bar);
-            answer(Err(unusable(&why)), settings::nowhere(), begun, host, &bar)
+            let input = (None, Err(unusable(&why)));
+            answer(input, settings::nowhere(), begun, host, &bar)
         }
     }
+}
+
+/// Performs the stored call of an approved request in that project.
+pub(super) fn approved(id: String, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
+    let args = TaskArgs {
+        approved: Some(id),
+        run: RunArgs {
+            places,
+            ..RunArgs::default()
+        },
+        ..TaskArgs::default()
+    };
+    run(&args, interrupts)
+}
+
+/// The stored task of a request for an approval, and its session.
+fn stored(
+    id: &str,
+    settings: &mut Settings,
+    host: &Host,
+) -> Result<(NamedSession, Vec<u8>), Failure> {
+    let (approved, task) = record::approved(&settings.project, id, host)?;
+    let session = approved.session();
+    settings.approved = Some(approved);
+    Ok((session, task))
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
@@ -71,7 +109,7 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
-    answer(Err(failure), settings::nowhere(), begun, host, &bar)
+    answer((None, Err(failure)), settings::nowhere(), begun, host, &bar)
 }
 
 /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
@@ -104,14 +142,16 @@ fn unusable(what: &str) -> Failure {
 
 /// Performs the task and prints one envelope, also after a panic or if the run does not end.
 fn answer(
-    input: Result<Vec<u8>, Failure>,
+    (session, input): (Option<NamedSession>, Result<Vec<u8>, Failure>),
     settings: Settings,
     begun: Moment,
     host: Host,
     bar: &Bar,
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
-    let arrived = panic::catch_unwind(AssertUnwindSafe(|| Arrived::read(input, begun, &host)));
+    let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
+        Arrived::read_in(session, input, begun, &host)
+    }));
     let arrived = arrived.unwrap_or_else(|_| {
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");
         Arrived::read(Err(failure), begun, &host)

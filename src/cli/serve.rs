@@ -122,13 +122,13 @@ fn serve_catalog(
         .session
         .clone()
         .or_else(|| host::variable("ONEACT_SESSION"));
-    let session = match said.filter(|id| !id.is_empty()) {
-        Some(session) => match envelope::unusable_session(&session) {
-            Some(why) => return Err(stop(2)(format!("the session {session:?} {why}"))),
-            None => session,
-        },
-        None => format!("sess-{process}"),
-    };
+    let named = said.filter(|id| !id.is_empty());
+    if let Some(session) = &named
+        && let Some(why) = envelope::unusable_session(session)
+    {
+        return Err(stop(2)(format!("the session {session:?} {why}")));
+    }
+    let session = named.clone().unwrap_or_else(|| format!("sess-{process}"));
     let mut passed = Vec::from(["--root".to_owned(), project.root.to_string()]);
     passed.extend(["--catalog".to_owned(), project.catalog.to_string()]);
     if let Some(profile) = &flags.profile {
@@ -140,6 +140,7 @@ fn serve_catalog(
     if let Some(clock) = clock {
         passed.push(format!("--clock={clock}"));
     }
+    passed.push(format!("--served={session}"));
     passed.extend(logs::flags());
     tracing::info!("The session is {session}.");
     let requests = Hosted {
@@ -151,7 +152,7 @@ fn serve_catalog(
     let gateway = Gateway {
         catalog: project.catalog,
         profile: flags.profile.clone(),
-        session,
+        session: named,
         process,
         flags: passed,
         elicit: Elicit::new(Arc::new(requests), key),
@@ -170,7 +171,7 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
     let mut tasks = Tasks::default();
     while let Some(task) = tasks.next(&host)? {
         let begun = host.moment();
-        let arrived = Arrived::read(Ok(task), begun, &host);
+        let arrived = Arrived::read_in(args.session(), Ok(task), begun, &host);
         let course = Course::default();
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
             let watch = |seen: Seen<'_>| bar.show(seen);

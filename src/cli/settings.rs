@@ -8,8 +8,8 @@ use jiff::Zoned;
 
 use crate::{
     host,
-    perform::{Limits, Mode, Project, Reply, Reuse, Settings},
-    task::duration_or_seconds,
+    perform::{Limits, Mode, Project, Reply, Reuse, Settings, Through},
+    task::{NamedSession, SessionFrom, duration_or_seconds},
 };
 
 use super::{Stop, owner, stop};
@@ -31,6 +31,9 @@ pub(super) struct TaskArgs {
     /// The file with the task [default: stdin, as with `-`]
     #[arg(value_name = "FILE")]
     pub(super) file: Option<Utf8PathBuf>,
+    /// Perform the stored call of this approved request (apr_…, or its first characters) instead of a task
+    #[arg(long, value_name = "APR_ID", conflicts_with_all = ["file", "dry_run", "expect"])]
+    pub(super) approved: Option<String>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -72,6 +75,9 @@ pub(super) struct RunArgs {
     /// Derive all ids from this number; with --clock, every byte of the output is reproducible
     #[arg(long, value_name = "N", value_parser = number::<u64>)]
     pub(super) seed: Option<u64>,
+    /// Of a process of `oneact serve catalog`: the session of its calls, if the client names none
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) served: Option<String>,
 }
 
 impl RunArgs {
@@ -97,7 +103,21 @@ impl RunArgs {
             },
             profile: self.profile.clone(),
             wait: self.wait,
+            through: match self.served {
+                Some(_) => Through::Gateway,
+                None => Through::Command,
+            },
             ..Settings::of(project)
+        })
+    }
+}
+
+impl RunArgs {
+    /// The session of tasks that name none, if it is known.
+    pub(super) fn session(&self) -> Option<NamedSession> {
+        self.served.clone().map(|id| NamedSession {
+            id,
+            from: SessionFrom::Process,
         })
     }
 }
