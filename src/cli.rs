@@ -100,7 +100,7 @@ enum Verb {
     /// List the requests that wait for an approval, or print one
     Approvals(approve::ApprovalsArgs),
     /// Approve a request: the next run of the same task performs it, once
-    Approve(approve::VoteArgs),
+    Approve(approve::ApproveArgs),
     /// Deny a request
     Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
@@ -156,6 +156,7 @@ pub fn main() -> ExitCode {
             }
             let on_stdin = TaskArgs {
                 file: None,
+                approved: None,
                 run: cli.run,
             };
             let done = perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts);
@@ -177,7 +178,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Doctor(_) | Verb::Import(_) | Verb::Add(_) | Verb::Tools(_) => true,
         _ => false,
     };
+    let performs = matches!(&verb, Verb::Approve(args) if args.run);
     let heeds = is_ended
+        || performs
         || matches!(
             verb,
             Verb::Run(_)

@@ -24,12 +24,13 @@ use rustix::event::{PollFd, PollFlags};
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
     perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
+    record,
     task::{Course, Failure, Fault, Reach},
 };
 
 use super::{
     Stop, logs, print_unless,
-    settings::{self, RunArgs, TaskArgs},
+    settings::{self, PlaceArgs, RunArgs, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
     told::told,
@@ -58,16 +59,13 @@ impl Form {
     }
 }
 
-pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
-    performed(
-        run,
-        interrupts,
-        Form::Document,
-        |settings, host, begun| match file {
-            Some(path) if path != "-" => streams::read_task_file(path),
-            Some(_) | None => streams::read_task(host, begun, settings.limits.budget),
-        },
-    )
+pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
+        (Some(id), _) => stored(id, settings, host),
+        (None, Some(path)) if path != "-" => streams::read_task_file(path),
+        (None, _) => streams::read_task(host, begun, settings.limits.budget),
+    };
+    performed(&args.run, interrupts, Form::Document, read)
 }
 
 /// Performs the task that `read` returns.
@@ -96,6 +94,24 @@ pub(super) fn performed(
         Shows::Bar
     });
     answer(input, settings, begun, host, &bar, form)
+}
+
+/// Performs the stored call of an approved request in that project, for the person who approved it.
+pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
+    let run = RunArgs {
+        places,
+        ..RunArgs::default()
+    };
+    let read = |settings: &mut Settings, host: &Host, _| stored(id, settings, host);
+    performed(&run, interrupts, Form::of_call(None), read)
+}
+
+/// The stored task of a request for an approval, which is performed in its session.
+fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Failure> {
+    let (approved, task) = record::approved(&settings.project, id, host)?;
+    settings.session = Some(approved.session());
+    settings.approved = Some(approved);
+    Ok(task)
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
