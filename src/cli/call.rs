@@ -48,18 +48,6 @@ pub(super) struct CallArgs {
     run: RunArgs,
 }
 
-pub(super) const EXAMPLES: &str = "\
-On a terminal, the result is printed for people; in a pipe, or with --reply, as one line of JSON.
-
-Examples:
-  oneact call everything.get-sum a=1 b=2
-  oneact call CAP-PRE-002 --ref store_1=talk.mp4 output_format=wav
-  oneact call send_email to=ops@example.org to=dev@example.org body=@text.txt options:='{\"urgent\": true}'
-
-Exit codes: those of `oneact run`
-  0   complete            1    failed; do not retry     2   rejected: nothing ran
-  3   pending             75   failed; a retry may help";
-
 /// What a person may have meant whose flag is unknown.
 pub(super) fn hint(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {

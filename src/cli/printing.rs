@@ -21,7 +21,7 @@ use super::{
     stop,
 };
 
-/// Flags of the commands that print the ledger.
+// Flags of the commands that print the ledger.
 #[derive(Debug, Args)]
 pub(super) struct ReadArgs {
     /// The session [default: `$ONEACT_SESSION`, or the one that was used last]

@@ -36,16 +36,6 @@ pub(super) struct ReportArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXAMPLES: &str = "\
-On a terminal, the report is printed for people; in a pipe, as one line of JSON (001 §4.1).
-
-Examples:
-  oneact report agent_outputs/reports/20260224T100000_task_7
-  oneact report plan_42 | jq .actions_failed
-
-Exit codes:
-  0   printed      1   there is no such report      2   the command line cannot be used";
-
 pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     // A question changes nothing, and is not recorded.

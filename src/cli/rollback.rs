@@ -33,14 +33,6 @@ pub(super) struct RollbackArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    undone
-  1    failed; do not retry
-  2    rejected: the rollback changed nothing
-  75   failed; a retry may help
-  128 + n   cancelled by signal n; the tree is as it was before";
-
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let settings = Settings::of(args.places.project()?);

@@ -17,6 +17,8 @@ use std::{
     time::Duration,
 };
 
+use camino::Utf8Path;
+use clap::error::{ContextKind, ContextValue};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
@@ -97,12 +99,15 @@ pub(super) fn performed(
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
-pub(super) fn refuse(
-    error: &clap::Error,
-    form: Form,
-    (hint, help): (Option<String>, &str),
-    interrupts: Interrupts,
-) -> ExitCode {
+pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
+    let begun = host.moment();
+    let bar = Bar::new(Shows::Bar);
+    answer(Err(failure), settings::nowhere(), begun, host, &bar, form)
+}
+
+/// Why a command line cannot be used, in one line. `help` is the command whose help says more.
+pub(super) fn misused(error: &clap::Error, hint: Option<String>, help: &str) -> Failure {
     let said = error.to_string();
     // Arguments that are missing stand in lines of their own.
     let mut lines = said.lines();
@@ -122,11 +127,16 @@ pub(super) fn refuse(
         }
         None => what.chain(tips).collect(),
     };
-    let failure = unusable(&what.join("; "), help);
-    let host = Host::new(None, None, interrupts);
-    let begun = host.moment();
-    let bar = Bar::new(Shows::Bar);
-    answer(Err(failure), settings::nowhere(), begun, host, &bar, form)
+    unusable(&what.join("; "), help)
+}
+
+/// What a person may have meant whose verb is unknown, but is the name of a file.
+pub(super) fn file_hint(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let is_file = Utf8Path::new(word).is_file();
+    is_file.then(|| format!("to perform the task in this file: oneact run {word}"))
 }
 
 /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when

@@ -30,14 +30,6 @@ pub(super) struct SessionsArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  oneact sessions --limit 5
-  oneact history --session ID     the steps of one of them
-
-Exit codes:
-  0   printed      1   the ledger cannot be read      2   the command line cannot be used";
-
 pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let read = ReadArgs {
         session: None,

@@ -15,7 +15,7 @@ use crate::{
 
 use super::{Stop, owner, stop};
 
-/// Where everything is.
+// Where everything is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlaceArgs {
     /// The directory for relative paths and outputs [default: `$ONEACT_ROOT`, or the nearest directory upwards
@@ -36,7 +36,7 @@ pub(super) struct TaskArgs {
     pub(super) run: RunArgs,
 }
 
-/// Flags of a run.
+// Flags of a run.
 #[derive(Debug, Default, Args)]
 pub(super) struct RunArgs {
     #[command(flatten)]

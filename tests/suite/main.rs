@@ -24,6 +24,8 @@ mod crash;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod eras;
