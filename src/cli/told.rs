@@ -11,8 +11,9 @@ use crate::{
 };
 
 use super::{
+    logs::in_colours,
     printing::{duration, size},
-    terminal::{coloured, in_colour},
+    terminal::in_colour,
 };
 
 /// SGR's faint text.
@@ -125,7 +126,7 @@ fn done(outcome: &Outcome, operation: &str, took: Duration) -> Option<String> {
     let parts = [Some(state), review, undo, show].into_iter().flatten();
     let line = parts.collect::<Vec<_>>().join(" · ");
     let line = visible(&line);
-    Some(if coloured(&io::stdout()) {
+    Some(if in_colours(&io::stdout()) {
         in_colour(&line, FAINT)
     } else {
         line.into_owned()
