@@ -8,6 +8,7 @@ mod decide;
 mod doctor;
 mod help;
 mod history;
+mod import;
 mod init;
 mod logs;
 mod manual;
@@ -26,6 +27,7 @@ mod show;
 mod streams;
 mod terminal;
 mod told;
+mod tools;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
@@ -98,11 +100,17 @@ enum Verb {
     /// List the requests that wait for an approval, or print one
     Approvals(approve::ApprovalsArgs),
     /// Approve a request: the next run of the same task performs it, once
-    Approve(approve::VoteArgs),
+    Approve(approve::ApproveArgs),
     /// Deny a request
     Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
+    /// Add the servers of an MCP configuration, and their tools, to the catalog
+    Import(import::ImportArgs),
+    /// Add one MCP server and its tools to the catalog
+    Add(import::AddArgs),
+    /// List the tools of the servers in the catalog, with their parameters
+    Tools(tools::ToolsArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
     /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
@@ -148,6 +156,7 @@ pub fn main() -> ExitCode {
             }
             let on_stdin = TaskArgs {
                 file: None,
+                approved: None,
                 run: cli.run,
             };
             let done = perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts);
@@ -166,10 +175,12 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let is_ended = match &verb {
         Verb::Replay(args) => args.execute,
         Verb::Catalog(args) => args.starts_servers(),
-        Verb::Doctor(_) => true,
+        Verb::Doctor(_) | Verb::Import(_) | Verb::Add(_) | Verb::Tools(_) => true,
         _ => false,
     };
+    let performs = matches!(&verb, Verb::Approve(args) if args.run);
     let heeds = is_ended
+        || performs
         || matches!(
             verb,
             Verb::Run(_)
@@ -208,6 +219,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Approve(args) => approve::approve(&args, interrupts),
         Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args, interrupts),
+        Verb::Import(args) => import::import(&args, interrupts),
+        Verb::Add(args) => import::add(&args, interrupts),
+        Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
@@ -266,7 +280,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             } else {
                 (run::file_hint(error), "oneact", Form::Document)
             };
-            run::refuse(run::misused(error, hint, help), form, interrupts)
+            run::refuse(run::misused(error, hint.as_deref(), help), form, interrupts)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             streams::tell(error);

@@ -39,8 +39,8 @@ const LAST_CALLS: Duration = Duration::from_secs(20);
 pub(crate) struct Gateway {
     pub(crate) catalog: Utf8PathBuf,
     pub(crate) profile: Option<String>,
-    /// The session of all calls.
-    pub(crate) session: String,
+    /// The session of all calls, if the operator named one.
+    pub(crate) session: Option<String>,
     /// A name that no other process has: JSON-RPC ids begin anew in each process.
     pub(crate) process: String,
     /// The flags of the runs that perform calls.

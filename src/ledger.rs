@@ -39,9 +39,9 @@ use camino::Utf8PathBuf;
 use crate::host::Host;
 
 pub(crate) use anchor::{AnchorError, read_anchors};
-pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage, Voted};
+pub(crate) use approval::{Case as Approval, Gesture, Intended, Passage, VoteError, Voted};
 pub(crate) use canonical::same_json;
-pub(crate) use chain::{Change, Told};
+pub(crate) use chain::{Bound, Change, Told};
 pub(crate) use decide::{Dependants, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
 pub(crate) use grant::Improvisation;

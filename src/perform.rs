@@ -20,13 +20,13 @@ use tracing::{Level, enabled, info};
 
 use crate::{
     assets::Staging,
-    envelope::{self, Answered, Received},
+    envelope::{self, Answered, Delivery, Received},
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
     task::{
-        Course, Failure, Nameable, NamedSession, OperationId, Outcome, Task, cut_links,
-        recorded_id, redact_presigned,
+        Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, Outcome, SessionFrom, Task,
+        cut_links, recorded_id, redact_presigned,
     },
 };
 
@@ -34,7 +34,7 @@ use prepare::{Prepared, Scratches, prepare, scratch_name};
 
 pub use crate::{
     executor::{Kept, Limits, Seen, Watch},
-    record::Project,
+    record::{Approved, Project, Through},
     task::Reuse,
 };
 pub use answer::{Answer, broken, overdue};
@@ -60,6 +60,9 @@ pub struct Settings {
     pub session: Option<NamedSession>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
     pub notes: Vec<String>,
+    pub through: Through,
+    /// The request for an approval whose stored call is performed.
+    pub approved: Option<Approved>,
 }
 
 /// Whether anything is started.
@@ -97,6 +100,8 @@ impl Settings {
             nameable: Nameable::default(),
             session: None,
             notes: Vec::new(),
+            through: Through::Command,
+            approved: None,
         }
     }
 }
@@ -124,10 +129,17 @@ impl Arrived {
         begun: Moment,
         host: &Host,
     ) -> Self {
-        Self::of(session, begun, host, |session| match input {
+        let of_process = session.as_ref();
+        let of_process = of_process.is_some_and(|session| session.from == SessionFrom::Process);
+        let mut arrived = Self::of(session, begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
-        })
+        });
+        let key = arrived.received.identity.idempotency_key.as_deref();
+        if of_process && key.is_some_and(|key| key.starts_with(OF_CALLS)) {
+            arrived.received.delivery = Delivery::Numbered;
+        }
+        arrived
     }
 
     fn of(
@@ -152,10 +164,15 @@ impl Arrived {
         }
     }
 
-    fn answered(&self, mut executed: Executed, kind: Reply, host: &Host) -> Answer {
+    fn answered(
+        &self,
+        received: &Received,
+        mut executed: Executed,
+        kind: Reply,
+        host: &Host,
+    ) -> Answer {
         executed.outcome.cut_links();
         executed.outcome.bound();
-        let received = &self.received;
         let answered = Answered {
             received,
             outcome: &executed.outcome,
@@ -199,9 +216,10 @@ pub fn perform_with(
     (course, watch): (&Course, Watch<'_>),
 ) -> Answer {
     tell_begin(&arrived.received);
-    let executed = work(arrived, settings, host, (course, watch), kept);
+    let (executed, joined) = work(arrived, settings, host, (course, watch), kept);
     tell_end(&executed.outcome);
-    arrived.answered(executed, settings.reply, host)
+    let received = joined.as_ref().unwrap_or(&arrived.received);
+    arrived.answered(received, executed, settings.reply, host)
 }
 
 pub fn perform_typed(
@@ -217,14 +235,15 @@ pub fn perform_typed(
     perform(&arrived, settings, host, &Course::default(), &|_| ())
 }
 
-/// Settles interrupted plans, prepares the task and performs it.
+/// Settles interrupted plans, prepares the task and performs it. Returns also the task in the session of the request for
+/// an approval with which it has gone on, if there is one.
 fn work(
     arrived: &Arrived,
     settings: &Settings,
     host: &Host,
     (course, watch): (&Course, Watch<'_>),
     kept: Option<&Kept>,
-) -> Executed {
+) -> (Executed, Option<Received>) {
     let Arrived {
         received,
         operation,
@@ -260,20 +279,31 @@ fn work(
         own: &scratch,
         kept: kept.map(Kept::scratch),
     };
-    prepare(received, settings, host, scratches)
+    let mut joined = None;
+    let executed = prepare(received, settings, host, scratches)
         .map_or_else(Executed::rejected, |prepared| match prepared {
             Prepared::Answer(outcome) => Executed::from(*outcome),
-            Prepared::Work(work, ledger) => {
+            Prepared::Work(mut work, mut ledger) => {
                 let admission = ledger.admission.clone();
                 let executed = match settings.mode {
-                    Mode::Run => task(*work, *ledger, received, &context, &mut settled),
+                    Mode::Run => {
+                        joined = ledger.join(&mut work, received, &context);
+                        let received = joined.as_ref().unwrap_or(received);
+                        let session_id = &received.identity.session_id;
+                        let context = Context {
+                            session_id,
+                            ..context
+                        };
+                        task(*work, *ledger, received, &context, &mut settled)
+                    }
                     Mode::DryRun => executor::show(*work, &context),
                 };
                 executed.admitted(admission)
             }
         })
         .noted(settled)
-        .noted(settings.notes.clone())
+        .noted(settings.notes.clone());
+    (executed, joined)
 }
 
 /// Performs the work of a task, or its steps one after the other.

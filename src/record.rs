@@ -5,6 +5,7 @@ mod approvals;
 mod approvers;
 mod ask;
 mod beside;
+mod differs;
 mod effective;
 mod ended;
 mod escalation;
@@ -15,6 +16,7 @@ mod old_answer;
 mod replay;
 mod review;
 mod said;
+mod stored;
 mod world;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -34,6 +36,7 @@ pub(crate) use crate::ledger::{
     Reason, Review, Row, RowOutcome, RowState, Signer, Step, Summary, TaskRun, Verdict, Voted,
     Wanted, Whole, Wish,
 };
+pub use approvals::Through;
 pub(crate) use approvers::{allowed_signers, approvers};
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use escalation::plan_named;
@@ -42,6 +45,8 @@ pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use grants::trace;
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 pub(crate) use said::unrecorded;
+pub use stored::Approved;
+pub(crate) use stored::approved;
 
 #[derive(Debug, Clone)]
 pub struct Project {

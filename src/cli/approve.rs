@@ -4,7 +4,7 @@
 mod request;
 
 use std::{
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write as _},
     process::ExitCode,
 };
 
@@ -22,8 +22,10 @@ use crate::{
 use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json::line},
+    run,
     settings::PlaceArgs,
     stop,
+    streams::Stderr,
     terminal::{self, readable},
 };
 
@@ -49,6 +51,15 @@ pub(super) struct ApprovalsArgs {
     all: bool,
     #[command(flatten)]
     read: ReadArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ApproveArgs {
+    #[command(flatten)]
+    vote: VoteArgs,
+    /// Then perform the stored call, as `oneact run --approved ID` does, and print its envelope
+    #[arg(long, conflicts_with = "json")]
+    pub(super) run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -149,23 +160,33 @@ fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     Ok(printed(texts.collect::<Vec<_>>().join("\n"), 0))
 }
 
-pub(super) fn approve(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    vote(args, Answer::Approved, interrupts)
+pub(super) fn approve(args: &ApproveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let said = vote(&args.vote, Answer::Approved, interrupts.clone())?;
+    match said {
+        Said::Decided(text, id) if args.run => {
+            // stdout belongs to the envelope.
+            Stderr.write_all(text.as_bytes())?;
+            Ok(run::approved(&id, args.vote.places.clone(), interrupts))
+        }
+        said => Ok(said.printed()),
+    }
 }
 
 pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     if args.message.is_none() {
         return Err(stop(2)("a denial needs a reason: add -m TEXT"));
     }
-    vote(args, Answer::Denied, interrupts)
+    vote(args, Answer::Denied, interrupts).map(Said::printed)
 }
 
-fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+/// Records the decision, and returns what is printed about it.
+fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<Said, Stop> {
     let (desk, request) = find(&args.id, args.places.clone(), interrupts)?;
     let id = &request.case.id;
     let signature = args.signature.as_ref().map(signature).transpose()?;
     let gesture = match &signature {
         Some(text) => Gesture::Signed(text),
+        None if answer == Answer::Approved && request.is_approved_by_us() => Gesture::Before,
         None if !io::stdin().is_terminal() => {
             return Err(stop(2)(format!(
                 "there is no terminal to ask at. Sign the decision: `oneact approvals {id} --statement > s`, \
@@ -173,7 +194,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
             )));
         }
         None if !agreed(&request, answer, &desk) => {
-            return Ok(printed("Nothing was recorded.\n", 1));
+            return Ok(Said::Nothing);
         }
         None => Gesture::Terminal,
     };
@@ -186,26 +207,58 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<ExitC
     if args.json {
         let document = json!({
             "approval_id": voted.case.id, "decision": answer, "by": voted.person.to_string(), "why": why,
-            "missing": voted.missing,
+            "missing": voted.missing, "before": voted.before,
             "link": voted.link.seq, "entry_hash": voted.link.entry_hash,
         });
-        return Ok(printed(line(&document), 0));
+        return Ok(Said::Decided(line(&document), voted.case.id));
     }
     let until = desk.clock(&voted.case.asked.expires_at);
     let next = match (answer, voted.missing) {
         (Answer::Approved, 0) => {
-            format!("The next run of the same task performs it, once, before {until}.\n")
+            let once = format!("The next run of the same task performs it, once, before {until}");
+            if request.is_stored {
+                format!(
+                    "{once}; so does `oneact run --approved {}`.\n",
+                    voted.case.id
+                )
+            } else {
+                once + ".\n"
+            }
         }
         (Answer::Approved, missing) => format!(
             "It is not performed yet: {missing} more approvals are needed before {until}, each of another person.\n"
         ),
         (Answer::Denied, _) => String::new(),
     };
-    let text = format!(
-        "{word} by {}, link {}\n{next}",
-        voted.person, voted.link.seq
-    );
-    Ok(printed(text, 0))
+    let text = match &voted.before {
+        Some(at) => format!(
+            "already approved by you ({}) at {}; nothing was added\n{next}",
+            voted.person,
+            desk.clock(at)
+        ),
+        None => format!(
+            "{word} by {}, link {}\n{next}",
+            voted.person, voted.link.seq
+        ),
+    };
+    Ok(Said::Decided(text, voted.case.id))
+}
+
+/// What is printed about a decision.
+enum Said {
+    /// The person did not agree.
+    Nothing,
+    /// With the id of the request.
+    Decided(String, String),
+}
+
+impl Said {
+    fn printed(self) -> ExitCode {
+        match self {
+            Self::Nothing => printed("Nothing was recorded.\n", 1),
+            Self::Decided(text, _) => printed(text, 0),
+        }
+    }
 }
 
 /// The request whose id begins with this text.

@@ -1,7 +1,7 @@
 //! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. Only `check --live` starts
 //! servers.
 
-mod change;
+pub(super) mod change;
 mod check;
 mod entries;
 mod promote;
@@ -34,7 +34,7 @@ use super::{
 };
 
 /// The largest file that is read, in bytes: a catalog, a document or a schema.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -301,6 +301,12 @@ fn read_document(path: &Utf8Path) -> Result<Application, Stop> {
     let text = host::read_named(path, LARGEST)
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
         .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
+    if text.trim_start().starts_with('{') {
+        return Err(stop(2)(format!(
+            "{path} is JSON, and an application document is Markdown; `oneact import {path}` reads the servers of an \
+             MCP configuration"
+        )));
+    }
     Application::read(path, &text).map_err(stop(2))
 }
 

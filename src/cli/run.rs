@@ -24,12 +24,13 @@ use rustix::event::{PollFd, PollFlags};
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
     perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
-    task::{Course, Failure, Fault, Reach},
+    record,
+    task::{Course, Failure, Fault, Nameable, Reach},
 };
 
 use super::{
     Stop, logs, print_unless,
-    settings::{self, RunArgs, TaskArgs},
+    settings::{self, PlaceArgs, RunArgs, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
     told::told,
@@ -58,16 +59,13 @@ impl Form {
     }
 }
 
-pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
-    performed(
-        run,
-        interrupts,
-        Form::Document,
-        |settings, host, begun| match file {
-            Some(path) if path != "-" => streams::read_task_file(path),
-            Some(_) | None => streams::read_task(host, begun, settings.limits.budget),
-        },
-    )
+pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
+        (Some(id), _) => stored(id, settings, host),
+        (None, Some(path)) if path != "-" => streams::read_task_file(path),
+        (None, _) => streams::read_task(host, begun, settings.limits.budget),
+    };
+    performed(&args.run, interrupts, Form::Document, read)
 }
 
 /// Performs the task that `read` returns.
@@ -98,6 +96,26 @@ pub(super) fn performed(
     answer(input, settings, begun, host, &bar, form)
 }
 
+/// Performs the stored call of an approved request in that project, for the person who approved it.
+pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
+    let run = RunArgs {
+        places,
+        ..RunArgs::default()
+    };
+    let read = |settings: &mut Settings, host: &Host, _| stored(id, settings, host);
+    performed(&run, interrupts, Form::of_call(None), read)
+}
+
+/// The stored task of a request for an approval, which is performed in its session.
+fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Failure> {
+    let (approved, task) = record::approved(&settings.project, id, host)?;
+    settings.session = Some(approved.session());
+    settings.approved = Some(approved);
+    // Only the operator's `oneact call` can have asked for a tool without an entry.
+    settings.nameable = Nameable::Tools;
+    Ok(task)
+}
+
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
 pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
@@ -107,7 +125,7 @@ pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> Ex
 }
 
 /// Why a command line cannot be used, in one line. `help` is the command whose help says more.
-pub(super) fn misused(error: &clap::Error, hint: Option<String>, help: &str) -> Failure {
+pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Failure {
     let said = error.to_string();
     // Arguments that are missing stand in lines of their own.
     let mut lines = said.lines();
@@ -119,11 +137,11 @@ pub(super) fn misused(error: &clap::Error, hint: Option<String>, help: &str) -> 
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("tip: "));
     let what = [what.trim_start_matches("error: ").trim()].into_iter();
-    let what: Vec<&str> = match &hint {
+    let what: Vec<&str> = match hint {
         // clap would also say how the word is given as a value, which it is not.
         Some(hint) => {
             let similar = tips.filter(|tip| tip.contains("similar"));
-            what.chain(similar).chain([hint.as_str()]).collect()
+            what.chain(similar).chain([hint]).collect()
         }
         None => what.chain(tips).collect(),
     };

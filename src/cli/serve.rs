@@ -118,14 +118,14 @@ fn serve_catalog(
     let _ = flags.places.temporary(&project.root);
     let process = OperationId::new(host.timestamp(), host.random_bytes());
     let process = process.as_str().trim_start_matches("op_").to_owned();
-    let said = match &flags.session {
+    let named = match &flags.session {
         Some(session) => match envelope::unusable_session(session) {
             Some(why) => return Err(stop(2)(format!("the session {session:?} {why}"))),
             None => Some(session.clone()),
         },
         None => session_of_environment().map_err(stop(2))?,
     };
-    let session = said.unwrap_or_else(|| format!("sess-{process}"));
+    let session = named.clone().unwrap_or_else(|| format!("sess-{process}"));
     let mut passed = Vec::from(["--root".to_owned(), project.root.to_string()]);
     passed.extend(["--catalog".to_owned(), project.catalog.to_string()]);
     if let Some(profile) = &flags.profile {
@@ -137,6 +137,7 @@ fn serve_catalog(
     if let Some(clock) = clock {
         passed.push(format!("--clock={clock}"));
     }
+    passed.push(format!("--served={session}"));
     passed.extend(logs::flags());
     tracing::info!("The session is {session}.");
     let requests = Hosted {
@@ -148,7 +149,7 @@ fn serve_catalog(
     let gateway = Gateway {
         catalog: project.catalog,
         profile: flags.profile.clone(),
-        session,
+        session: named,
         process,
         flags: passed,
         elicit: Elicit::new(Arc::new(requests), key),
@@ -167,7 +168,7 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
     let mut tasks = Tasks::default();
     while let Some(task) = tasks.next(&host)? {
         let begun = host.moment();
-        let arrived = Arrived::read(Ok(task), begun, &host);
+        let arrived = Arrived::read_in(settings.session.clone(), Ok(task), begun, &host);
         let course = Course::default();
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
             let watch = |seen: Seen<'_>| bar.show(seen);

@@ -9,7 +9,7 @@ use jiff::Zoned;
 use crate::{
     envelope::unusable_session,
     host,
-    perform::{Limits, Mode, Project, Reply, Reuse, Settings},
+    perform::{Limits, Mode, Project, Reply, Reuse, Settings, Through},
     task::{NamedSession, SessionFrom, duration_or_seconds},
 };
 
@@ -32,6 +32,9 @@ pub(super) struct TaskArgs {
     /// The file with the task [default: stdin, as with `-`]
     #[arg(value_name = "FILE")]
     pub(super) file: Option<Utf8PathBuf>,
+    /// Perform the stored call of this approved request (apr_…, or its first characters) instead of a task
+    #[arg(long, value_name = "APR_ID", conflicts_with_all = ["file", "dry_run", "expect"])]
+    pub(super) approved: Option<String>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -73,6 +76,9 @@ pub(super) struct RunArgs {
     /// Derive all ids from this number; with --clock, every byte of the output is reproducible
     #[arg(long, value_name = "N", value_parser = number::<u64>)]
     pub(super) seed: Option<u64>,
+    /// Of a process of `oneact serve catalog`: the session of its calls, if the client names none
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) served: Option<String>,
 }
 
 impl RunArgs {
@@ -98,14 +104,25 @@ impl RunArgs {
             },
             profile: self.profile.clone(),
             wait: self.wait,
-            session: session_of_environment()
-                .map_err(stop(2))?
-                .map(|id| NamedSession {
-                    id,
-                    from: SessionFrom::Caller,
-                }),
+            session: self.session()?,
+            through: match self.served {
+                Some(_) => Through::Gateway,
+                None => Through::Command,
+            },
             ..Settings::of(project)
         })
+    }
+
+    /// The session of tasks that name none, if it is known.
+    fn session(&self) -> Result<Option<NamedSession>, Stop> {
+        let (id, from) = match &self.served {
+            Some(id) => (Some(id.clone()), SessionFrom::Process),
+            None => (
+                session_of_environment().map_err(stop(2))?,
+                SessionFrom::Caller,
+            ),
+        };
+        Ok(id.map(|id| NamedSession { id, from }))
     }
 }
 

@@ -51,12 +51,13 @@ fn planned(call: &PlannedStep) -> String {
     visible(&line).into_owned()
 }
 
-/// A text as it is, any other value as JSON in several lines. What MCP wraps in `result` is shown alone.
+/// A text as it is, also if it is the only member, and any other value as JSON in several lines. What MCP wraps in
+/// `result` is shown alone.
 fn result(data: &Value) -> String {
     let only = data.as_object().filter(|members| members.len() == 1);
-    let shown = only
-        .and_then(|members| ["result", "text"].iter().find_map(|key| members.get(*key)))
-        .unwrap_or(data);
+    let only = only.and_then(|members| members.iter().next());
+    let only = only.filter(|(key, value)| value.is_string() || *key == "result");
+    let shown = only.map_or(data, |(_, value)| value);
     match shown {
         Value::String(text) => visible_lines(text).into_owned(),
         Value::Null => "null".to_owned(),

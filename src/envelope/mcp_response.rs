@@ -102,8 +102,10 @@ fn next(outcome: &Outcome) -> Vec<Value> {
     };
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
         (Some(Waiting::Approval(waiting)), _) => {
+            let perform = waiting.perform.as_ref();
+            let perform = perform.map_or_else(String::new, |how| format!(", or perform it: {how}"));
             let text = format!(
-                "Have a person approve: {}. Then send the same task again.",
+                "Have a person approve: {}. Then send the same task again{perform}.",
                 waiting.approve
             );
             return vec![json!({"type": "approval", "description": text, "priority": "high"})];

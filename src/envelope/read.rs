@@ -36,6 +36,31 @@ pub struct Received {
     pub task: Result<Task, Failure>,
     /// The task must not be performed after this time.
     pub expires_at: Option<Timestamp>,
+    pub source: Source,
+}
+
+/// The text of an input, by which the same task can be read again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Source {
+    Text(String),
+    /// More than [`MOST_KEPT`] bytes.
+    TooLarge,
+    /// The task did not come as a text.
+    #[default]
+    Unknown,
+}
+
+/// The longest text of an input that is kept, in bytes.
+const MOST_KEPT: usize = 512 << 10;
+
+impl Source {
+    fn of(bytes: &[u8]) -> Self {
+        match str::from_utf8(bytes) {
+            Ok(text) if text.len() <= MOST_KEPT => Self::Text(text.to_owned()),
+            Ok(_) => Self::TooLarge,
+            Err(_) => Self::Unknown,
+        }
+    }
 }
 
 /// Whether a repeated delivery can be recognised.
@@ -43,6 +68,8 @@ pub struct Received {
 pub enum Delivery {
     /// By session, request and task.
     Named,
+    /// By a number that `oneact serve catalog` gives to each call, because the caller gave no name.
+    Numbered,
     Nameless,
 }
 
@@ -135,6 +162,7 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
         notes,
         task,
         expires_at,
+        source: Source::of(bytes),
     }
 }
 
@@ -247,6 +275,7 @@ impl Received {
             notes: Vec::new(),
             task,
             expires_at: None,
+            source: Source::Unknown,
         }
     }
 }

@@ -31,7 +31,7 @@ use super::{
     elicit::{Asked, Resumed, Way, call, way},
     keeper::Keepers,
     offer::{Offer, Version},
-    order::{Order, Refs, order},
+    order::{Order, Refs, approved, order},
     supervisor::{Started, start},
 };
 
@@ -85,11 +85,15 @@ impl Handler {
     ) -> Result<CallToolResponse, Failed> {
         let shared = &self.0;
         let offer = shared.current();
-        let entry = offer.find(&request.name).map_err(Failed::NotOffered)?;
+        let entry = if offer.performs_approved(&request.name) {
+            None
+        } else {
+            Some(offer.find(&request.name).map_err(Failed::NotOffered)?)
+        };
         let (elicit, call) = (&shared.gateway.elicit, call(&request));
         let resumed = elicit.resumed(&request, &call)?;
         let arguments = request.arguments.unwrap_or_default();
-        let order = {
+        let order = if let Some(entry) = entry {
             let known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
             let delivery = (&context.id, &*context.meta.0);
             let earlier = resumed.as_ref().map(|resumed| resumed.delivery.clone());
@@ -100,6 +104,8 @@ impl Handler {
                 &known,
                 (&shared.gateway, earlier),
             )?
+        } else {
+            approved(&arguments, &context.id, &shared.gateway)?
         };
         let (first, way) = match resumed {
             None => (
@@ -143,7 +149,7 @@ impl Handler {
     async fn decided(
         &self,
         decision: Option<(Asked, Answer)>,
-        offered: (&Offer, &Listed),
+        offered: (&Offer, Option<&Listed>),
         order: Order,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answered, Failed> {
@@ -180,7 +186,7 @@ impl Handler {
     /// Performs the task of a call with a process of its own, or with that of its server.
     async fn run(
         &self,
-        (offer, entry): (&Offer, &Listed),
+        (offer, entry): (&Offer, Option<&Listed>),
         mut order: Order,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answered, Failure> {
@@ -193,7 +199,7 @@ impl Handler {
         let Started {
             answer,
             mut progress,
-        } = if let Some(server) = offer.kept_server(entry) {
+        } = if let Some(server) = entry.and_then(|entry| offer.kept_server(entry)) {
             let arguments = arguments("supervise");
             shared
                 .keepers

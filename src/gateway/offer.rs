@@ -60,7 +60,13 @@ impl Offer {
             entries.push(proposal());
         }
         let offered = entries.iter().filter(|entry| is_offered(entry, context));
-        let offered = offered.map(shown).collect::<Result<_, _>>()?;
+        let can_wait = entries
+            .iter()
+            .any(|entry| is_offered(entry, context) && waits(entry));
+        let mut offered: Vec<Tool> = offered.map(shown).collect::<Result<_, _>>()?;
+        if can_wait && entries.iter().all(|entry| entry.id != RUN_APPROVED) {
+            offered.push(Tool::new(RUN_APPROVED, APPROVED, approved_schema()));
+        }
         Ok(Self {
             seen,
             context,
@@ -76,6 +82,12 @@ impl Offer {
             return None;
         };
         self.kept.contains(server).then_some(server)
+    }
+
+    /// Whether the tool of that name performs approved requests.
+    pub(super) fn performs_approved(&self, name: &str) -> bool {
+        let is_entry = self.entries.iter().any(|entry| entry.id == name);
+        name == RUN_APPROVED && !is_entry && self.tools.iter().any(|tool| tool.name == name)
     }
 
     /// The entry of the tool of that name, or why there is none.
@@ -150,6 +162,29 @@ fn is_offered(entry: &Listed, context: CallContext) -> bool {
     let applies = entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan;
     let acts = entry.audience == Audience::Models || applies;
     acts && entry.available_in.contain(context)
+}
+
+/// Whether a call of this tool can wait for an approval.
+fn waits(entry: &Listed) -> bool {
+    let may = proposes(entry) || entry.executor == Executor::FilePlan;
+    may || entry.approval.when.holds(entry.assessment.risk)
+}
+
+/// The name of the tool that performs a request after a person has approved it, and that of its only parameter.
+pub(super) const RUN_APPROVED: &str = "run_approved";
+pub(super) const APPROVAL_ID: &str = "approval_id";
+
+const APPROVED: &str = "Perform a call that has waited for an approval, after a person has approved it: exactly as it was \
+                        requested, and once. The answer of the call that waits contains its `approval_id`.";
+
+fn approved_schema() -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "required": [APPROVAL_ID],
+        "properties": {APPROVAL_ID: {"type": "string", "description": "The id of the request: apr_…"}},
+        "additionalProperties": false,
+    });
+    schema.as_object().cloned().unwrap_or_default()
 }
 
 /// The tool as `tools/list` shows it.

@@ -8,10 +8,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     catalog::{APPLY_FILE_PLAN, Binds, Executor, INPUT_REF, Listed},
-    task::{Failure, Fault, RefId, hexadecimal},
+    task::{Failure, Fault, OF_CALLS, RefId, hexadecimal},
 };
 
-use super::{Gateway, offer::proposes};
+use super::{
+    Gateway,
+    offer::{APPROVAL_ID, RUN_APPROVED, proposes},
+};
 
 /// What the supervisor gets.
 #[derive(Debug, Clone)]
@@ -46,7 +49,7 @@ pub(super) fn order(
     (gateway, earlier): (&Gateway, Option<String>),
 ) -> Result<Order, Failure> {
     let meta = Meta::read(meta)?;
-    let request = format!("jsonrpc:{}:{}", gateway.process, json!(id));
+    let request = format!("{OF_CALLS}{}:{}", gateway.process, json!(id));
     let key = match (earlier, meta.key) {
         (Some(earlier), Some(key)) if key != earlier => {
             return Err(shape(format!(
@@ -108,6 +111,29 @@ pub(super) fn order(
         task: message.to_string().into_bytes(),
         flags,
         delivery: key,
+    })
+}
+
+/// The call of the tool that performs approved requests: the run reads the task from the ledger.
+pub(super) fn approved(
+    arguments: &Map<String, Value>,
+    id: &RequestId,
+    gateway: &Gateway,
+) -> Result<Order, Failure> {
+    let only = |(name, value): (&String, &Value)| match (name.as_str(), value.as_str()) {
+        (APPROVAL_ID, Some(text)) => Some(text.to_owned()),
+        _ => None,
+    };
+    let named: Option<Vec<String>> = arguments.iter().map(only).collect();
+    let Some([named]) = named.as_deref() else {
+        return Err(shape(format!(
+            "{RUN_APPROVED} has one parameter, {APPROVAL_ID}: the id of the request as a string (apr_…)"
+        )));
+    };
+    Ok(Order {
+        task: Vec::new(),
+        flags: vec![format!("--approved={named}")],
+        delivery: format!("{OF_CALLS}{}:{}", gateway.process, json!(id)),
     })
 }
 

@@ -5,6 +5,7 @@
 
 mod checks;
 mod dispatch;
+mod join;
 mod vote;
 
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use crate::{
 use super::{
     Ledger,
     canonical::sha256,
-    chain::{AskedApproval, Body, instant},
+    chain::{AskedApproval, Body, Bound, instant},
     claims::must_have,
     past::examined,
     record::{Event, Link, Row, Seq, word},
@@ -29,9 +30,9 @@ use super::{
     signature::{Purpose, Signer, check},
     store::{StoreError, Tx, Which, read},
     validity::{is_complete, sealed},
-    words::{Ask, LedgerError, Note, Running},
+    words::{Ask, LedgerError, Note, Running, Who},
 };
-pub(crate) use vote::{Gesture, Voted};
+pub(crate) use vote::{Gesture, VoteError, Voted};
 
 /// What would be performed, and under which policy: an approval has to be for exactly this.
 #[derive(Debug, Clone)]
@@ -293,19 +294,28 @@ impl Case {
             .filter(|vote| vote.answer == Answer::Approved)
     }
 
+    /// The approval that this person gave before.
+    pub(crate) fn approved_by(&self, person: &Person, signers: &[Signer]) -> Option<&Vote> {
+        self.approvals().find(|vote| {
+            let known = vote.person(self, signers);
+            known.is_some_and(|known| known.is_same(person))
+        })
+    }
+
     pub(crate) fn denial(&self) -> Option<&Vote> {
         self.votes.iter().find(|vote| vote.answer == Answer::Denied)
     }
 }
 
 impl Note {
-    /// A request for an approval, made now by that operation.
+    /// A request for an approval, made now by that caller.
     pub(crate) fn request(
-        operation_id: &str,
+        who: &Who<'_>,
         intended: &Intended,
         now: Timestamp,
         nonce: [u8; 16],
     ) -> Self {
+        let operation_id = who.operation_id;
         let random = operation_id
             .get(operation_id.len().saturating_sub(8)..)
             .unwrap_or_default();
@@ -313,6 +323,8 @@ impl Note {
         Self::Requests {
             id: format!("apr_{}", random.to_lowercase()),
             asked: AskedApproval {
+                bound: who.bound,
+                whole: who.part.map(|part| part.run.whole.clone()),
                 expires_at: instant(now.checked_add(expires).unwrap_or(now)),
                 intent_hash: intended.intent_hash.clone(),
                 nonce: hexadecimal(&nonce),
@@ -330,22 +342,26 @@ fn policy(intended: &Intended) -> String {
 }
 
 impl Ledger<'_> {
-    /// The hash of the effective call (`intent_hash`). The parameters of `effective` are those that the tools would
-    /// get; `inputs` are the contents of their assets, one object for each step.
+    /// The hash of the effective call (`intent_hash`), and what is hashed. The parameters of `effective` are those that the
+    /// tools would get; `inputs` are the contents of their assets, one object for each step.
     pub(crate) fn intent(
         &mut self,
         ask: &Ask<'_>,
         effective: Asked,
         inputs: &[Value],
-    ) -> Result<String, LedgerError> {
+    ) -> Result<(String, Value), LedgerError> {
         let ask = Ask {
             asked: effective,
             ..ask.clone()
         };
         let key = self.key(&ask)?;
+        let (session, task) = match ask.who.bound {
+            Bound::Task => (Some(ask.who.session_id), ask.who.task_id),
+            Bound::Session => (Some(ask.who.session_id), None),
+            Bound::Call => (None, None),
+        };
         let around = json!({
-            "entry_digest": ask.entry_digest, "pin": ask.tool_pin, "session": ask.who.session_id,
-            "task": ask.who.task_id,
+            "entry_digest": ask.entry_digest, "pin": ask.tool_pin, "session": session, "task": task,
         });
         Ok(ask.asked.intent(&key, around, inputs))
     }

@@ -120,6 +120,8 @@ pub(crate) struct SessionSeal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskedApproval {
+    #[serde(default)]
+    pub(crate) bound: Bound,
     pub(crate) expires_at: String,
     /// The hash of everything that would be performed.
     pub(crate) intent_hash: String,
@@ -131,6 +133,22 @@ pub(crate) struct AskedApproval {
     pub(crate) preview_hash: Option<String>,
     /// The name of the root in which it would be performed.
     pub(crate) root: Option<String>,
+    /// Of a step: the `request_hash` of its task.
+    #[serde(default)]
+    pub(crate) whole: Option<String>,
+}
+
+/// To what an approval is bound, beside the effective call, the root and the asker: to that which the caller named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Bound {
+    /// To the session and the task.
+    #[default]
+    Task,
+    /// To the session.
+    Session,
+    /// To the call alone.
+    Call,
 }
 
 /// Who causes a link, and when.
@@ -320,12 +338,14 @@ mod tests {
             about: text("op_1"),
             approval: text("apr_1"),
             asked: Some(AskedApproval {
+                bound: Bound::Call,
                 expires_at: "t".to_owned(),
                 intent_hash: "i".to_owned(),
                 nonce: "n".to_owned(),
                 policy: "p".to_owned(),
                 preview_hash: None,
                 root: text("/r"),
+                whole: text("sha256:2"),
             }),
             signature: text("s"),
             action: text("\"é\u{1f}"),

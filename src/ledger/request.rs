@@ -88,9 +88,14 @@ impl Asked {
 }
 
 impl Asked {
-    /// The hash of the effective call, for an approval. `around` are the facts beside the steps, and `inputs` the
-    /// contents of the assets of each step.
-    pub(crate) fn intent(&self, key: &[u8; 32], around: Value, inputs: &[Value]) -> String {
+    /// The hash of the effective call, for an approval, and what is hashed. `around` are the facts beside the steps, and
+    /// `inputs` the contents of the assets of each step.
+    pub(crate) fn intent(
+        &self,
+        key: &[u8; 32],
+        around: Value,
+        inputs: &[Value],
+    ) -> (String, Value) {
         let steps = self.steps.iter().zip(inputs).map(|(step, inputs)| {
             let mut hashed = step.hashed(step.parameters(key), key);
             hashed.insert("inputs".to_owned(), inputs.clone());
@@ -106,7 +111,8 @@ impl Asked {
         }
         whole.insert("outputs".to_owned(), json!(self.outputs));
         whole.insert("v".to_owned(), json!(RULE));
-        format!("sha256:{}", sha256(canonical(&Value::Object(whole))))
+        let whole = Value::Object(whole);
+        (format!("sha256:{}", sha256(canonical(&whole))), whole)
     }
 }
 

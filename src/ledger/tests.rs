@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Alone, Dependants, Ledger, Name,
-    chain::{Change, Told},
+    chain::{Bound, Change, Told},
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
@@ -125,6 +125,8 @@ fn ask(operation: &'static str) -> Ask<'static> {
             task_id: Some(operation),
             attempt: Some(1),
             part: None,
+            bound: Bound::Task,
+            joins: None,
         },
         asked: Asked {
             steps: vec![AskedStep {

@@ -10,7 +10,7 @@ use crate::task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, R
 
 use super::{
     canonical::{canonical, sha256},
-    chain::{AskedApproval, Body, Change, Told},
+    chain::{AskedApproval, Body, Bound, Change, Told},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::{StoreError, Trouble},
@@ -77,6 +77,10 @@ pub(crate) struct Who<'a> {
     pub(crate) attempt: Option<u32>,
     /// Of a step of a task. Then the idempotency key is [`TaskRun::key`].
     pub(crate) part: Option<Part<'a>>,
+    /// What an approval of this request is bound to.
+    pub(crate) bound: Bound,
+    /// The request for an approval with which the task goes on.
+    pub(crate) joins: Option<&'a str>,
 }
 
 /// A step of a task.
@@ -99,7 +103,7 @@ pub(crate) struct Part<'a> {
 pub(crate) struct TaskRun {
     pub(crate) attempt: u32,
     /// Its `request_hash`.
-    pub(super) whole: String,
+    pub(crate) whole: String,
     /// The claim with which the task began, in this run or in an earlier one.
     pub(super) began: Seq,
 }

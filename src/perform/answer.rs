@@ -69,7 +69,7 @@ pub fn broken(arrived: &Arrived, kind: Reply, host: &Host) -> Answer {
         effect: Effect::Unknown,
         ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
     });
-    arrived.answered(executed, kind, host)
+    arrived.answered(&arrived.received, executed, kind, host)
 }
 
 /// The answer that replaces that of a run which ends neither after a signal nor after its time. The run's claim in
@@ -135,7 +135,7 @@ pub fn overdue(
         effect,
         ..Outcome::nothing_done(state, phase, Some(failure))
     };
-    arrived.answered(Executed::from(outcome), kind, host)
+    arrived.answered(&arrived.received, Executed::from(outcome), kind, host)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-use super::{Mode, Reply, Settings};
+use super::{Mode, Reply, Settings, Through};
 
 /// A task after all checks that need no tool.
 pub(super) enum Prepared<'h> {
@@ -134,15 +134,46 @@ fn ledger<'h>(
     received: &Received,
     host: &'h Host,
 ) -> Result<RunLedger<'h>, Failure> {
-    let caller = Caller::of_launch(settings.profile.as_deref(), tables)?;
-    RunLedger::of(
+    let caller = caller(settings, tables)?;
+    let mut ledger = RunLedger::of(
         &settings.project,
         tables,
         caller,
         settings.reuse,
         received,
         host,
-    )
+    )?;
+    ledger.approvals.through = settings.through;
+    ledger.approvals.approved.clone_from(&settings.approved);
+    Ok(ledger)
+}
+
+/// Who started the run; of a stored call, who requested it. A host performs only what was requested in its own context.
+fn caller(settings: &Settings, tables: Option<&CatalogTables<'_>>) -> Result<Caller, Failure> {
+    let own = || Caller::of_launch(settings.profile.as_deref(), tables);
+    let Some(approved) = &settings.approved else {
+        return own();
+    };
+    let caller = match &approved.profile {
+        Some(profile) => Caller::of_launch(Some(profile), tables)?,
+        None => Caller {
+            context: approved.context,
+            profile: None,
+        },
+    };
+    let is_own = settings.profile.is_none() && settings.through == Through::Command;
+    if caller.context != approved.context || !(is_own || own()? == caller) {
+        let id = approved.id();
+        return Err(Failure::new(
+            Fault::ContextDenied,
+            format!(
+                "{id} was requested in the context {}, which is not the context of this run; `oneact run --approved {id}` \
+                 performs it in the context of the request",
+                approved.context.name()
+            ),
+        ));
+    }
+    Ok(caller)
 }
 
 fn capabilities<'h>(

@@ -1,27 +1,36 @@
 //! Approvals during a run: what has to be approved, whether it was, and what the answer says while it is not.
 
+mod waits;
+
 use std::time::Duration;
 
 use camino::Utf8Path;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use jiff::SignedDuration;
+use serde_json::Value;
 
 use super::{
     Project,
     approvers::{signers, wait_for},
+    differs::Compared,
     effective::{Seen, intended},
     grants,
+    stored::Approved,
 };
 use crate::{
     catalog::ApprovalSettings,
+    envelope::Received,
     executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
+    gate::Caller,
     host::{self, Moment, Program},
     ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer},
     task::{
-        Admission, ApprovalRule, Elicitation, Failure, Fault, IMPROVISED, Need, Outcome, Phase,
-        Policy, Preview, Risk, Sanction, State, Waiting, WaitingApproval, abridge,
+        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Risk,
+        Sanction, State, Waiting,
     },
 };
+
+pub(super) use waits::Asks;
+use waits::{compared, unlike, why};
 
 /// How long the program that is told of a request may take.
 const NOTIFIED: Duration = Duration::from_secs(4);
@@ -37,6 +46,27 @@ pub(crate) struct Approvals {
     pub(super) settings: ApprovalSettings,
     /// How long the run itself waits for people (`--wait`).
     pub(crate) wait: Option<Duration>,
+    pub(crate) through: Through,
+    /// The request that `--approved` names.
+    pub(crate) approved: Option<Approved>,
+}
+
+/// The way in which a task has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Through {
+    #[default]
+    Command,
+    /// `oneact serve catalog`.
+    Gateway,
+}
+
+/// A task as it was sent, and who sent it.
+#[derive(Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) received: &'a Received,
+    pub(super) caller: &'a Caller,
+    pub(super) hidden: &'a Hidden,
+    pub(super) admission: Option<&'a Admission>,
 }
 
 /// What a run does after its request was claimed.
@@ -44,39 +74,6 @@ pub(super) enum Pass {
     Go,
     /// Nothing is performed: this is the answer, and what its link says about the approval.
     Held(Box<Outcome>, Option<Box<Asks>>),
-}
-
-/// A request for an approval, or what becomes of one, to be recorded with the answer.
-pub(super) struct Asks {
-    pub(super) note: Note,
-    /// The request as the row keeps it, if the answer asks.
-    pub(super) request: Option<String>,
-    /// What is sent to the program that is told of requests.
-    told: Option<Value>,
-}
-
-impl Asks {
-    /// If a step of an improvised action waits, the approval of the action is used again when the action goes on.
-    pub(super) fn kept(
-        outcome: &Outcome,
-        ledger: &mut Ledger<'_>,
-        (ask, running): (&Ask<'_>, &Running),
-        context: &Context<'_>,
-    ) -> Option<Box<Self>> {
-        let mut steps = ask.asked.steps.iter();
-        if outcome.state != State::Pending || !steps.any(|step| step.entry == IMPROVISED) {
-            return None;
-        }
-        // Without the note, a person has to approve again.
-        let case = ledger
-            .case(ask, running, Some(&grants::root(context)))
-            .ok()??;
-        Some(Box::new(Self {
-            note: Note::Keeps { id: case.id },
-            request: None,
-            told: None,
-        }))
-    }
 }
 
 impl Approvals {
@@ -98,15 +95,16 @@ impl Approvals {
         ledger: &mut Ledger<'_>,
         (ask, running): (&Ask<'_>, &Running),
         work: &mut Work,
-        (admission, hidden): (Option<&Admission>, &Hidden),
+        sent: Sent<'_>,
         context: &Context<'_>,
     ) -> Result<Pass, LedgerError> {
+        let hidden = sent.hidden;
         if matches!(&*work, Work::Tools(ready) if ready.job.is_several() && !ready.job.is_improvised())
         {
             // Each step waits for its own approval.
             return Ok(went(ledger.dispatch(ask, running, None)?));
         }
-        let policy = self.policy(admission);
+        let policy = self.policy(sent.admission);
         let mut policy = match (&ask.under, &*work) {
             (Some(_), _) => grants::covered(policy),
             (None, Work::Grant(grant)) => {
@@ -119,8 +117,11 @@ impl Approvals {
             (None, Work::Tools(_) | Work::Files(_) | Work::Said(_)) => policy,
         };
         policy.root = Some(grants::root(context));
+        let exactly = self.approved.as_ref().filter(|approved| approved.is_whole);
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
         let known = match work {
+            // The request that `--approved` names is performed with its approval or not at all.
+            _ if exactly.is_some() => true,
             Work::Files(_) if policy.need == Need::None => ledger
                 .case(ask, running, policy.root.as_deref())?
                 .is_some_and(|case| case.used.is_none() && case.ended.is_none()),
@@ -129,7 +130,7 @@ impl Approvals {
         if policy.need == Need::None && !known {
             return Ok(went(ledger.dispatch(ask, running, None)?));
         }
-        if policy.need == Need::None {
+        if let (Need::None, Work::Files(_)) = (policy.need, &*work) {
             policy.because.push(OF_PLAN.to_owned());
         }
         let signers = self.signers(context.root);
@@ -144,10 +145,11 @@ impl Approvals {
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
-            Work::Grant(_) | Work::Said(_) => (
-                ledger.intent(ask, ask.asked.clone(), &[Value::Null])?,
-                Seen::of_grant(ask, hidden),
-            ),
+            Work::Grant(_) | Work::Said(_) => {
+                let (hash, call) = ledger.intent(ask, ask.asked.clone(), &[Value::Null])?;
+                let seen = Seen::of_grant(ask, hidden);
+                (hash, Seen { call, ..seen })
+            }
         };
         let intended = Intended {
             policy,
@@ -161,114 +163,33 @@ impl Approvals {
         {
             sanction(files, &preview.hash);
         }
+        let now = of(&seen, ask, preview.as_ref());
         Ok(match passage {
             Passage::Dispatched => Pass::Go,
             Passage::Ask => {
-                let now = context.host.timestamp();
-                Self::ask((ask, &intended), seen, preview, now, context)
+                if let Some(approved) = exactly {
+                    return Ok(not_it(ledger, ask, (approved, &now)));
+                }
+                let unlike = unlike(ledger, (ask, self.through), &now, context);
+                self.ask((ask, &intended, sent), (seen, unlike), preview, context)
             }
             Passage::Wait(case) => {
-                Pass::Held(Box::new(waits(&case, &intended.policy, context)), None)
+                let unlike = unlike(ledger, (ask, self.through), &now, context);
+                let about = (&*case, unlike);
+                let waits = self.waits((ask, sent), about, &intended.policy, context);
+                Pass::Held(Box::new(waits), None)
             }
             Passage::Ungranted(failure) => ungranted(failure),
-            Passage::Refused { fault, why, case } => {
-                let again = match fault {
-                    Fault::ApprovalDenied => {
-                        "Send it with another `salt` to request an approval again."
-                    }
-                    _ => "Send it again to request a new approval.",
-                };
-                let reason = case.denial().and_then(|vote| vote.note.as_ref());
-                let reason = reason.map_or_else(String::new, |note| format!(" ({note})"));
-                let message = format!(
-                    "approval {}: {why}{reason}; nothing was performed. {again}",
-                    case.id
-                );
-                let outcome = Outcome::nothing_done(
-                    State::Rejected,
-                    Phase::Inputs,
-                    Some(Failure::new(fault, message)),
-                );
-                let ends = (fault != Fault::ApprovalDenied).then(|| {
-                    Box::new(Asks {
-                        note: Note::Ends {
-                            id: case.id.clone(),
-                        },
-                        request: None,
-                        told: None,
-                    })
-                });
-                Pass::Held(Box::new(outcome), ends)
-            }
+            Passage::Refused { fault, why, case } => refused(ledger, (fault, &why), &case, &now),
         })
-    }
-
-    /// Requests an approval: the answer, and what is recorded.
-    fn ask(
-        (ask, intended): (&Ask<'_>, &Intended),
-        seen: Seen,
-        preview: Option<Preview>,
-        now: Timestamp,
-        context: &Context<'_>,
-    ) -> Pass {
-        let note = Note::request(
-            context.operation_id,
-            intended,
-            now,
-            context.host.random_bytes(),
-        );
-        let Note::Requests { id, asked } = &note else {
-            return Pass::Go;
-        };
-        let policy = &intended.policy;
-        let mut request: Value = serde_json::from_str(&ask.request).unwrap_or_default();
-        if let Some(request) = request.as_object_mut() {
-            request.insert("args".to_owned(), seen.parameters);
-        }
-        let diff = preview.as_ref().map(|preview| preview.diff.clone());
-        if let Some(around) = request.get_mut("context").and_then(Value::as_object_mut) {
-            let approval = json!({
-                "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
-                "quorum": policy.quorum, "root": context.root.as_str(), "diff": diff,
-                "input_responses": seen.answers, "hidden": seen.unseen,
-            });
-            around.insert("approval".to_owned(), approval);
-        }
-        let outcome = Outcome {
-            preview,
-            ..pending(
-                id,
-                (&asked.intent_hash, asked.preview_hash.as_deref()),
-                &asked.expires_at,
-                0,
-                policy,
-                context,
-            )
-        };
-        let mut told = json!({
-            "kind": "approval", "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
-            "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
-            "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
-            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
-            "input_responses": seen.answers, "hidden": seen.unseen, "diff": diff, "approve": format!("oneact approve {id}"),
-        });
-        abridge(&mut told);
-        Pass::Held(
-            Box::new(outcome),
-            Some(Box::new(Asks {
-                note,
-                request: Some(request.to_string()),
-                told: Some(told),
-            })),
-        )
     }
 
     /// The request of a plan that was refused because it needs an approval; none if the plan was not.
     pub(super) fn of_plan(
         &self,
         outcome: &Outcome,
-        ask: &Ask<'_>,
-        admission: Option<&Admission>,
+        (ledger, ask): (&mut Ledger<'_>, &Ask<'_>),
+        sent: Sent<'_>,
         context: &Context<'_>,
     ) -> Option<Pass> {
         let needed = outcome
@@ -276,7 +197,7 @@ impl Approvals {
             .as_ref()
             .filter(|failure| failure.fault == Fault::ApprovalRequired)?;
         let preview = outcome.preview.clone()?;
-        let mut policy = self.policy(admission);
+        let mut policy = self.policy(sent.admission);
         policy.because.push(OF_PLAN.to_owned());
         policy.root = Some(grants::root(context));
         let mut shown = policy.clone();
@@ -287,12 +208,13 @@ impl Approvals {
             preview_hash: Some(preview.hash.clone()),
             signers: Vec::new(),
         };
-        let now = context.host.timestamp();
-        let mut pass = Self::ask(
-            (ask, &intended),
-            Seen::of_plan(ask),
+        let seen = Seen::of_plan(ask);
+        let now = of(&seen, ask, Some(&preview));
+        let unlike = unlike(ledger, (ask, self.through), &now, context);
+        let mut pass = self.ask(
+            (ask, &intended, sent),
+            (seen, unlike),
             Some(preview),
-            now,
             context,
         );
         if let Pass::Held(held, _) = &mut pass
@@ -317,6 +239,12 @@ impl Approvals {
             return false;
         };
         let left = wait.saturating_sub(begun.passed());
+        let most = SignedDuration::from_secs(left.as_secs().try_into().unwrap_or(i64::MAX));
+        tracing::warn!(
+            "approval_required: this run waits for {} at most {most:#}; `{}` approves it",
+            waiting.approval_id,
+            waiting.approve
+        );
         let case = || {
             let mut reading = project.reading(context.host).ok()?;
             let found = reading.approval(&waiting.approval_id).ok();
@@ -355,6 +283,71 @@ impl Approvals {
     }
 }
 
+/// The answer if the stored call is not the approved one any more.
+fn not_it(ledger: &mut Ledger<'_>, ask: &Ask<'_>, (approved, now): (&Approved, &Compared)) -> Pass {
+    let id = approved.id();
+    let open = ledger.open_requests(&ask.who, |_| true, |case| case.id == id);
+    let case = open.ok().and_then(|open| open.into_iter().next());
+    let fields = case.map_or_else(String::new, |case| fields(ledger, &case, now));
+    let message = format!(
+        "approval {id}: what would be performed now is not what was approved{fields}; nothing was performed. Send the \
+         task again to request a new approval"
+    );
+    let failure = Failure::new(Fault::ApprovalMismatch, message);
+    let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
+    Pass::Held(Box::new(outcome), None)
+}
+
+/// The answer if the approval cannot be used, with the end of the request in the ledger.
+fn refused(
+    ledger: &mut Ledger<'_>,
+    (fault, why): (Fault, &str),
+    case: &Approval,
+    now: &Compared,
+) -> Pass {
+    let (fields, again) = match fault {
+        Fault::ApprovalDenied => (
+            String::new(),
+            "Send it with another `salt` to request an approval again.",
+        ),
+        Fault::ApprovalMismatch => (
+            fields(ledger, case, now),
+            "Send it again to request a new approval.",
+        ),
+        _ => (String::new(), "Send it again to request a new approval."),
+    };
+    let reason = case.denial().and_then(|vote| vote.note.as_ref());
+    let reason = reason.map_or_else(String::new, |note| format!(" ({note})"));
+    let id = case.id.clone();
+    let message = format!("approval {id}: {why}{fields}{reason}; nothing was performed. {again}");
+    let failure = Failure::new(fault, message);
+    let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
+    let ends = (fault != Fault::ApprovalDenied).then(|| {
+        Box::new(Asks {
+            note: Note::Ends { id },
+            request: None,
+            told: None,
+        })
+    });
+    Pass::Held(Box::new(outcome), ends)
+}
+
+/// What this call can be compared by.
+fn of(seen: &Seen, ask: &Ask<'_>, preview: Option<&Preview>) -> Compared {
+    Compared {
+        call: Compared::call(seen.call.clone(), &ask.asked),
+        args: seen.parameters.clone(),
+        diff: preview.map(|preview| preview.diff.clone()),
+    }
+}
+
+/// The fields in which the approved call differs from this one, as the end of a sentence.
+fn fields(ledger: &mut Ledger<'_>, case: &Approval, now: &Compared) -> String {
+    let row = ledger.asked_row(case).ok().flatten();
+    let fields = row.and_then(|row| compared(&row)?.from(now));
+    fields.map_or_else(String::new, |fields| format!("; it differs in {fields}"))
+}
+
 /// What follows from the dispatch of a request that needs no approval.
 fn went(passage: Passage) -> Pass {
     match passage {
@@ -375,59 +368,5 @@ fn sanction(files: &mut FileWork, hash: &str) {
         &mut files.order
     {
         *sanction = Sanction::Approved(hash.to_owned());
-    }
-}
-
-fn why(policy: &Policy) -> Vec<String> {
-    if policy.because.is_empty() {
-        return vec!["the catalog says so (`approval.when`)".to_owned()];
-    }
-    policy.because.clone()
-}
-
-/// The answer while people have not decided about a request that was made before.
-fn waits(case: &Approval, policy: &Policy, context: &Context<'_>) -> Outcome {
-    let asked = &case.asked;
-    let hashes = (asked.intent_hash.as_str(), asked.preview_hash.as_deref());
-    let votes = case.votes.len();
-    pending(&case.id, hashes, &asked.expires_at, votes, policy, context)
-}
-
-fn pending(
-    id: &str,
-    (intent_hash, preview_hash): (&str, Option<&str>),
-    expires_at: &str,
-    votes: usize,
-    policy: &Policy,
-    context: &Context<'_>,
-) -> Outcome {
-    let expires = expires_at.parse::<Timestamp>().unwrap_or_default();
-    let local = context.host.local(expires);
-    let message = format!(
-        "approval {id} is required ({} risk) until {}; nothing was performed. `oneact approve {id}` approves, then send \
-         the same task again",
-        policy.risk,
-        local.strftime("%H:%M")
-    );
-    Outcome {
-        waiting: Some(Waiting::Approval(WaitingApproval {
-            approval_id: id.to_owned(),
-            risk: policy.risk.name(),
-            why: why(policy),
-            intent_hash: intent_hash.to_owned(),
-            preview_hash: preview_hash.map(ToOwned::to_owned),
-            expires_at: local.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
-            approve: format!("oneact approve {id}"),
-            by: match policy.elicitation {
-                Elicitation::Off => Vec::new(),
-                Elicitation::Allowed => vec!["elicitation"],
-            },
-            votes,
-        })),
-        ..Outcome::nothing_done(
-            State::Pending,
-            Phase::Inputs,
-            Some(Failure::new(Fault::ApprovalRequired, message)),
-        )
     }
 }

@@ -1,6 +1,7 @@
 //! The ledger during a run: it is asked before a task is performed, and records how the task ended (R-004-50,
 //! R-004-51).
 
+mod join;
 mod recording;
 mod steps;
 
@@ -23,12 +24,13 @@ use steps::Step;
 
 use super::{
     Project,
-    approvals::{Approvals, Pass},
+    approvals::{Approvals, Pass, Sent},
     ask,
     ended::{self, Ids},
     grants,
     old_answer::{old_answer, refused, unrecordable},
     review, said,
+    stored::Joined,
     world::{self, Here},
 };
 
@@ -41,10 +43,12 @@ pub(crate) struct RunLedger<'h> {
     /// The decision of the gate, which is recorded with the request.
     pub(crate) admission: Option<Admission>,
     pub(crate) approvals: Approvals,
-    reuse: Reuse,
-    ids: Ids,
+    pub(super) reuse: Reuse,
+    pub(super) ids: Ids,
     host: &'h Host,
     open: RefCell<Option<Ledger<'h>>>,
+    /// The request for an approval with which the task goes on.
+    pub(super) joined: Option<Joined>,
     /// Of the steps of a task: the present one.
     step: Option<Step>,
 }
@@ -104,8 +108,22 @@ impl<'h> RunLedger<'h> {
             ids: Ids::of(received),
             host,
             open: RefCell::default(),
+            joined: None,
             step: None,
         })
+    }
+
+    pub(super) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The open ledger, which [`RunLedger::keep`] takes back.
+    pub(super) fn opened(&self) -> Result<Ledger<'h>, LedgerError> {
+        self.open.take().map_or_else(|| self.connect(), Ok)
+    }
+
+    pub(super) fn keep(&self, ledger: Ledger<'h>) {
+        self.open.replace(Some(ledger));
     }
 
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
@@ -158,7 +176,6 @@ impl<'h> RunLedger<'h> {
             return self.nowhere(work, received);
         }
         let run = &*self;
-        let open = run.open.take();
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
         let allowed = (run.reuse, run.admission.as_ref());
@@ -166,8 +183,7 @@ impl<'h> RunLedger<'h> {
             return Begun::Unrecorded(None);
         };
         let rule = review::rule(work);
-        let opened = open.map_or_else(|| run.connect(), Ok);
-        let mut ledger = match opened {
+        let mut ledger = match run.opened() {
             Ok(ledger) => ledger,
             Err(error) => {
                 let stopped = context.stopped().map(LedgerError::Stopped);
@@ -204,11 +220,15 @@ impl<'h> RunLedger<'h> {
             running.why.name()
         );
         run.die_at("ledger:reserved");
-        let admission = run.admission.as_ref();
-        let about = (admission, &hidden);
+        let sent = Sent {
+            received,
+            caller: &run.caller,
+            hidden: &hidden,
+            admission: run.admission.as_ref(),
+        };
         let passed = run
             .approvals
-            .pass(&mut ledger, (&ask, &running), work, about, context);
+            .pass(&mut ledger, (&ask, &running), work, sent, context);
         let mut recording = Recording {
             ledger,
             ask,
@@ -253,7 +273,7 @@ impl<'h> RunLedger<'h> {
         }
     }
 
-    fn who<'b>(&'b self, received: &'b Received, context: &'b Context<'_>) -> Who<'b> {
+    pub(super) fn who<'b>(&'b self, received: &'b Received, context: &'b Context<'_>) -> Who<'b> {
         Who {
             operation_id: context.operation_id,
             session_id: &received.identity.session_id,
@@ -264,9 +284,10 @@ impl<'h> RunLedger<'h> {
                 Some(step) => Some(&step.key),
                 None => self.ids.idempotency_key.as_deref(),
             },
-            task_id: match received.delivery {
-                Delivery::Named => Some(&self.ids.task),
-                Delivery::Nameless => None,
+            task_id: match (&self.joined, received.delivery) {
+                (Some(joined), _) => joined.task.as_deref(),
+                (None, Delivery::Named | Delivery::Numbered) => Some(&self.ids.task),
+                (None, Delivery::Nameless) => None,
             },
             attempt: match (&self.step, received.counted) {
                 (Some(step), _) => Some(step.run.attempt),
@@ -281,6 +302,11 @@ impl<'h> RunLedger<'h> {
                 nth: step.nth,
                 run: &step.run,
             }),
+            bound: match &self.joined {
+                Some(joined) => joined.bound,
+                None => join::bound(received),
+            },
+            joins: self.joined.as_ref().map(|joined| joined.id.as_str()),
         }
     }
 
@@ -295,7 +321,7 @@ impl<'h> RunLedger<'h> {
     /// Keeps the ledger for the next step, or until the answer is printed.
     fn leave(&self, ledger: Ledger<'h>, executed: Executed) -> Executed {
         if self.step.is_some() {
-            self.open.replace(Some(ledger));
+            self.keep(ledger);
             return executed;
         }
         executed.keeping(ledger.closing())

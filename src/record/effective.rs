@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) answers: Option<Value>,
     /// The parameters in which characters are hidden, those at `secret` pointers not among them.
     pub(super) unseen: Vec<Unseen>,
+    /// The effective call as it is hashed. Null for a plan.
+    pub(super) call: Value,
 }
 
 impl Seen {
@@ -76,8 +78,10 @@ pub(super) fn intended(
         inputs.push(Value::Null);
     }
     complete(&mut effective, ready, hidden);
-    let seen = seen(ask, &effective, ready, hidden);
-    Ok((ledger.intent(ask, effective, &inputs)?, seen))
+    let mut seen = seen(ask, &effective, ready, hidden);
+    let (hash, call) = ledger.intent(ask, effective, &inputs)?;
+    seen.call = call;
+    Ok((hash, seen))
 }
 
 /// Completes the steps of the request as they would be sent.

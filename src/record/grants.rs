@@ -1,6 +1,7 @@
 //! Improvised actions: what the proposal of a grant asks for, what a call under a grant is, what an approval covers
 //! (R-003-06, R-003-08), and what the action did, as a workflow is made of it (R-003-09).
 
+use camino::Utf8Path;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -86,7 +87,11 @@ pub(super) fn under<'a>(
 
 /// The name of the root. A root without a name counts by its path.
 pub(super) fn root(context: &Context<'_>) -> String {
-    home(context.state_dir, context.root).unwrap_or_else(|| context.root.to_string())
+    root_of(context.state_dir, context.root)
+}
+
+pub(super) fn root_of(state_dir: &Utf8Path, root: &Utf8Path) -> String {
+    home(state_dir, root).unwrap_or_else(|| root.to_string())
 }
 
 /// The policy of an improvised action, with the reasons why it waits.

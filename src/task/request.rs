@@ -101,6 +101,9 @@ pub enum SessionFrom {
     Run,
 }
 
+/// The idempotency keys begin so that `oneact serve catalog` gives to calls whose caller gives none.
+pub const OF_CALLS: &str = "jsonrpc:";
+
 /// The session of a task that names none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSession {
@@ -347,7 +350,7 @@ impl Waiting {
                 resume
             }
             Self::Approval(_) => {
-                "Send the same task again after a person has approved it (`approve`)."
+                "After a person has approved it (`approve`), send the same task again, or perform it from the ledger (`perform`)."
             }
         }
     }
@@ -365,6 +368,9 @@ pub struct WaitingApproval {
     pub expires_at: String,
     /// The command with which a person approves.
     pub approve: String,
+    /// The command that performs it from the ledger, if the record of the task is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perform: Option<String>,
     /// Further ways to approve that the catalog allows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<&'static str>,

@@ -1,6 +1,8 @@
 //! Approvals: who is asked, for exactly what, and how often it is used (specification 003).
 
+mod arrive;
 mod binding;
+mod hosts;
 mod people;
 mod plans;
 

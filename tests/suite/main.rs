@@ -36,6 +36,8 @@ mod grants;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
 mod improvised;
 #[cfg(test)]
 mod in_process;

@@ -16,12 +16,13 @@ fn names(list: &Value) -> Vec<&str> {
     tools.map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-const OFFERED: [&str; 5] = [
+const OFFERED: [&str; 6] = [
     "convert",
     "happen",
     "transcribe",
     "apply_file_plan",
     "improvise",
+    "run_approved",
 ];
 
 #[test]

@@ -514,7 +514,16 @@ fn the_progress_of_a_task_is_that_of_its_steps() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["mail", "twice", "apply_file_plan", "improvise"]);
+    assert_eq!(
+        names,
+        [
+            "mail",
+            "twice",
+            "apply_file_plan",
+            "improvise",
+            "run_approved"
+        ]
+    );
     client.call("twice", &json!({}), &json!({"progressToken": "p1"}));
     let mut seen = Vec::new();
     while seen.last().is_none_or(|done| *done < 1.5) {

@@ -8,7 +8,7 @@ use super::super::{
     terminal::{fit, hanging, padded, width, wrapped},
 };
 use crate::{
-    host::{Host, name_of},
+    host::{Host, name_of, user_id},
     record::{Approval, Row, Signer},
     task::{Answer, IMPROVISED, Unseen},
 };
@@ -26,6 +26,8 @@ pub(super) struct Request {
     /// The parameters in which characters are hidden, those at `secret` pointers not among them.
     unseen: Vec<Unseen>,
     pub(super) diff: Option<String>,
+    /// Whether `run --approved` can perform it.
+    pub(super) is_stored: bool,
     risk: String,
     /// The root in which it is performed.
     root: String,
@@ -78,6 +80,7 @@ impl Request {
                 .get("diff")
                 .and_then(Value::as_str)
                 .map(ToOwned::to_owned),
+            is_stored: about.pointer("/kept/task").is_some(),
             risk: about.get("risk").map(words::plain).unwrap_or_default(),
             root: about.get("root").map(words::plain).unwrap_or_default(),
             why: texts("why"),
@@ -85,6 +88,13 @@ impl Request {
             persons: case.persons(signers),
             case,
         })
+    }
+
+    /// Whether the user of this process has approved, without a signature and not as the user of a host.
+    pub(super) fn is_approved_by_us(&self) -> bool {
+        let us = format!("uid:{}", user_id());
+        let mut approvals = self.case.approvals();
+        approvals.any(|vote| vote.signature.is_none() && vote.host.is_none() && vote.actor == us)
     }
 
     pub(super) fn state(&self, host: &Host) -> &'static str {

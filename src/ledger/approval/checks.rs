@@ -18,6 +18,8 @@ pub(super) struct Facts<'a> {
     /// By the clock of the ledger's host.
     pub(super) now: Timestamp,
     pub(super) session: SessionIs,
+    /// The user who runs the call.
+    pub(super) asker: &'a str,
 }
 
 /// Whether the session that asked still exists as the link that opened it says.
@@ -101,8 +103,11 @@ pub(super) const CHECKS: [Check; 12] = [
     Check {
         number: 9,
         fault: Fault::ApprovalMismatch,
-        why: "the session that requested the approval is not open",
-        holds: |of| of.session == SessionIs::Open,
+        why: "another user requested the approval, or the session of the request is not open",
+        holds: |of| {
+            let is_asker = of.case.is_none_or(|case| case.by == of.asker);
+            is_asker && of.session == SessionIs::Open
+        },
     },
     Check {
         number: 2,

@@ -81,6 +81,7 @@ impl Ledger<'_> {
                     intended,
                     now: stamp.at,
                     session: session_is_open,
+                    asker: stamp.actor,
                 };
                 if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
                     return Ok(failed.passage(case));

@@ -31,6 +31,8 @@ pub(crate) enum Gesture<'a> {
     Terminal,
     /// With an armoured signature of the statement.
     Signed(&'a str),
+    /// Not again: the user of this process has approved before.
+    Before,
     /// The host of that name, which runs as the user of this process, tells what its user decided.
     Told(&'a str),
 }
@@ -50,7 +52,9 @@ pub(crate) enum VoteError {
         "{0} was denied; a denial is final. Send the task with another `salt` to request it again"
     )]
     Denied(String),
-    #[error("{0} was used: an approval is for one run")]
+    #[error(
+        "{0} was used: an approval is for one run. Send the task again to request a new approval"
+    )]
     Used(String),
     #[error(
         "{0} is closed, because the task was changed or sent again; `oneact approvals` lists the newest requests"
@@ -91,6 +95,8 @@ pub(crate) struct Voted {
     pub(crate) case: Case,
     pub(crate) person: Person,
     pub(crate) link: Head,
+    /// When the same person had approved before. Then no link was added.
+    pub(crate) before: Option<String>,
     /// How many persons still have to approve.
     pub(crate) missing: u32,
 }
@@ -127,12 +133,12 @@ impl Ledger<'_> {
         };
         self.decide(note, |tx, by| {
             let case = same(tx, shown)?;
-            closed(&case, by.at)?;
+            case.decidable(by.at)?;
             if row_of(tx, &case)?.is_none() {
                 return Err(VoteError::Unsealed(case.id));
             }
             let person = match gesture {
-                Gesture::Terminal => Person::Uid(uid_of(by.actor)?),
+                Gesture::Terminal | Gesture::Before => Person::Uid(uid_of(by.actor)?),
                 Gesture::Told(host) => Person::Host(uid_of(by.actor)?, host.to_owned()),
                 Gesture::Signed(text) => case
                     .signed(answer, text, &intended.signers)
@@ -147,30 +153,53 @@ impl Ledger<'_> {
             if answer == Answer::Approved && asked_it(&person, &case, &intended) {
                 return Err(VoteError::Own(person.to_string()));
             }
+            let missing = |case: &Case| {
+                let persons = case.persons(&intended.signers);
+                intended.policy.quorum.saturating_sub(persons)
+            };
+            if answer == Answer::Approved
+                && let Some(before) = case.approved_by(&person, &intended.signers)
+            {
+                let Some(head) = tx.head()? else {
+                    return Err(VoteError::Other(case.id));
+                };
+                let voted = Voted {
+                    before: Some(before.at.clone()),
+                    missing: missing(&case),
+                    case,
+                    person,
+                    link: head.clone(),
+                };
+                return Ok((voted, head));
+            }
+            if gesture == Gesture::Before {
+                return Err(VoteError::Other(case.id));
+            }
             let body = Body {
                 request_hash: Some(case.request_hash.clone()),
                 about: Some(case.row_id.clone()),
                 approval: Some(case.id.clone()),
                 note: by.note.map(ToOwned::to_owned),
                 signature: match gesture {
-                    Gesture::Terminal | Gesture::Told(_) => None,
+                    Gesture::Terminal | Gesture::Before | Gesture::Told(_) => None,
                     Gesture::Signed(text) => Some(text.trim().to_owned()),
                 },
                 host: match gesture {
-                    Gesture::Terminal | Gesture::Signed(_) => None,
+                    Gesture::Terminal | Gesture::Before | Gesture::Signed(_) => None,
                     Gesture::Told(host) => Some(host.to_owned()),
                 },
                 ..Body::default()
             };
             let stamp = by.stamp(&case.operation_id, &case.session_id);
             let link = chain::append(tx, Event::of(answer), stamp, &body)?;
-            let persons = same(tx, shown)?.persons(&intended.signers);
+            let missing = missing(&same(tx, shown)?);
             Ok((
                 Voted {
                     case,
                     person,
                     link: link.clone(),
-                    missing: intended.policy.quorum.saturating_sub(persons),
+                    before: None,
+                    missing,
                 },
                 link,
             ))
@@ -191,22 +220,24 @@ fn same(tx: &mut Tx<'_>, shown: &Case) -> Result<Case, VoteError> {
         .ok_or_else(|| VoteError::Other(shown.id.clone()))
 }
 
-/// Fails if nobody can decide about the request any more.
-fn closed(case: &Case, now: Timestamp) -> Result<(), VoteError> {
-    let id = case.id.clone();
-    if case.used.is_some() {
-        return Err(VoteError::Used(id));
+impl Case {
+    /// Fails if nobody can decide about the request or use it any more.
+    pub(crate) fn decidable(&self, now: Timestamp) -> Result<(), VoteError> {
+        let id = self.id.clone();
+        if self.used.is_some() {
+            return Err(VoteError::Used(id));
+        }
+        if self.denial().is_some() {
+            return Err(VoteError::Denied(id));
+        }
+        if self.ended.is_some() {
+            return Err(VoteError::Ended(id));
+        }
+        if now >= self.expires() {
+            return Err(VoteError::Expired(id, self.asked.expires_at.clone()));
+        }
+        Ok(())
     }
-    if case.denial().is_some() {
-        return Err(VoteError::Denied(id));
-    }
-    if case.ended.is_some() {
-        return Err(VoteError::Ended(id));
-    }
-    if now >= case.expires() {
-        return Err(VoteError::Expired(id, case.asked.expires_at.clone()));
-    }
-    Ok(())
 }
 
 impl Reading {
@@ -222,7 +253,7 @@ impl Reading {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
         let found = read::<_, StoreError>(&mut *self.store, |tx| {
-            let links = tx.requests_for_approval()?;
+            let links = tx.requests_for_approval(usize::MAX)?;
             let wanted = links.iter().filter_map(|link| {
                 let body = link
                     .body()

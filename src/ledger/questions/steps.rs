@@ -126,7 +126,8 @@ impl Questions<'_, '_, '_> {
     /// A delivery continues the task of its last run. It has no answer then, or its answer was withdrawn. Another delivery
     /// continues a task that has come under its `task_id`, until a run of that task has succeeded, or a delivery of the
     /// `task_id` got an old answer. A task that began under the `task_id` is preferred to one that began under another.
-    /// Improvised actions without a `task_id` count as one task, because they share their approval.
+    /// Improvised actions without a `task_id` count as one task, because they share their approval. So does a task that goes
+    /// on with a request for an approval.
     pub(super) fn unfinished(&mut self) -> Result<Option<Seq>, LedgerError> {
         let who = &self.ask.who;
         if self.ask.parts == 0 {
@@ -145,7 +146,7 @@ impl Questions<'_, '_, '_> {
                 return Ok(Some(run.began));
             }
         }
-        if who.task_id.is_none() && !self.is_improvised() {
+        if who.task_id.is_none() && who.joins.is_none() && !self.is_improvised() {
             return Ok(None);
         }
         let whole = &self.hashes.request_hash;

@@ -254,9 +254,10 @@ impl<'a> Tx<'a> {
         Ok(false)
     }
 
-    /// The links that request an approval, in ascending order.
-    pub(crate) fn requests_for_approval(&mut self) -> Result<Vec<Link>, StoreError> {
-        let links: Vec<Link> = self.all("WHERE event = 'approval_requested' ORDER BY seq", &[])?;
+    /// The newest links that request an approval, in descending order.
+    pub(crate) fn requests_for_approval(&mut self, most: usize) -> Result<Vec<Link>, StoreError> {
+        let newest = "WHERE event = 'approval_requested' ORDER BY seq DESC LIMIT ?1";
+        let links: Vec<Link> = self.all(newest, &[Value::limit(most)])?;
         links.into_iter().map(|link| self.whole(link)).collect()
     }
 

@@ -11,6 +11,7 @@ use crate::{
 fn intended() -> Intended {
     Intended {
         policy: Policy {
+            root: Some("/r".to_owned()),
             expires: Duration::from_mins(15),
             ..Policy::default()
         },
@@ -26,24 +27,24 @@ fn asked_by(asking: &[(&'static str, &'static str)]) -> Place {
     for (operation, task) in asking {
         let mut ask = once(operation);
         ask.who.task_id = Some(task);
-        let mut ledger = place.open();
-        let running = running(begin(&mut ledger, &ask, &Around::default()));
-        let note = Note::request(
-            ask.who.operation_id,
-            &intended(),
-            NOW.parse().unwrap(),
-            [0; 16],
-        );
-        let waits = Ended {
-            approval: Some(note),
-            state: RowState::Pending,
-            outputs: Vec::new(),
-            ..failed()
-        };
-        let recorded = ledger.finish(&ask, running, waits);
-        assert!(recorded.head.is_some(), "{recorded:?}");
+        asks(&place, &ask);
     }
     place
+}
+
+/// Records that this request waits for an approval.
+fn asks(place: &Place, ask: &Ask<'_>) {
+    let mut ledger = place.open();
+    let running = running(begin(&mut ledger, ask, &Around::default()));
+    let note = Note::request(&ask.who, &intended(), NOW.parse().unwrap(), [0; 16]);
+    let waits = Ended {
+        approval: Some(note),
+        state: RowState::Pending,
+        outputs: Vec::new(),
+        ..failed()
+    };
+    let recorded = ledger.finish(ask, running, waits);
+    assert!(recorded.head.is_some(), "{recorded:?}");
 }
 
 /// The ids of the requests that `read` returns, and the number of rows and links that it finds.
@@ -104,4 +105,74 @@ fn a_decision_counts_for_its_request_and_the_next_request_of_a_task_ends_the_one
     assert_eq!(ended, [None, None, Some(cases[0].link)]);
     let votes: Vec<_> = cases.iter().map(|case| case.votes.len()).collect();
     assert_eq!(votes, [0, 1, 0]);
+}
+
+/// A request in a session, and whether the caller has named the session.
+fn in_session(operation: &'static str, session: &'static str, bound: Bound) -> Ask<'static> {
+    let mut ask = once(operation);
+    ask.who.session_id = session;
+    ask.who.task_id = Some(operation);
+    ask.who.bound = bound;
+    ask
+}
+
+/// An approval is bound to the call, the root and the asker, and to a session or a task only if the caller named it.
+#[test]
+fn a_task_goes_on_with_the_open_request_that_its_names_allow() {
+    let found = |asked: &Ask<'_>, next: &Ask<'_>, root: &str| {
+        let place = Place::new();
+        asks(&place, asked);
+        let found = place.open().joined(next, root).unwrap();
+        found.map(|case| (case.session_id, case.task))
+    };
+    let first = |bound| in_session("op_1", "s1", bound);
+    let next = |session, bound| in_session("op_2", session, bound);
+    let it = Some(("s1".to_owned(), Some("op_1".to_owned())));
+    for (asked, session, bound, expected) in [
+        (Bound::Call, "s2", Bound::Call, &it),
+        (Bound::Call, "s1", Bound::Task, &it),
+        (Bound::Call, "s2", Bound::Task, &None),
+        (Bound::Session, "s1", Bound::Session, &it),
+        (Bound::Session, "s2", Bound::Session, &None),
+        (Bound::Session, "s2", Bound::Call, &None),
+        (Bound::Task, "s1", Bound::Task, &None),
+        (Bound::Task, "s2", Bound::Call, &None),
+    ] {
+        let found = found(&first(asked), &next(session, bound), "/r");
+        assert_eq!(found, *expected, "{asked:?} {session} {bound:?}");
+    }
+    let free = first(Bound::Call);
+    assert_eq!(found(&free, &next("s2", Bound::Call), "/other"), None);
+    let mut changed = next("s2", Bound::Call);
+    changed.asked.salt = Some("again".to_owned());
+    assert_eq!(found(&free, &changed, "/r"), None);
+    let mut other = next("s2", Bound::Call);
+    other.who.context = "USER_INVOCATION";
+    assert_eq!(found(&free, &other, "/r"), None);
+}
+
+#[test]
+fn of_several_open_requests_the_approved_one_counts_and_a_denied_one_last() {
+    let place = Place::new();
+    for (operation, session) in [("op_1", "s1"), ("op_2", "s2"), ("op_3", "s3")] {
+        asks(&place, &in_session(operation, session, Bound::Call));
+    }
+    let next = in_session("op_9", "s9", Bound::Call);
+    let vote = |id: &str, answer| {
+        let mut reading = Reading::of(Box::new(place.file.store()), NOW.parse().unwrap());
+        let (case, _) = reading.approval(id).unwrap();
+        let policy = (intended().policy, Vec::new());
+        let voted = place
+            .open()
+            .vote(&case, answer, Gesture::Terminal, policy, None);
+        voted.unwrap().before.is_some()
+    };
+    let found = || place.open().joined(&next, "/r").unwrap().unwrap().id;
+    assert_eq!(found(), "apr_op_3");
+    assert!(!vote("op_3", Answer::Denied));
+    assert_eq!(found(), "apr_op_2");
+    assert!(!vote("op_1", Answer::Approved));
+    assert_eq!(found(), "apr_op_1");
+    // The same person approves once.
+    assert!(vote("op_1", Answer::Approved));
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        approvals::{Asks, Pass},
+        approvals::{Asks, Pass, Sent},
         ended, grants, review,
     },
     Recording,
@@ -23,10 +23,16 @@ impl Recording<'_, '_> {
     /// printed.
     pub(crate) fn finish(mut self, mut executed: Executed) -> Executed {
         let of = self.of;
+        let sent = Sent {
+            received: self.received,
+            caller: &of.caller,
+            hidden: &self.hidden,
+            admission: of.admission.as_ref(),
+        };
         let asks = of.approvals.of_plan(
             &executed.outcome,
-            &self.ask,
-            of.admission.as_ref(),
+            (&mut self.ledger, &self.ask),
+            sent,
             self.context,
         );
         let Some(Pass::Held(held, asks)) = asks else {

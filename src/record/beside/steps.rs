@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
-use super::{RunLedger, grants};
+use super::{Approvals, RunLedger, grants};
 use crate::{
     executor::Ready,
     ledger::TaskRun,
@@ -38,11 +38,16 @@ impl<'h> RunLedger<'h> {
             rule: self.rule.clone(),
             caller: self.caller.clone(),
             admission: None,
-            approvals: self.approvals.clone(),
+            // The request that `--approved` names can be that of one step.
+            approvals: Approvals {
+                approved: None,
+                ..self.approvals.clone()
+            },
             reuse: self.reuse,
             ids: self.ids.clone(),
             host: self.host,
             open: RefCell::default(),
+            joined: self.joined.clone(),
             step: None,
         }
     }

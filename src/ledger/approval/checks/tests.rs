@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    ledger::{approval::Vote, chain::AskedApproval},
+    ledger::{
+        approval::Vote,
+        chain::{AskedApproval, Bound},
+    },
     task::{Answer, Approver, Policy},
 };
 
@@ -45,6 +48,8 @@ fn approved() -> Case {
     Case {
         id: "apr_1".to_owned(),
         asked: AskedApproval {
+            bound: Bound::Call,
+            whole: None,
             expires_at: "2026-02-24T10:15:00.000Z".to_owned(),
             intent_hash: "sha256:1".to_owned(),
             nonce: "n".to_owned(),
@@ -75,6 +80,7 @@ struct Suit {
     intended: Intended,
     now: &'static str,
     session: SessionIs,
+    asker: &'static str,
 }
 
 fn suit(change: impl FnOnce(&mut Case)) -> Suit {
@@ -85,6 +91,7 @@ fn suit(change: impl FnOnce(&mut Case)) -> Suit {
         intended: intended(),
         now: NOW,
         session: SessionIs::Open,
+        asker: "uid:2000",
     }
 }
 
@@ -102,7 +109,12 @@ fn suite() -> Vec<(u8, Suit)> {
         session: SessionIs::Gone,
         ..suit(|_| ())
     };
+    let other = Suit {
+        asker: "uid:2001",
+        ..suit(|_| ())
+    };
     vec![
+        (9, other),
         (1, nobody),
         (2, suit(|case| case.votes.clear())),
         (
@@ -155,6 +167,7 @@ fn refused_by(suit: &Suit, without: Option<u8>) -> Option<u8> {
         intended: &suit.intended,
         now: suit.now.parse().unwrap(),
         session: suit.session,
+        asker: suit.asker,
     };
     let checks = CHECKS.iter().filter(|check| Some(check.number) != without);
     first_failed(checks, &facts).map(|check| check.number)

@@ -1,0 +1,107 @@
+//! The request for an approval with which a task goes on. A caller who names no session gets a new one for each task, so
+//! the request of the first run is found in all sessions, and the next run of the task joins its session.
+
+use super::{Case, row_of};
+use crate::ledger::{
+    Ledger,
+    chain::Bound,
+    record::Row,
+    store::{StoreError, Tx, read},
+    words::{Ask, LedgerError, Who},
+};
+
+/// How many of the newest requests are searched.
+const MOST: usize = 256;
+
+/// A request that was found, and how near it is to being performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Denied,
+    Waiting,
+    Approved,
+}
+
+impl Ledger<'_> {
+    /// The request for exactly this task in this root that can still be used; of several, an approved one, and then the
+    /// newest one. A denied request counts until it expires.
+    pub(crate) fn joined(
+        &mut self,
+        ask: &Ask<'_>,
+        root: &str,
+    ) -> Result<Option<Case>, LedgerError> {
+        self.absorb_outbox();
+        let request = ask.asked.hashes(&self.key(ask)?).request_hash;
+        let fits = |case: &Case| case.fits(&ask.who, root);
+        let open = self.open_requests(&ask.who, |body| body.contains(&request), fits)?;
+        let is_same = |case: &Case| {
+            case.request_hash == request || case.asked.whole.as_ref() == Some(&request)
+        };
+        let open = open.into_iter().filter(is_same);
+        let best = open.rev().max_by_key(|case| match case.denial() {
+            Some(_) => Found::Denied,
+            None if case.votes.is_empty() => Found::Waiting,
+            None => Found::Approved,
+        });
+        Ok(best)
+    }
+
+    /// The open requests of this user in the context of the caller, the newest first: those whose link is wanted by its
+    /// body, and which fit.
+    pub(crate) fn open_requests(
+        &mut self,
+        who: &Who<'_>,
+        is_wanted: impl Fn(&str) -> bool,
+        fits: impl Fn(&Case) -> bool,
+    ) -> Result<Vec<Case>, LedgerError> {
+        let (now, actor) = (self.host.timestamp(), self.actor.clone());
+        let found = read::<_, StoreError>(&mut *self.store, |tx| {
+            let mut open = Vec::new();
+            for link in tx.requests_for_approval(MOST)? {
+                if link.actor != actor || !is_wanted(&link.body) {
+                    continue;
+                }
+                let made = link.body().and_then(|body| Case::made(&link, body));
+                let Some(made) = made.filter(|case| fits(case) && now < case.expires()) else {
+                    continue;
+                };
+                if has_context(tx, &made, who)? {
+                    let all = Case::all(tx, &made.session_id, &made.request_hash)?;
+                    let mut same = all.into_iter().filter(|case| case.link == made.link);
+                    open.extend(same.next().filter(Case::is_open));
+                }
+            }
+            Ok(open)
+        });
+        Ok(found?)
+    }
+
+    /// The row of the answer that asked. None if it is not the one that was recorded.
+    pub(crate) fn asked_row(&mut self, case: &Case) -> Result<Option<Row>, LedgerError> {
+        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
+            row_of(tx, case)
+        })?)
+    }
+}
+
+impl Case {
+    /// Whether a request of this caller in this root may use the approval.
+    fn fits(&self, who: &Who<'_>, root: &str) -> bool {
+        let in_session = self.session_id == who.session_id;
+        let is_bound = match self.asked.bound {
+            Bound::Task => in_session && self.task.as_deref() == who.task_id,
+            Bound::Session => in_session,
+            Bound::Call => in_session || who.bound == Bound::Call,
+        };
+        is_bound && self.asked.root.as_deref() == Some(root)
+    }
+
+    const fn is_open(&self) -> bool {
+        self.used.is_none() && self.ended.is_none()
+    }
+}
+
+/// All tasks of a session have the same context.
+fn has_context(tx: &mut Tx<'_>, case: &Case, who: &Who<'_>) -> Result<bool, StoreError> {
+    let session = tx.session(&case.session_id)?;
+    Ok(session.is_some_and(|session| session.context == who.context))
+}
