@@ -25,7 +25,7 @@ use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
     perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
     record,
-    task::{Course, Failure, Fault, Reach},
+    task::{Course, Failure, Fault, Nameable, Reach},
 };
 
 use super::{
@@ -111,6 +111,8 @@ fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Fai
     let (approved, task) = record::approved(&settings.project, id, host)?;
     settings.session = Some(approved.session());
     settings.approved = Some(approved);
+    // Only the operator's `oneact call` can have asked for a tool without an entry.
+    settings.nameable = Nameable::Tools;
     Ok(task)
 }
 

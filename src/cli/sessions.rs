@@ -12,7 +12,7 @@ use super::{
     printed,
     printing::{Desk, ReadArgs, columns, json, words},
     settings::{PlaceArgs, number},
-    terminal::{fit, hanging, padded, width},
+    terminal::{fit, padded, width, wrapped},
 };
 
 #[derive(Debug, Args)]
@@ -59,8 +59,9 @@ fn table(all: &[Summary], desk: &Desk, columns: usize) -> String {
     let names = all.iter().map(|summary| width(&name(summary)));
     let room = names.max().unwrap_or_default();
     let line = |summary: &Summary| {
-        let line = format!("{}  {}", padded(&name(summary), room), told(summary, desk));
-        hanging(&line, columns, room + 2) + "\n"
+        let told = wrapped(&told(summary, desk), columns.saturating_sub(room + 2));
+        let told = told.join(&format!("\n{}", " ".repeat(room + 2)));
+        format!("{}  {told}\n", padded(&name(summary), room))
     };
     all.iter().map(line).collect()
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::{
     perform::Answer,
-    task::{Outcome, Produced, State, Waiting, visible, visible_lines},
+    task::{Outcome, PlannedStep, Produced, State, Waiting, visible, visible_lines},
 };
 
 use super::{
-    logs,
+    logs::in_colours,
     printing::{duration, size},
     terminal::in_colour,
 };
@@ -21,52 +21,34 @@ const FAINT: u8 = 2;
 
 pub(super) fn told(answer: &Answer, operation: &str, took: Duration) -> String {
     let outcome = answer.outcome();
-    let mut text = String::new();
-    let data = outcome
-        .result_data
-        .as_ref()
-        .or(outcome.unfit_result.as_ref());
-    for line in data.map(result).iter().chain(
-        &outcome
-            .result_file
-            .as_ref()
-            .map(|file| format!("the result is in {}", visible(file))),
-    ) {
-        text.push_str(line.trim_end_matches('\n'));
-        text.push('\n');
-    }
-    for made in &outcome.produced {
-        text.push_str(&produced(made));
-    }
+    let mut lines: Vec<String> = outcome.result_data.iter().map(result).collect();
+    let file = outcome.result_file.iter();
+    lines.extend(file.map(|file| format!("the result is in {}", visible(file))));
+    lines.extend(outcome.produced.iter().map(produced));
     let changed = outcome.changed.iter();
-    text.extend(changed.map(|path| format!("changed  {}\n", visible(path))));
-    for call in outcome.plan.iter().flat_map(|plan| &plan.steps) {
-        let parameters = Value::Object(call.parameters.clone());
-        let line = format!(
-            "would call {} @ {} with {parameters}",
-            call.tool_name, call.mcp_server
-        );
-        text.push_str(&visible(&line));
-        text.push('\n');
-    }
+    lines.extend(changed.map(|path| format!("changed  {}", visible(path))));
+    let calls = outcome.plan.iter().flat_map(|plan| &plan.steps);
+    lines.extend(calls.map(planned));
     // The others are warnings on stderr, too.
-    if outcome.state == State::Done {
-        let notes = outcome
-            .notes
-            .iter()
-            .filter(|note| !note.starts_with("temporary_root"));
-        text.extend(notes.map(|note| format!("note: {}\n", visible(note))));
-    }
-    let line = done(outcome, operation, took);
-    if !line.is_empty() {
-        text.push_str(&if logs::in_colours(&io::stdout()) {
-            in_colour(&line, FAINT)
-        } else {
-            line
-        });
-        text.push('\n');
-    }
-    text
+    let notes = outcome
+        .notes
+        .iter()
+        .filter(|note| outcome.state == State::Done && !note.starts_with("temporary_root"));
+    lines.extend(notes.map(|note| format!("note: {}", visible(note))));
+    lines.extend(done(outcome, operation, took));
+    let ended = lines
+        .iter()
+        .map(|line| line.trim_end_matches('\n').to_owned() + "\n");
+    ended.collect()
+}
+
+fn planned(call: &PlannedStep) -> String {
+    let parameters = Value::Object(call.parameters.clone());
+    let line = format!(
+        "would call {} @ {} with {parameters}",
+        call.tool_name, call.mcp_server
+    );
+    visible(&line).into_owned()
 }
 
 /// A text as it is, also if it is the only member, and any other value as JSON in several lines. What MCP wraps in
@@ -95,11 +77,11 @@ fn produced(made: &Produced) -> String {
         made.asset_type,
         size(made.bytes),
     );
-    visible(&line).into_owned() + "\n"
+    visible(&line).into_owned()
 }
 
 /// What was done, and what can be done next: `done in 0.4 s · oneact show op_01J8…`
-fn done(outcome: &Outcome, operation: &str, took: Duration) -> String {
+fn done(outcome: &Outcome, operation: &str, took: Duration) -> Option<String> {
     let took = duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     let record = outcome.record.as_ref();
     let reuse = record.and_then(|record| record.reuse.as_ref());
@@ -111,11 +93,12 @@ fn done(outcome: &Outcome, operation: &str, took: Duration) -> String {
         .as_ref()
         .is_some_and(|failure| failure.recoverable);
     let state = match (outcome.state, &outcome.waiting) {
-        (State::Rejected, _) => return String::new(),
+        (State::Rejected, _) => return None,
         (State::Pending, Some(Waiting::Approval(waiting))) => {
             format!("waiting: {}, then the same command again", waiting.approve)
         }
-        (State::Pending, _) => "waiting".to_owned(),
+        (State::Pending, Some(waiting)) => format!("waiting: {}", waiting.resume()),
+        (State::Pending, None) => "waiting".to_owned(),
         (State::Planned, _) => "nothing was started (--dry-run)".to_owned(),
         (State::Reused, _) => format!("reused the answer of {from}"),
         (State::Replayed, _) => format!("repeated the answer of {from}"),
@@ -138,6 +121,15 @@ fn done(outcome: &Outcome, operation: &str, took: Duration) -> String {
     let review = review.map(|review| format!("awaiting review: {}", review.terms.how()));
     let is_recorded = record.is_some_and(|record| record.ledger.is_some());
     let show = is_recorded.then(|| format!("oneact show {operation}"));
-    let parts = [Some(state), review, show].into_iter().flatten();
-    visible(&parts.collect::<Vec<_>>().join(" · ")).into_owned()
+    let reports = outcome.reports.as_ref();
+    let undo = reports.filter(|files| files.rollback_manifest.is_some());
+    let undo = undo.map(|files| format!("oneact rollback {}", files.directory));
+    let parts = [Some(state), review, undo, show].into_iter().flatten();
+    let line = parts.collect::<Vec<_>>().join(" · ");
+    let line = visible(&line);
+    Some(if in_colours(&io::stdout()) {
+        in_colour(&line, FAINT)
+    } else {
+        line.into_owned()
+    })
 }

@@ -151,8 +151,17 @@ fn a_tool_without_an_entry_waits_where_the_defaults_say_so() {
     let arguments = ["files.create_directory", "path=files/new"];
     let id = asks(&call(&root, &arguments));
     approve(&root, &id);
-    let listed = root.look(&["approvals", "--json"]);
-    assert_eq!(listed.exit, 0, "{}", listed.err);
+    // The same command again, or the stored call, performs what was approved.
+    let again = call(&root, &arguments);
+    assert_eq!(again.exit, 0, "{}", again.envelope);
+    let other = ["files.create_directory", "path=files/other"];
+    let id = asks(&call(&root, &other));
+    approve(&root, &id);
+    let mut command = root.command();
+    command.args(["run", "--approved", &id]);
+    let stored = run(command, b"");
+    assert_eq!(stored.exit, 0, "{}", stored.envelope);
+    assert!(root.path.join("files/new").is_dir() && root.path.join("files/other").is_dir());
 }
 
 #[test]

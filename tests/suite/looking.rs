@@ -500,7 +500,7 @@ fn steps_of_before_oneact_are_history() {
     root.at(0, &download("task_1", "fox"));
     let seen = root.look(&["history", "--utc", "--json"]).json();
     assert_eq!(seen["steps"][0]["state"], Value::Null);
-    let table = root.look(&["history", "--utc"]).out;
+    let table = root.look(&["history", "--session", "sess-1", "--utc"]).out;
     assert!(
         table.contains("findUser") && table.contains("before oneact"),
         "{table}"

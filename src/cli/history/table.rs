@@ -37,11 +37,17 @@ pub(super) fn table(steps: &[Step], desk: &Desk, columns: usize, numbers: Number
         .filter_map(|step| Some(desk.moment(&step.row.timestamp)?.date()));
     let days: BTreeSet<_> = days.collect();
     let years: BTreeSet<_> = days.iter().map(|day| day.year()).collect();
-    // The first line names the day of the first step.
-    let time = |instant: &str| match (days.len(), years.len()) {
-        (0 | 1, _) => desk.clock(instant),
-        (_, 1) => desk.date(instant).chars().skip(5).collect(),
-        _ => desk.date(instant),
+    // The first line names the day of the first step. Beside ids, there is less room.
+    let cut = |instant: &str, from, to| {
+        let date = desk.date(instant);
+        date.chars().take(to).skip(from).collect()
+    };
+    let time = |instant: &str| match (days.len(), years.len(), numbers) {
+        (0 | 1, _, _) => desk.clock(instant),
+        (_, 1, Numbers::OfSession) => cut(instant, 5, TIME),
+        (_, 1, Numbers::OfOperations) => cut(instant, 5, 16),
+        (_, _, Numbers::OfSession) => desk.date(instant),
+        (_, _, Numbers::OfOperations) => cut(instant, 0, 10),
     };
     let name = match numbers {
         Numbers::OfSession => "#",
@@ -111,9 +117,10 @@ fn of_session(row: &Row) -> Option<String> {
 
 /// The beginning of the operation's id, by which `oneact show` finds it.
 fn short_id(row: &Row, digits: usize) -> String {
-    let id = match row.operation_id.as_str() {
-        "" => &row.id,
-        operation => operation,
+    let id = match (row.operation_id.as_str(), &row.parent) {
+        (_, Some(_)) => "",
+        ("", None) => &row.id,
+        (operation, None) => operation,
     };
     words::line(&id.chars().take(digits).collect::<String>())
 }
@@ -123,7 +130,9 @@ const FEWEST: usize = 15;
 
 /// How many characters distinguish the operations.
 fn distinct(steps: &[Step]) -> usize {
-    let ids = steps.iter().map(|step| step.row.operation_id.as_str());
+    // The beginning of the id of a step of a task names the task.
+    let tasks = steps.iter().filter(|step| step.row.parent.is_none());
+    let ids = tasks.map(|step| step.row.operation_id.as_str());
     let mut ids: Vec<&str> = ids.collect();
     ids.sort_unstable();
     let common = |pair: &[&str]| match pair {
