@@ -129,7 +129,9 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
         );
         let interrupts = work.host.interrupts();
         if !agreed(&question, interrupts) {
-            let code = interrupts.caught().map_or(1, |signal| 128 + signal.number());
+            let code = interrupts
+                .caught()
+                .map_or(1, |signal| 128 + signal.number());
             return Ok(printed("Nothing was written.\n", code));
         }
     }
