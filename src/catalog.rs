@@ -6,12 +6,14 @@
 mod application;
 mod approval;
 mod bind;
+mod callable;
 mod check;
 mod code;
 mod compile;
 mod configuration;
 mod configure;
 mod cut;
+mod direct;
 mod document;
 mod duckdb;
 mod entry;
@@ -40,6 +42,7 @@ mod workflow;
 
 pub(crate) use application::Application;
 pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
+pub(crate) use callable::{Callable, Parameters, callable};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
@@ -47,7 +50,7 @@ pub(crate) use configuration::{
     Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
     project_of, read as read_configuration,
 };
-pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };

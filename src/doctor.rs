@@ -3,6 +3,7 @@
 //!
 //! `cli` prints the findings.
 
+mod ask;
 mod engine;
 mod finding;
 mod listing;
@@ -21,6 +22,7 @@ use crate::{
     task::{OperationId, Pin, Secrets},
 };
 
+pub(crate) use ask::input_schema;
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
 pub(crate) use listing::{Listing, Unlisted, list_tools};

@@ -24,7 +24,10 @@ use crate::{
     executor::{self, Context, Executed, Work},
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
-    task::{Course, Failure, OperationId, Outcome, Task, cut_links, recorded_id, redact_presigned},
+    task::{
+        Course, Failure, Nameable, NamedSession, OperationId, Outcome, Task, cut_links,
+        recorded_id, redact_presigned,
+    },
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
@@ -52,8 +55,11 @@ pub struct Settings {
     pub profile: Option<String>,
     /// How long the run waits for the approval of a person.
     pub wait: Option<Duration>,
+    pub nameable: Nameable,
+    /// The session of a task that names none: `$ONEACT_SESSION`.
+    pub session: Option<NamedSession>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 /// Whether anything is started.
@@ -73,6 +79,8 @@ pub enum Reply {
     Report,
     /// The `MCPResponse` alone, as the ledger stores it
     Mcp,
+    /// The result data alone; an object with `error` after a failure
+    Result,
 }
 
 impl Settings {
@@ -86,7 +94,9 @@ impl Settings {
             reuse: Reuse::Allowed,
             profile: None,
             wait: None,
-            note: None,
+            nameable: Nameable::default(),
+            session: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -104,16 +114,33 @@ pub struct Arrived {
 impl Arrived {
     /// Reads the input (000 §Step 1) of a run that began at `begun`.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
-        Self::of(begun, host, |session| match input {
+        Self::read_in(None, input, begun, host)
+    }
+
+    /// The same, for tasks of that session if they name none. Without it, such a task gets a new one.
+    pub fn read_in(
+        session: Option<NamedSession>,
+        input: Result<Vec<u8>, Failure>,
+        begun: Moment,
+        host: &Host,
+    ) -> Self {
+        Self::of(session, begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
     }
 
-    fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {
+    fn of(
+        session: Option<NamedSession>,
+        begun: Moment,
+        host: &Host,
+        received: impl FnOnce(NamedSession) -> Received,
+    ) -> Self {
         let executed_at = host.timestamp();
         let operation = OperationId::new(executed_at, host.random_bytes());
-        let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+        let session = session.unwrap_or_else(|| {
+            format!("sess-{}", operation.as_str().trim_start_matches("op_")).into()
+        });
         let mut received = received(session);
         received.notes.iter_mut().for_each(cut_links);
         tracing::debug!("task read");
@@ -138,6 +165,7 @@ impl Arrived {
         let document = match kind {
             Reply::Adl => envelope::to_json(&answered),
             Reply::Report => envelope::to_report(&answered),
+            Reply::Result => envelope::to_result(&answered),
             Reply::Mcp => envelope::to_response(received, &executed.outcome).into_bytes(),
         };
         Answer::new(document, executed)
@@ -183,7 +211,7 @@ pub fn perform_typed(
     settings: &Settings,
     host: &Host,
 ) -> Answer {
-    let arrived = Arrived::of(host.moment(), host, |session| {
+    let arrived = Arrived::of(None, host.moment(), host, |session| {
         Received::typed(session, task_id, echo, task)
     });
     perform(&arrived, settings, host, &Course::default(), &|_| ())
@@ -245,7 +273,7 @@ fn work(
             }
         })
         .noted(settled)
-        .noted(settings.note.clone())
+        .noted(settings.notes.clone())
 }
 
 /// Performs the work of a task, or its steps one after the other.

@@ -29,12 +29,6 @@ use super::{
 
 use request::{Request, Values, shown};
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    the decision is recorded
-  1    the person did not agree; nothing was recorded
-  2    refused, or there is no usable ledger; nothing was recorded";
-
 /// The largest file of a signature, in bytes.
 const MOST_SIGNATURE: u64 = 64 << 10;
 

@@ -27,7 +27,7 @@ use entries::{json_of, one, table};
 use promote::PromoteArgs;
 
 use super::{
-    Stop, printed,
+    Stop, help, printed,
     settings::{PlaceArgs, number},
     stop,
     terminal::{padded, width},
@@ -51,20 +51,25 @@ impl CatalogArgs {
 #[derive(Debug, Subcommand)]
 enum CatalogVerb {
     /// List all entries: what each one does, who may use it, and at what risk
+    #[command(after_help = help::of("catalog list"))]
     List(ListArgs),
     /// Print one entry with its parameters
+    #[command(after_help = help::of("catalog show"))]
     Show(ShowArgs),
     /// Find entries by words
+    #[command(after_help = help::of("catalog search"))]
     Search(SearchArgs),
     /// Print the actions for a model: as a block of a prompt, or as tool schemas
+    #[command(after_help = help::of("catalog render"))]
     Render(RenderArgs),
     /// Check the whole catalog
-    #[command(after_help = check::CODES)]
+    #[command(after_help = help::of("catalog check"))]
     Check(CheckArgs),
     /// Print a catalog with the entries of an application document
+    #[command(after_help = help::of("catalog import"))]
     Import(ImportArgs),
     /// Add a workflow that repeats the calls of an improvised action
-    #[command(after_help = promote::CODES)]
+    #[command(after_help = help::of("catalog promote"))]
     Promote(PromoteArgs),
 }
 

@@ -69,26 +69,6 @@ struct HowArgs {
     places: PlaceArgs,
 }
 
-pub(super) const IMPORT_HELP: &str = "\
-Example:
-  oneact import .mcp.json && oneact tools
-
-Exit codes:
-  0    the catalog contains all local servers that are switched on
-  1    a server or a file is missing, or nobody agreed; stderr states the reason
-  2    refused; nothing was written
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143); nothing was written";
-
-pub(super) const ADD_HELP: &str = "\
-Example:
-  oneact add files -- npx -y @modelcontextprotocol/server-filesystem .
-
-Exit codes:
-  0    the catalog contains the server
-  1    the server did not start; nothing was written, and stderr states the reason
-  2    refused; nothing was written
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143); nothing was written";
-
 /// Reads configurations, and adds what the catalog does not have.
 pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let project = args.how.places.project()?;

@@ -4,7 +4,9 @@
 //! Either the run or this thread writes the answer: [`Watched::speaks`] decides this once.
 
 use std::{
+    borrow::Cow,
     cell::Cell,
+    io::{self, IsTerminal as _},
     panic::{self, AssertUnwindSafe},
     process::{self, ExitCode},
     sync::{
@@ -15,63 +17,126 @@ use std::{
     time::Duration,
 };
 
+use camino::Utf8Path;
+use clap::error::{ContextKind, ContextValue};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
-    perform::{Arrived, Settings, broken, overdue, perform},
+    perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
     task::{Course, Failure, Fault, Reach},
 };
 
 use super::{
     Stop, logs, print_unless,
-    settings::{self, TaskArgs},
+    settings::{self, RunArgs, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
+    told::told,
 };
 
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
-pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
-    let host = Host::new(run.clock.clone(), run.seed, interrupts);
-    let begun = host.moment();
-    match run.settings() {
-        Ok(settings) => {
-            let input = match file {
-                Some(path) if path != "-" => streams::read_task_file(path),
-                Some(_) | None => streams::read_task(&host, begun, settings.limits.budget),
-            };
-            let bar = Bar::new(if run.progress {
-                Shows::Lines
-            } else {
-                Shows::Bar
-            });
-            answer(input, settings, begun, host, &bar)
-        }
-        Err(Stop { why, .. }) => {
-            let bar = Bar::new(Shows::Bar);
-            answer(Err(unusable(&why)), settings::nowhere(), begun, host, &bar)
+/// What is written to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The document that `--reply` names.
+    Document,
+    /// Text for the person who typed the call.
+    Text,
+}
+
+impl Form {
+    /// The form of the answer to `oneact call`, with the `--reply` that was given.
+    pub(super) fn of_call(reply: Option<Reply>) -> Self {
+        if reply.is_none() && io::stdout().is_terminal() {
+            Self::Text
+        } else {
+            Self::Document
         }
     }
 }
 
+pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    performed(
+        run,
+        interrupts,
+        Form::Document,
+        |settings, host, begun| match file {
+            Some(path) if path != "-" => streams::read_task_file(path),
+            Some(_) | None => streams::read_task(host, begun, settings.limits.budget),
+        },
+    )
+}
+
+/// Performs the task that `read` returns.
+pub(super) fn performed(
+    run: &RunArgs,
+    interrupts: Interrupts,
+    form: Form,
+    read: impl FnOnce(&mut Settings, &Host, Moment) -> Result<Vec<u8>, Failure>,
+) -> ExitCode {
+    let host = Host::new(run.clock.clone(), run.seed, interrupts);
+    let begun = host.moment();
+    let (input, settings) = match run.settings() {
+        Ok(mut settings) => (read(&mut settings, &host, begun), settings),
+        Err(Stop { why, .. }) => {
+            let reply = run.reply.unwrap_or_default();
+            let settings = Settings {
+                reply,
+                ..settings::nowhere()
+            };
+            (Err(unusable(&why, "oneact")), settings)
+        }
+    };
+    let bar = Bar::new(if run.progress {
+        Shows::Lines
+    } else {
+        Shows::Bar
+    });
+    answer(input, settings, begun, host, &bar, form)
+}
+
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
-pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
-    let said = error.to_string();
-    let what = said.lines().next().unwrap_or("bad flags");
-    let tips = said
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
-    let what: Vec<&str> = [what.trim_start_matches("error: ")]
-        .into_iter()
-        .chain(tips)
-        .collect();
-    let failure = unusable(&what.join("; "));
+pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
-    answer(Err(failure), settings::nowhere(), begun, host, &bar)
+    answer(Err(failure), settings::nowhere(), begun, host, &bar, form)
+}
+
+/// Why a command line cannot be used, in one line. `help` is the command whose help says more.
+pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Failure {
+    let said = error.to_string();
+    // Arguments that are missing stand in lines of their own.
+    let mut lines = said.lines();
+    let what = lines.next().unwrap_or("bad flags");
+    let missing = lines.take_while(|line| line.starts_with("  ") && !line.contains("tip: "));
+    let missing: Vec<&str> = missing.map(str::trim).collect();
+    let what = format!("{what} {}", missing.join(", "));
+    let tips = said
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
+    let what = [what.trim_start_matches("error: ").trim()].into_iter();
+    let what: Vec<&str> = match hint {
+        // clap would also say how the word is given as a value, which it is not.
+        Some(hint) => {
+            let similar = tips.filter(|tip| tip.contains("similar"));
+            what.chain(similar).chain([hint]).collect()
+        }
+        None => what.chain(tips).collect(),
+    };
+    unusable(&what.join("; "), help)
+}
+
+/// What a person may have meant whose verb is unknown, but is the name of a file.
+pub(super) fn file_hint(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let is_file = Utf8Path::new(word).is_file();
+    is_file.then(|| format!("to perform the task in this file: oneact run {word}"))
 }
 
 /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
@@ -97,8 +162,8 @@ fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> boo
     }
 }
 
-fn unusable(what: &str) -> Failure {
-    let message = format!("the command line cannot be used: {what}; see `oneact --help`");
+fn unusable(what: &str, help: &str) -> Failure {
+    let message = format!("the command line cannot be used: {what}; see `{help} --help`");
     Failure::new(Fault::InvalidUsage, message)
 }
 
@@ -109,14 +174,17 @@ fn answer(
     begun: Moment,
     host: Host,
     bar: &Bar,
+    form: Form,
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
-    let arrived = panic::catch_unwind(AssertUnwindSafe(|| Arrived::read(input, begun, &host)));
+    let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
+        Arrived::read_in(settings.session.clone(), input, begun, &host)
+    }));
     let arrived = arrived.unwrap_or_else(|_| {
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");
         Arrived::read(Err(failure), begun, &host)
     });
-    let watched = Arc::new(Watched::new(host, settings, arrived));
+    let watched = Arc::new(Watched::new(host, settings, arrived, form));
     watched.watch();
     let Watched {
         host,
@@ -129,7 +197,7 @@ fn answer(
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
         perform(arrived, settings, host, course, &|seen| bar.show(seen))
     }))
-    .unwrap_or_else(|_| broken(arrived, host));
+    .unwrap_or_else(|_| broken(arrived, settings.reply, host));
     bar.clear();
     // Signals are handled until the last server has ended. They do not change the answer any more.
     let interrupts = host.interrupts();
@@ -147,7 +215,8 @@ fn answer(
     if let Some(preview) = &answer.outcome().preview {
         terminal::show(preview);
     }
-    let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
+    let text = watched.text(&answer);
+    let printed = print_unless(&text, taken, &waits_in_vain(host, taken));
     if printed.is_ok() {
         // The other thread may end the process while servers are still ending.
         let _ = watched.written.set(code);
@@ -210,6 +279,7 @@ pub(super) struct Watched {
     pub(super) settings: Settings,
     pub(super) arrived: Arrived,
     pub(super) course: Course,
+    form: Form,
     /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
     /// The exit code of the run, once it has written its answer whole.
@@ -219,15 +289,28 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(host: Host, settings: Settings, arrived: Arrived) -> Self {
+    pub(super) fn new(host: Host, settings: Settings, arrived: Arrived, form: Form) -> Self {
         Self {
             host,
             settings,
             arrived,
             course: Course::default(),
+            form,
             spoken: AtomicBool::new(false),
             written: OnceLock::new(),
             taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// The answer as it is written to stdout.
+    fn text<'a>(&self, answer: &'a Answer) -> Cow<'a, [u8]> {
+        match self.form {
+            Form::Document => Cow::Borrowed(&answer.line),
+            Form::Text => {
+                let operation = self.arrived.operation.as_str();
+                let text = told(answer, operation, self.arrived.begun.passed());
+                Cow::Owned(text.into_bytes())
+            }
         }
     }
 
@@ -272,7 +355,7 @@ impl Watched {
                 logs::failed(failure);
             }
             let stop = waits_in_vain(&self.host, &self.taken);
-            let printed = print_unless(&answer.line, &self.taken, &stop);
+            let printed = print_unless(&self.text(&answer), &self.taken, &stop);
             process::exit(
                 printed
                     .map_or_else(|_| unread(interrupts), |()| code)

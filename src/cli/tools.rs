@@ -52,16 +52,6 @@ enum Form {
     Json,
 }
 
-pub(super) const HELP: &str = "\
-Example:
-  oneact tools files
-
-Exit codes:
-  0    all tools are listed
-  1    a server could not be asked; stderr states the reason, and the tools of the others are listed
-  2    refused: there is no catalog, no server, or no server of that name
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
-
 /// A server that was asked.
 struct Asked {
     name: String,

@@ -5,7 +5,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::task::{Counted, Failure, Fault, Identity, Kind, Resources, Task, redact_presigned};
+use crate::task::{
+    Counted, Failure, Fault, Identity, Kind, NamedSession, Resources, SessionFrom, Task,
+    redact_presigned,
+};
 
 use super::{
     dispatch,
@@ -43,17 +46,18 @@ pub enum Delivery {
     Nameless,
 }
 
-/// Reads the bytes of stdin. `fresh` makes a session id if the input names none.
-pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
+/// Reads the bytes of stdin. `other` is the session if the input names none.
+pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> Received {
+    let other = || other().into();
     let document = match strict::parse(bytes) {
         Ok(document) => document,
         Err(error) => {
             let failure = Failure::new(error.fault(), error.to_string());
-            return Received::nobody(fresh(), failure);
+            return Received::nobody(other(), failure);
         }
     };
     let mut notes = Vec::new();
-    let around = around(&document, &mut notes, fresh);
+    let around = around(&document, &mut notes, other);
     let found = find(&document);
     let shown = found.as_ref().map_or(&document, |found| found.value);
     let called = task_id(shown);
@@ -209,23 +213,25 @@ impl Received {
         }
     }
 
-    pub fn typed(session_id: String, task_id: &str, echo: Value, task: Task) -> Self {
+    pub fn typed(session: impl Into<NamedSession>, task_id: &str, echo: Value, task: Task) -> Self {
         Self {
             echo,
             task_id: task_id.to_owned(),
-            ..Self::alone(session_id, Ok(task))
+            ..Self::alone(session, Ok(task))
         }
     }
 
     /// The input could not be read, or nothing was read.
-    pub fn nobody(session_id: String, failure: Failure) -> Self {
-        Self::alone(session_id, Err(failure))
+    pub fn nobody(session: impl Into<NamedSession>, failure: Failure) -> Self {
+        Self::alone(session, Err(failure))
     }
 
-    fn alone(session_id: String, task: Result<Task, Failure>) -> Self {
+    fn alone(session: impl Into<NamedSession>, task: Result<Task, Failure>) -> Self {
+        let session = session.into();
         Self {
             identity: Identity {
-                session_id,
+                session_id: session.id,
+                session_from: session.from,
                 request_id: None,
                 sequence_number: 1,
                 parent_message_id: None,
@@ -253,7 +259,11 @@ struct Around {
 }
 
 /// Reads the metadata and the inherited resources. Missing parts get defaults.
-fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
+fn around(
+    document: &Value,
+    notes: &mut Vec<String>,
+    other: impl FnOnce() -> NamedSession,
+) -> Around {
     let mut problem = None;
     let mut text = |path: &str| match at(document, path) {
         None | Some(Value::Null) => None,
@@ -286,13 +296,21 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         }
     };
     let unusable = session.as_deref().and_then(unusable);
+    let is_named = session.is_some();
+    let session = match session.filter(|_| unusable.is_none()) {
+        Some(id) => NamedSession {
+            id,
+            from: SessionFrom::Caller,
+        },
+        None => other(),
+    };
     if let Some(why) = unusable {
         let field = match at(document, "metadata/session_id") {
             Some(Value::String(_)) => "metadata.session_id",
             _ => "sessionId",
         };
         problem = Some(shape(format!("`{field}` {why}")));
-    } else if session.is_none() {
+    } else if !is_named && session.from == SessionFrom::Run {
         notes.push("The message names no session; oneact created one for this answer.".to_owned());
         if idempotency_key.is_some() {
             notes.push(
@@ -300,9 +318,9 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
             );
         }
     }
-    let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
     let identity = Identity {
-        session_id,
+        session_id: session.id,
+        session_from: session.from,
         request_id,
         sequence_number: sequence.map_or(1, |n| n + 1),
         parent_message_id,

@@ -57,6 +57,15 @@ pub struct CapabilityTask {
     pub stated: Risk,
 }
 
+/// What a task may name as its capability. The operator decides it, not the task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Nameable {
+    #[default]
+    Entries,
+    /// Also a tool of a server that no entry calls: `SERVER.TOOL`.
+    Tools,
+}
+
 /// Which entries of the catalog a task may name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NamedAs {
@@ -72,12 +81,41 @@ pub enum NamedAs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub session_id: String,
+    pub session_from: SessionFrom,
     pub request_id: Option<String>,
     /// The number of the answer: that of the received message plus one, or 1.
     pub sequence_number: u64,
     pub parent_message_id: Option<String>,
     /// The caller's name for this delivery.
     pub idempotency_key: Option<String>,
+}
+
+/// Who named the session of a task. An approval is bound to a session only if the caller named it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionFrom {
+    /// The task, `$ONEACT_SESSION`, or `oneact serve catalog --session`.
+    Caller,
+    /// `oneact serve catalog` made the session for all calls of its process.
+    Process,
+    /// oneact made the session for this task.
+    Run,
+}
+
+/// The session of a task that names none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedSession {
+    pub id: String,
+    pub from: SessionFrom,
+}
+
+impl From<String> for NamedSession {
+    /// A session that was made for one task.
+    fn from(id: String) -> Self {
+        Self {
+            id,
+            from: SessionFrom::Run,
+        }
+    }
 }
 
 /// Whether the caller counts attempts.

@@ -12,6 +12,8 @@ mod beginning;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod calling;
+#[cfg(test)]
 mod catalog_live;
 #[cfg(test)]
 mod circles;
@@ -21,6 +23,8 @@ mod conformance;
 mod crash;
 #[cfg(test)]
 mod doctor;
+#[cfg(test)]
+mod documents;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
@@ -104,6 +108,8 @@ mod serving_conformance;
 mod serving_elicit;
 #[cfg(test)]
 mod serving_kept;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
