@@ -1,5 +1,5 @@
 //! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions, also
-//! of the user of the gateway's host. Nothing is performed.
+//! of the user of the gateway's host. Nothing is performed, unless `approve --run` says so.
 
 mod request;
 
@@ -35,7 +35,10 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    the decision is recorded
   1    the person did not agree; nothing was recorded
-  2    refused, or there is no usable ledger; nothing was recorded";
+  2    refused, or there is no usable ledger; nothing was recorded
+With `approve --run`, the exit code after the decision is that of the envelope.
+
+Example: oneact approve apr_7k2m9x4q --run";
 
 /// The largest file of a signature, in bytes.
 const MOST_SIGNATURE: u64 = 64 << 10;
