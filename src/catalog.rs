@@ -6,17 +6,21 @@
 mod application;
 mod approval;
 mod bind;
+mod callable;
 mod check;
 mod code;
 mod compile;
+mod configuration;
 mod configure;
 mod cut;
+mod direct;
 mod document;
 mod duckdb;
 mod entry;
 mod file_plan;
 mod fill;
 mod identity;
+mod imported;
 mod input;
 mod job;
 mod ledger;
@@ -38,15 +42,24 @@ mod workflow;
 
 pub(crate) use application::Application;
 pub(crate) use approval::{ApprovalSettings, approval_settings, seal};
+pub(crate) use callable::{Callable, Parameters, callable};
 pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
-pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
+pub(crate) use configuration::{
+    Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
+    project_of, read as read_configuration,
+};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
 pub(crate) use fill::{foreseen, referring, supply};
+pub(crate) use imported::{
+    BEGINNING, Known, Named, Tool, Trust, appended, one_line, remote, server as first_start,
+    server_name,
+};
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
 pub(crate) use lint::{Finding, Level, lint};
@@ -54,7 +67,7 @@ pub(crate) use listing::{
     Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list, pipelines,
 };
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
-pub(crate) use render::{ToolForm, has_standard, prompt, tools};
+pub(crate) use render::{Offered, ToolForm, has_standard, offered_tools, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
 };

@@ -1,10 +1,14 @@
 //! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
 mod approve;
+mod arguments;
+mod call;
 mod catalog;
 mod decide;
 mod doctor;
+mod help;
 mod history;
+mod import;
 mod init;
 mod logs;
 mod manual;
@@ -12,25 +16,31 @@ mod owner;
 mod printing;
 mod recover;
 mod replay;
+mod report;
 mod rollback;
 mod run;
 mod selftest;
 mod serve;
+mod sessions;
 mod settings;
 mod show;
 mod streams;
 mod terminal;
+mod told;
+mod tools;
 mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
-use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 use crate::perform::{ARGUMENT, child};
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::{identity_lines, visible_json},
 };
+use arguments::{flags_last, help_as_flag, is_verbose};
+use run::Form;
 use settings::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -44,7 +54,6 @@ use settings::{RunArgs, TaskArgs};
     version,
     disable_help_subcommand = true
 )]
-#[command(after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -54,64 +63,54 @@ struct Cli {
     logs: logs::LogArgs,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes of a run:
-  0    complete
-  1    failed; do not retry
-  2    rejected: nothing ran; fix the request or the catalog
-  3    pending: an approval, a review, input or a clarification is missing,
-       or another run is performing the same request
-  75   failed; a retry may help (error.recoverable is true)
-  128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
-       unfinished changes are undone";
-
 // The flags of a verb are built only for the verb that is called.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Verb {
     /// Perform the task on stdin or in FILE (the default subcommand)
     Run(TaskArgs),
+    /// Perform one call with parameters from the command line
+    Call(call::CallArgs),
     /// Undo a finished file plan, completely or in part
-    #[command(after_help = rollback::EXIT_CODES)]
     Rollback(rollback::RollbackArgs),
+    /// Print what a finished file plan did
+    Report(report::ReportArgs),
     /// Settle file plans that a crash interrupted (every run does this first)
-    #[command(after_help = recover::EXIT_CODES)]
     Recover(recover::RecoverArgs),
-    /// List the steps of a session, or state why one of them ran or not
+    /// List the steps of a session, or state why a step ran or not
     History(history::HistoryArgs),
+    /// List the sessions: when they were used, their steps and failures
+    Sessions(sessions::SessionsArgs),
     /// Print one answer with its parameters, outputs and checks
     Show(show::ShowArgs),
-    /// Print a recorded session or answer, write the session as a page, or perform a step again and compare
-    #[command(after_help = replay::EXIT_CODES)]
+    /// Print a recorded session or answer, or perform a step again and compare
     Replay(replay::ReplayArgs),
     /// Check that the ledger is unchanged
-    #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
     /// Settle an operation whose outcome is unknown
-    #[command(after_help = decide::EXIT_CODES)]
     Resolve(decide::ResolveArgs),
     /// Revoke an answer, so that it is never returned again
-    #[command(after_help = decide::EXIT_CODES)]
     Revoke(decide::RevokeArgs),
     /// Record a person's judgement of an answer
-    #[command(after_help = decide::EXIT_CODES)]
     Review(decide::ReviewArgs),
     /// Close a grant, so that no further call is made under it
-    #[command(after_help = decide::EXIT_CODES)]
     Close(decide::CloseArgs),
     /// Remove old requests and responses from the ledger; the chain stays
-    #[command(after_help = decide::EXIT_CODES)]
     Prune(decide::PruneArgs),
     /// List the requests that wait for an approval, or print one
     Approvals(approve::ApprovalsArgs),
     /// Approve a request: the next run of the same task performs it, once
-    #[command(after_help = approve::EXIT_CODES)]
     Approve(approve::ApproveArgs),
     /// Deny a request
-    #[command(after_help = approve::EXIT_CODES)]
     Deny(approve::VoteArgs),
     /// List, find, render and check the entries of the catalog
     Catalog(catalog::CatalogArgs),
+    /// Add the servers of an MCP configuration, and their tools, to the catalog
+    Import(import::ImportArgs),
+    /// Add one MCP server and its tools to the catalog
+    Add(import::AddArgs),
+    /// List the tools of the servers in the catalog, with their parameters
+    Tools(tools::ToolsArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
     /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
@@ -121,11 +120,9 @@ enum Verb {
     Schema(manual::SchemaArgs),
     /// Write a starter catalog and its documents
     Init(init::InitArgs),
-    /// Check the setup: the catalog, the asset store and every tool server (each server is started)
-    #[command(after_help = doctor::EXIT_CODES)]
+    /// Check the catalog, the ledger, the asset store and every tool server
     Doctor(doctor::DoctorArgs),
-    /// Test on a file system that a file plan is applied completely or not at all
-    #[command(after_help = selftest::EXIT_CODES)]
+    /// Test on a file system that a plan is applied completely or not at all
     Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
     Completions(manual::CompletionArgs),
@@ -146,7 +143,7 @@ pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
     keep_own_files();
     look_for_children();
-    let args = flags_last(args);
+    let args = flags_last(help_as_flag(args), Cli::command);
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
@@ -178,7 +175,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let is_ended = match &verb {
         Verb::Replay(args) => args.execute,
         Verb::Catalog(args) => args.starts_servers(),
-        Verb::Doctor(_) => true,
+        Verb::Doctor(_) | Verb::Import(_) | Verb::Add(_) | Verb::Tools(_) => true,
         _ => false,
     };
     let performs = matches!(&verb, Verb::Approve(args) if args.run);
@@ -187,6 +184,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         || matches!(
             verb,
             Verb::Run(_)
+                | Verb::Call(_)
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
@@ -203,9 +201,12 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     }
     match verb {
         Verb::Run(args) => Ok(run::run(&args, interrupts)),
+        Verb::Call(args) => Ok(call::call(&args, interrupts)),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
+        Verb::Report(args) => report::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
         Verb::History(args) => history::run(&args, interrupts),
+        Verb::Sessions(args) => sessions::run(&args, interrupts),
         Verb::Show(args) => show::run(&args, interrupts),
         Verb::Replay(args) => replay::run(&args, interrupts),
         Verb::Verify(args) => verify::run(&args, interrupts),
@@ -218,14 +219,17 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Approve(args) => approve::approve(&args, interrupts),
         Verb::Deny(args) => approve::deny(&args, interrupts),
         Verb::Catalog(args) => catalog::run(&args, interrupts),
+        Verb::Import(args) => import::import(&args, interrupts),
+        Verb::Add(args) => import::add(&args, interrupts),
+        Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),
         Verb::Selftest(args) => selftest::run(&args, interrupts),
-        Verb::Completions(args) => Ok(manual::completions(&args, Cli::command())),
-        Verb::Man(args) => manual::man(&args, Cli::command()),
+        Verb::Completions(args) => Ok(manual::completions(&args, command())),
+        Verb::Man(args) => manual::man(&args, command()),
     }
 }
 
@@ -235,89 +239,12 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         // Most runs have no flags, and building the parser takes time.
         return Ok(Cli::default());
     }
-    Cli::try_parse_from(args)
+    let mut read = command().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut read)
 }
 
-/// The same arguments with the flags in front of a verb at their end: flags may stand anywhere.
-fn flags_last(mut args: Vec<OsString>) -> Vec<OsString> {
-    let mut cli = Cli::command();
-    let leads = |first: &OsString| first == "catalog" || first.as_encoded_bytes().starts_with(b"-");
-    let is_verb = |arg: &OsString| cli.find_subcommand(arg).is_some();
-    // Most calls have no such flag, and building the whole parser takes time. Only `catalog` has verbs of its own.
-    if !args.get(1).is_some_and(leads) || !args.iter().any(is_verb) {
-        return args;
-    }
-    cli.build();
-    let (mut command, mut from, mut moved) = (&cli, 1, Vec::new());
-    while let Some((at, verb)) = next_verb(args.get(from..).unwrap_or_default(), command, &cli) {
-        moved.extend(args.drain(from..from + at));
-        (command, from) = (verb, from + 1);
-    }
-    // What follows `--` is no flag.
-    let end = args.iter().position(|arg| arg == "--");
-    let end = end.unwrap_or(args.len());
-    args.splice(end..end, moved);
-    args
-}
-
-/// The first verb of a command with only flags in front of it, and its place.
-fn next_verb<'c>(
-    args: &[OsString],
-    command: &'c Command,
-    cli: &Command,
-) -> Option<(usize, &'c Command)> {
-    args.iter().enumerate().find_map(|(at, arg)| {
-        let verb = command.find_subcommand(arg)?;
-        let known = [flags(cli), all_flags(verb)].concat();
-        are_flags(args.get(..at)?, &known).then_some((at, verb))
-    })
-}
-
-/// The flags of a command, but not those that print something and end.
-fn flags(command: &Command) -> Vec<&Arg> {
-    let is_flag =
-        |arg: &&Arg| !arg.is_positional() && !["help", "version"].contains(&arg.get_id().as_str());
-    command.get_arguments().filter(is_flag).collect()
-}
-
-/// The flags of a verb and of the verbs below it.
-fn all_flags(verb: &Command) -> Vec<&Arg> {
-    let below = verb.get_subcommands().flat_map(all_flags);
-    flags(verb).into_iter().chain(below).collect()
-}
-
-/// Whether all these arguments are such flags, with their values.
-fn are_flags(args: &[OsString], flags: &[&Arg]) -> bool {
-    let mut words = args.iter().map(|arg| arg.to_string_lossy());
-    while let Some(word) = words.next() {
-        match takes_next(&word, flags) {
-            Some(takes) if !takes || words.next().is_some() => {}
-            Some(_) | None => return false,
-        }
-    }
-    true
-}
-
-/// Whether the next argument is the value of this flag. `None` if it is none of these flags.
-fn takes_next(word: &str, flags: &[&Arg]) -> Option<bool> {
-    let (flag, is_whole) = if let Some(long) = word.strip_prefix("--") {
-        let (name, value) = long.split_once('=').unzip();
-        let name = name.unwrap_or(long);
-        let flag = flags.iter().find(|flag| flag.get_long() == Some(name));
-        (flag, value.is_some())
-    } else {
-        let mut shorts = word.strip_prefix('-')?.chars();
-        let name = shorts.next()?;
-        let flag = flags.iter().find(|flag| flag.get_short() == Some(name));
-        (flag, shorts.next().is_some())
-    };
-    Some(flag?.get_action().takes_values() && !is_whole)
-}
-
-/// Whether the argument asks for more words: `--verbose`, `-v`, `-vV`.
-fn is_verbose(arg: &OsString) -> bool {
-    let arg = arg.to_string_lossy();
-    arg == "--verbose" || (arg.starts_with('-') && !arg.starts_with("--") && arg.contains('v'))
+fn command() -> Command {
+    help::with_pages(Cli::command())
 }
 
 /// Prints help and version. Wrong flags of a run are answered with an envelope.
@@ -331,7 +258,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     let verb = cli
         .get_subcommands()
         .find(|verb| word.is_some_and(|word| word == verb.get_name()));
-    let of_run = verb.is_none_or(|verb| verb.get_name() == "run");
+    let of_call = verb.is_some_and(|verb| verb.get_name() == "call");
+    let of_run = of_call || verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
@@ -346,18 +274,34 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             }
         }
         _ if of_run => {
-            let read = Cli::command()
-                .ignore_errors(true)
-                .try_get_matches_from(args);
-            let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
-            logs::start(read.unwrap_or_default());
-            run::refuse(error, interrupts)
+            logs::start(logs_of(args));
+            let (hint, help, form) = if of_call {
+                (call::hint(error), "oneact call", Form::of_call(None))
+            } else {
+                (run::file_hint(error), "oneact", Form::Document)
+            };
+            run::refuse(run::misused(error, hint.as_deref(), help), form, interrupts)
         }
-        _ => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             streams::tell(error);
             ExitCode::from(2)
         }
+        _ => {
+            logs::start(logs_of(args));
+            let verb = verb.map_or("", Command::get_name);
+            logs::failed(&run::misused(error, None, &format!("oneact {verb}")));
+            ExitCode::from(2)
+        }
     }
+}
+
+/// The flags about stderr of a command line that cannot be used.
+fn logs_of(args: &[OsString]) -> logs::LogArgs {
+    let read = Cli::command()
+        .ignore_errors(true)
+        .try_get_matches_from(args);
+    let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
+    read.unwrap_or_default()
 }
 
 /// Why a verb stopped, and its exit code.
@@ -394,23 +338,35 @@ fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
     }
 }
 
-/// Writes all bytes to stdout and flushes it, or reports the error on stderr. Control characters that JSON leaves
-/// unescaped are escaped here, because the text may quote foreign text.
+/// Writes all bytes to stdout and flushes it, or reports the error on stderr. A reader that has read enough, as `head`
+/// does, is no error.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
-    print_unless(bytes, &AtomicUsize::new(0), &|| false)
+    match write(bytes, &AtomicUsize::new(0), &|| false) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.inspect_err(unwritten),
+    }
 }
 
-/// Like [`print()`], and counts the bytes that the reader has taken. `stop` ends the waiting for a slow reader.
+/// Like [`print()`] for an answer, which somebody must read, and counts the bytes that the reader has taken. `stop`
+/// ends the waiting for a slow reader.
 fn print_unless(
     bytes: &[u8],
     taken: &AtomicUsize,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), io::Error> {
+    write(bytes, taken, stop).inspect_err(unwritten)
+}
+
+/// Writes to stdout. Control characters that JSON leaves unescaped are escaped here, because the text may quote foreign
+/// text.
+fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> Result<(), io::Error> {
     let text = std::str::from_utf8(bytes).map(visible_json);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
-    streams::write(bytes, taken, stop).inspect_err(|error| {
-        tracing::error!(%error, "cannot write to stdout: the reader has closed it, or the disk is full");
-    })
+    streams::write(bytes, taken, stop)
+}
+
+fn unwritten(error: &io::Error) {
+    tracing::error!(%error, "cannot write to stdout: the reader has closed it, or the disk is full");
 }
 
 #[cfg(test)]
@@ -422,16 +378,5 @@ mod tests {
         let parsed = Cli::try_parse_from(["oneact"]).unwrap();
         let short = parse(&["oneact".into()]).unwrap();
         assert_eq!(format!("{short:?}"), format!("{parsed:?}"));
-    }
-
-    #[test]
-    fn no_line_about_exit_codes_is_broken() {
-        let cli = Cli::command();
-        for verb in cli.get_subcommands().chain([&cli]) {
-            let about = verb.get_after_help().map(ToString::to_string);
-            let long = about.iter().flat_map(|text| text.lines());
-            let long: Vec<_> = long.filter(|line| line.chars().count() > 100).collect();
-            assert!(long.is_empty(), "{long:?}");
-        }
     }
 }

@@ -3,8 +3,10 @@
 //!
 //! `cli` prints the findings.
 
+mod ask;
 mod engine;
 mod finding;
+mod listing;
 mod pipeline;
 mod server;
 mod tool;
@@ -20,8 +22,10 @@ use crate::{
     task::{OperationId, Pin, Secrets},
 };
 
+pub(crate) use ask::input_schema;
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
+pub(crate) use listing::{Listing, Unlisted, list_tools};
 
 /// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;
@@ -318,7 +322,7 @@ impl Doctor<'_> {
         Some(scratch)
     }
 
-    /// Starts every server that a capability uses.
+    /// Starts every server: of the whole catalog, or those that the requested capabilities use.
     fn servers(&mut self, checked: &Checked, scratch: &Staging) {
         for server in &checked.servers {
             let users: Vec<_> = checked

@@ -14,6 +14,7 @@ mod proposal;
 mod prose;
 mod protocol;
 mod read;
+mod result;
 mod strangers;
 mod strict;
 
@@ -22,6 +23,7 @@ pub use mcp_response::{OldAnswer, read_response, to_response};
 pub use plans::read_plan;
 pub(crate) use read::unusable as unusable_session;
 pub use read::{Delivery, Received, Source, read};
+pub use result::to_result;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse};
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     mcp,
     perform::{Arrived, Mode, Project, Settings, perform},
     task::Course,
-    task::{CapabilityTask, State, Task},
+    task::{CapabilityTask, Nameable, State, Task},
 };
 
 /// Any input on stdin, without a catalog: it must be answered with one valid envelope, and nothing can be performed.
@@ -77,7 +77,7 @@ pub fn catalog(bytes: &[u8]) {
     for entry in checked.capabilities.iter().take(4) {
         for attempt in [1, 3] {
             let resolved = task(&entry.id, attempt).map(|task| {
-                let named = catalog::look_up_all(&task, &tables);
+                let named = catalog::look_up_all(&task, &tables, Nameable::Entries);
                 named
                     .and_then(|named| catalog::resolve(&task, named, &tables, places, None))
                     .is_ok()

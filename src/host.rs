@@ -13,8 +13,10 @@ mod spawn;
 mod users;
 
 use std::{
-    env, fs,
-    io::IsTerminal as _,
+    env,
+    fs::{self, DirBuilder},
+    io::{self, IsTerminal as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{
         OnceLock,
@@ -198,6 +200,17 @@ impl Moment {
     }
 }
 
+/// Makes a state directory, which only its user may enter, unless it is there. Git passes over what is in it.
+pub fn make_state_dir(dir: &Utf8Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    // Nothing that oneact does depends on this file.
+    let _ = fs::write(dir.join(".gitignore"), "*\n");
+    Ok(())
+}
+
 /// Removes the owner's bits from the umask, so that this process and its servers can use the files that they make.
 /// Call it at the start of the process, before another thread makes files.
 pub fn keep_own_files() {
@@ -232,7 +245,7 @@ pub fn die_at(point: &str) {
 
 /// Whether stdin is a terminal: then a person gave the input, or named its file.
 pub fn input_is_a_terminal() -> bool {
-    std::io::stdin().is_terminal()
+    io::stdin().is_terminal()
 }
 
 /// The effective user of this process.

@@ -48,7 +48,9 @@ pub(crate) use grant::Improvisation;
 pub(crate) use naming::{Alone, CommandError, Name, SCRATCH};
 pub(crate) use place::{Place, home};
 pub(crate) use prune::Wish as PruneWish;
-pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
+pub(crate) use reading::{
+    Across, Filter, How, Most, Open, Page, Reading, Step, Summary, Wanted, Whole,
+};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use settle::{Case, Happened};

@@ -25,7 +25,7 @@ use crate::{
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
     task::{
-        Course, Failure, NamedSession, OF_CALLS, OperationId, Outcome, SessionFrom, Task,
+        Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, Outcome, SessionFrom, Task,
         cut_links, recorded_id, redact_presigned,
     },
 };
@@ -55,8 +55,11 @@ pub struct Settings {
     pub profile: Option<String>,
     /// How long the run waits for the approval of a person.
     pub wait: Option<Duration>,
+    pub nameable: Nameable,
+    /// The session of a task that names none: `$ONEACT_SESSION`.
+    pub session: Option<NamedSession>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
     pub through: Through,
     /// The request for an approval whose stored call is performed.
     pub approved: Option<Approved>,
@@ -79,6 +82,8 @@ pub enum Reply {
     Report,
     /// The `MCPResponse` alone, as the ledger stores it
     Mcp,
+    /// The result data alone; an object with `error` after a failure
+    Result,
 }
 
 impl Settings {
@@ -92,7 +97,9 @@ impl Settings {
             reuse: Reuse::Allowed,
             profile: None,
             wait: None,
-            note: None,
+            nameable: Nameable::default(),
+            session: None,
+            notes: Vec::new(),
             through: Through::Command,
             approved: None,
         }
@@ -124,15 +131,23 @@ impl Arrived {
     ) -> Self {
         let of_process = session.as_ref();
         let of_process = of_process.is_some_and(|session| session.from == SessionFrom::Process);
-        let mut arrived = Self::of(session, begun, host, |session| match input {
+        let arrived = Self::of(session, begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         });
         let key = arrived.received.identity.idempotency_key.as_deref();
         if of_process && key.is_some_and(|key| key.starts_with(OF_CALLS)) {
-            arrived.received.delivery = Delivery::Numbered;
+            return arrived.numbered();
         }
         arrived
+    }
+
+    /// The same with a task whose id oneact made, and not the caller.
+    pub fn numbered(mut self) -> Self {
+        if self.received.delivery == Delivery::Named {
+            self.received.delivery = Delivery::Numbered;
+        }
+        self
     }
 
     fn of(
@@ -175,6 +190,7 @@ impl Arrived {
         let document = match kind {
             Reply::Adl => envelope::to_json(&answered),
             Reply::Report => envelope::to_report(&answered),
+            Reply::Result => envelope::to_result(&answered),
             Reply::Mcp => envelope::to_response(received, &executed.outcome).into_bytes(),
         };
         Answer::new(document, executed)
@@ -294,7 +310,7 @@ fn work(
             }
         })
         .noted(settled)
-        .noted(settings.note.clone());
+        .noted(settings.notes.clone());
     (executed, joined)
 }
 

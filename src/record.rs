@@ -31,9 +31,10 @@ use crate::{
 };
 
 pub(crate) use crate::ledger::{
-    Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Gesture, Happened,
-    HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Reason, Review, Row,
-    RowOutcome, RowState, Signer, Step, TaskRun, Verdict, Voted, Whole, Wish,
+    Across, Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Filter,
+    Gesture, Happened, HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading,
+    Reason, Review, Row, RowOutcome, RowState, Signer, Step, Summary, TaskRun, Verdict, Voted,
+    Wanted, Whole, Wish,
 };
 pub use approvals::Through;
 pub(crate) use approvers::{allowed_signers, approvers};

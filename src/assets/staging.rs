@@ -31,6 +31,7 @@ use self::{
     removal::{MOST_SWEPT, Room, remove_some, remove_tree},
 };
 use super::error::{StoreError, component};
+use crate::host;
 
 /// An open scratch directory with mode 0700. Dropping it removes it.
 #[derive(Debug)]
@@ -74,6 +75,9 @@ impl Staging {
         let turn = if let Some(turn) = take_turn(parent)? {
             turn
         } else {
+            if let (Some(_), Some(state_dir)) = (&spare, parent.parent()) {
+                host::make_state_dir(state_dir).map_err(StoreError::io("create", state_dir))?;
+            }
             private_dir()
                 .recursive(true)
                 .create(parent)

@@ -27,7 +27,7 @@ use super::{
 pub(crate) struct Checked {
     pub(crate) capabilities: Vec<Entry>,
     pub(crate) plans: Vec<FilePlan>,
-    /// The servers that can be read and that a capability above uses, in the order of the file.
+    /// The servers that can be read, in the order of the file: all of them, or those that a requested capability uses.
     pub(crate) servers: Vec<Server>,
     /// The pipelines that can be read.
     pub(crate) pipelines: Vec<Pipeline>,
@@ -112,7 +112,7 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
         if used || names.is_empty() {
             let server = server::named(tables, name);
             let server = checked.keep(About::Server(name.clone()), server);
-            checked.servers.extend(server.flatten().filter(|_| used));
+            checked.servers.extend(server.flatten());
         }
     }
     checked.without_server(tables, &servers);

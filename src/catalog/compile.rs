@@ -193,10 +193,10 @@ fn capability(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, Catal
     Ok(Some(Capability::Tool(Box::new(entry))))
 }
 
-struct Compiler<'a>(Named<'a>);
+pub(super) struct Compiler<'a>(pub(super) Named<'a>);
 
 impl Compiler<'_> {
-    fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
+    pub(super) fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
         let named = self.0;
         let defaults: RawDefaults = named.tables.get("defaults")?.unwrap_or_default();
         let effects = raw.effects.unwrap_or_default();

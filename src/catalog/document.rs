@@ -34,7 +34,7 @@ pub(crate) struct Catalog {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogError {
     #[error(
-        "there is no catalog at {path}; write one with `oneact init`, or name one with --catalog"
+        "there is no catalog at {path}; write one with `oneact import` or `oneact init`, or name one with --catalog"
     )]
     Missing { path: Utf8PathBuf },
     #[error("cannot read the catalog {path}: {source}")]

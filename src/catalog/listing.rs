@@ -4,14 +4,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    ApprovalRule, Assessment, CallContext, Contexts, Effects, Failure, OnDuplicate, Pipeline,
-    assess,
+    ApprovalRule, Assessment, CallContext, Contexts, Effects, Failure, Ground, OnDuplicate,
+    Pipeline, assess,
 };
 
 use super::{
     bind::Bound,
     compile::{Capability, compile},
     document::{CatalogError, Tables},
+    entry::Entry,
     file_plan::FilePlan,
     pipeline,
     raw::{Described, described},
@@ -166,21 +167,24 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
             let schema = workflow.schema.value;
             (workflow.id, None, schema, Map::new(), executor, binds)
         }
-        Capability::Tool(entry) => (
-            entry.id,
-            Some(entry.identity.on_duplicate),
-            offered(entry.schema.as_ref(), &entry.bind),
-            entry.defaults,
-            Executor::Tool {
-                tool: entry.tool,
-                server: entry.server,
-            },
-            if binds_asset(&entry.bind) {
-                Binds::Asset
-            } else {
-                Binds::Nothing
-            },
-        ),
+        Capability::Tool(entry) => {
+            let repetition = repetition(&entry);
+            (
+                entry.id,
+                Some(repetition),
+                offered(entry.schema.as_ref(), &entry.bind),
+                entry.defaults,
+                Executor::Tool {
+                    tool: entry.tool,
+                    server: entry.server,
+                },
+                if binds_asset(&entry.bind) {
+                    Binds::Asset
+                } else {
+                    Binds::Nothing
+                },
+            )
+        }
     };
     Ok(Some(Listed {
         id,
@@ -216,6 +220,18 @@ impl Listed {
     pub(crate) fn is_found_in(&self, context: CallContext) -> bool {
         let offered = self.audience == Audience::Models || context != CallContext::ActionProposal;
         offered && self.available_in.contain(context)
+    }
+}
+
+/// What happens to a second request. An answer that is known only by the content of its assets is not reused if there are
+/// none.
+fn repetition(entry: &Entry) -> OnDuplicate {
+    match entry.identity.on_duplicate {
+        OnDuplicate::Reuse {
+            ground: Ground::Content,
+            ..
+        } if !binds_asset(&entry.bind) => OnDuplicate::Repeat,
+        other => other,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Makes a workflow of the calls that an improvised action made (R-003-09): the text that a person adds to the catalog.
 
-use std::{collections::HashSet, error::Error};
+use std::error::Error;
 
 use camino::Utf8Path;
 use serde_json::{Map, Number, Value, json};
@@ -11,10 +11,10 @@ use super::{
     application::{key, toml},
     bind::Source,
     compile::{Capability, compile},
-    document::{Catalog, CatalogError, Tables},
+    document::{Catalog, Tables},
     entry::{Entry, ResultKind},
     fill::for_others,
-    lint::{Level, lint},
+    imported::appended,
 };
 
 /// What an improvised action did.
@@ -82,20 +82,9 @@ pub(crate) fn promote(
         origin: None,
     };
     let text = promotion.text(id, &tables, at)?;
-    let newline: &[u8] = if before.ends_with(b"\n") { b"" } else { b"\n" };
-    let catalog = [before, newline, text.as_bytes()].concat();
-    let new = Catalog::from_bytes(path, catalog.clone())?;
-    let added = new.tables().and_then(|new| errors(&new))?;
-    if let Some(error) = added.difference(&errors(&tables)?).next() {
-        return Err(format!("the workflow cannot be added: {error}").into());
-    }
+    let catalog = appended((path, before), &text);
+    let catalog = catalog.map_err(|error| format!("the workflow cannot be added: {error}"))?;
     Ok(Promoted { text, catalog })
-}
-
-fn errors(tables: &Tables<'_>) -> Result<HashSet<String>, CatalogError> {
-    let (mut findings, _) = lint(tables, &|_| false)?;
-    findings.retain(|each| each.level == Level::Error);
-    Ok(findings.into_iter().map(|each| each.text).collect())
 }
 
 /// The calls that became steps so far.

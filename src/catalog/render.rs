@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::task::{Kind, visible};
+use crate::task::{Effects, Kind, visible};
 
 use super::listing::{Listed, Parameter, Presence};
 
@@ -110,17 +110,44 @@ pub(crate) enum ToolForm {
     Gemini,
 }
 
+/// A tool as a model sees it.
+#[derive(Debug)]
+pub(crate) struct Offered<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) schema: &'a Value,
+    pub(crate) effects: Effects,
+}
+
 /// The entries as tools, each with the schema of the parameters that a model may set.
 pub(crate) fn tools(listed: &[&Listed], form: ToolForm) -> Value {
-    let each = |entry: &&Listed| {
-        let (name, description) = (&entry.id, visible(&entry.words.description));
-        let schema = &entry.schema;
+    let offered = listed.iter().map(|entry| Offered {
+        name: &entry.id,
+        title: entry.words.name.as_deref().unwrap_or(&entry.id),
+        description: &entry.words.description,
+        schema: &entry.schema,
+        effects: entry.effects,
+    });
+    offered_tools(&offered.collect::<Vec<_>>(), form)
+}
+
+/// Tools in that form.
+pub(crate) fn offered_tools(offered: &[Offered<'_>], form: ToolForm) -> Value {
+    let each = |tool: &Offered<'_>| {
+        let Offered {
+            name,
+            title,
+            schema,
+            effects,
+            ..
+        } = tool;
+        let description = visible(tool.description);
         match form {
             ToolForm::Mcp => {
-                let title = entry.words.name.as_deref().unwrap_or(name);
                 json!({
                     "name": name, "title": visible(title), "description": description, "inputSchema": schema,
-                    "annotations": annotations(entry),
+                    "annotations": annotations(*effects),
                 })
             }
             ToolForm::OpenAi => json!({
@@ -135,7 +162,7 @@ pub(crate) fn tools(listed: &[&Listed], form: ToolForm) -> Value {
             }
         }
     };
-    let tools: Vec<Value> = listed.iter().map(each).collect();
+    let tools: Vec<Value> = offered.iter().map(each).collect();
     match form {
         ToolForm::Mcp => json!({"tools": tools}),
         ToolForm::OpenAi | ToolForm::Anthropic => tools.into(),
@@ -144,8 +171,7 @@ pub(crate) fn tools(listed: &[&Listed], form: ToolForm) -> Value {
 }
 
 /// MCP's hints with their defaults, so that none is better than what the catalog states.
-fn annotations(entry: &Listed) -> Value {
-    let effects = entry.effects;
+fn annotations(effects: Effects) -> Value {
     json!({
         "readOnlyHint": effects.read_only.unwrap_or(false),
         "destructiveHint": effects.destructive.unwrap_or(true),

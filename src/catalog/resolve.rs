@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS,
-    NamedAs, Need, ReviewRule, When, assess, decided,
+    Nameable, NamedAs, Need, ReviewRule, When, assess, decided,
 };
 
 use super::{
     compile::{self, Capability, Gated},
-    configure,
+    configure, direct,
     document::{CatalogError, Tables, nearest},
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::{Sources, check},
@@ -28,6 +28,7 @@ pub(super) const SYNTHESIS: &str = "CAP-SYN-";
 pub(crate) fn look_up_all(
     task: &CapabilityTask,
     tables: &Tables<'_>,
+    nameable: Nameable,
 ) -> Result<Vec<Capability>, Failure> {
     if let NamedAs::Declared(declared) = &task.named_as {
         standard::must_not_be(tables, declared.name.as_deref())?;
@@ -47,7 +48,10 @@ pub(crate) fn look_up_all(
         if task.named_as == NamedAs::StandardAction && !id.starts_with(SYNTHESIS) {
             standard::must_be(tables, id)?;
         }
-        look_up(tables, id)
+        match nameable {
+            Nameable::Entries => look_up(tables, id),
+            Nameable::Tools => look_up_any(tables, id),
+        }
     };
     task.capability_ids.iter().map(named).collect()
 }
@@ -196,6 +200,9 @@ pub(crate) fn approval_rule(tables: &Tables<'_>, id: &str) -> Result<ApprovalRul
         None if id == ROLLBACK => approval_rule(tables, APPLY_FILE_PLAN),
         None if id == APPLY_FILE_PLAN => Ok(ApprovalRule::default()),
         None => {
+            if let Some(entry) = direct::entry(tables, id)? {
+                return Ok(entry.access.approval);
+            }
             let message = format!(
                 "the catalog has no entry `{id}` any more, so nobody can approve a call of it"
             );
@@ -216,7 +223,7 @@ pub(crate) struct Nature {
 }
 
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
-    let capability = look_up(tables, id)?;
+    let capability = look_up_any(tables, id)?;
     let waits = |gated: &Gated<'_>| gated.approval.when.holds(assess(&gated.hazards).risk);
     let need = if capability.gated().iter().any(waits) {
         Need::Approval
@@ -280,6 +287,21 @@ pub(crate) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
         return Ok(capability);
     }
     Err(unknown(id, tables.entries()?))
+}
+
+/// The same, or the tool of that name, which has no entry.
+fn look_up_any(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
+    if !tables.entries()?.contains(&id)
+        && let Some(entry) = direct::entry(tables, id)?
+    {
+        tracing::info!(
+            "{id} is the tool {} of server {}; it has no entry.",
+            entry.tool,
+            entry.server
+        );
+        return Ok(Capability::Tool(Box::new(entry)));
+    }
+    look_up(tables, id)
 }
 
 pub(crate) fn unknown<'a>(id: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {

@@ -17,7 +17,9 @@ mod standard;
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Input, InputRef, NamedAs, RefId, RefStatus, Risk};
+use crate::task::{
+    CapabilityTask, Failure, Input, InputRef, Nameable, NamedAs, RefId, RefStatus, Risk,
+};
 
 use super::{Catalog, Job, Places, ToolJob, look_up_all, resolve};
 
@@ -86,7 +88,13 @@ fn job(catalog: &str, task: &CapabilityTask) -> Result<Job, Failure> {
         staging: Utf8Path::new("/scratch"),
         session: "sess-1",
     };
-    resolve(task, look_up_all(task, &tables)?, &tables, places, None)
+    resolve(
+        task,
+        look_up_all(task, &tables, Nameable::Entries)?,
+        &tables,
+        places,
+        None,
+    )
 }
 
 /// The parameters of the only step.

@@ -31,15 +31,6 @@ use super::{
 
 use request::{Request, Values, shown};
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    the decision is recorded
-  1    the person did not agree; nothing was recorded
-  2    refused, or there is no usable ledger; nothing was recorded
-With `approve --run`, the exit code after the decision is that of the envelope.
-
-Example: oneact approve apr_7k2m9x4q --run";
-
 /// The largest file of a signature, in bytes.
 const MOST_SIGNATURE: u64 = 64 << 10;
 
@@ -175,7 +166,7 @@ pub(super) fn approve(args: &ApproveArgs, interrupts: Interrupts) -> Result<Exit
         Said::Decided(text, id) if args.run => {
             // stdout belongs to the envelope.
             Stderr.write_all(text.as_bytes())?;
-            Ok(run::approved(id, args.vote.places.clone(), interrupts))
+            Ok(run::approved(&id, args.vote.places.clone(), interrupts))
         }
         said => Ok(said.printed()),
     }

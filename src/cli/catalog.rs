@@ -1,7 +1,7 @@
 //! `oneact catalog`: lists, shows, finds, renders, checks and adds entries of the catalog. Only `check --live` starts
 //! servers.
 
-mod change;
+pub(super) mod change;
 mod check;
 mod entries;
 mod promote;
@@ -27,14 +27,14 @@ use entries::{json_of, one, table};
 use promote::PromoteArgs;
 
 use super::{
-    Stop, printed,
+    Stop, help, printed,
     settings::{PlaceArgs, number},
     stop,
     terminal::{padded, width},
 };
 
 /// The largest file that is read, in bytes: a catalog, a document or a schema.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -51,20 +51,25 @@ impl CatalogArgs {
 #[derive(Debug, Subcommand)]
 enum CatalogVerb {
     /// List all entries: what each one does, who may use it, and at what risk
+    #[command(after_help = help::of("catalog list"))]
     List(ListArgs),
     /// Print one entry with its parameters
+    #[command(after_help = help::of("catalog show"))]
     Show(ShowArgs),
     /// Find entries by words
+    #[command(after_help = help::of("catalog search"))]
     Search(SearchArgs),
     /// Print the actions for a model: as a block of a prompt, or as tool schemas
+    #[command(after_help = help::of("catalog render"))]
     Render(RenderArgs),
     /// Check the whole catalog
-    #[command(after_help = check::CODES)]
+    #[command(after_help = help::of("catalog check"))]
     Check(CheckArgs),
     /// Print a catalog with the entries of an application document
+    #[command(after_help = help::of("catalog import"))]
     Import(ImportArgs),
     /// Add a workflow that repeats the calls of an improvised action
-    #[command(after_help = promote::CODES)]
+    #[command(after_help = help::of("catalog promote"))]
     Promote(PromoteArgs),
 }
 
@@ -296,6 +301,12 @@ fn read_document(path: &Utf8Path) -> Result<Application, Stop> {
     let text = host::read_named(path, LARGEST)
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
         .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
+    if text.trim_start().starts_with('{') {
+        return Err(stop(2)(format!(
+            "{path} is JSON, and an application document is Markdown; `oneact import {path}` reads the servers of an \
+             MCP configuration"
+        )));
+    }
     Application::read(path, &text).map_err(stop(2))
 }
 

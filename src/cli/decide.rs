@@ -19,12 +19,7 @@ use super::{
     settings::PlaceArgs,
 };
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    the decision is recorded
-  2    refused, or there is no usable ledger; nothing was changed";
-
-/// The answer that is meant.
+// The answer that is meant.
 #[derive(Debug, Args)]
 struct NameArgs {
     /// The first characters of the id of an operation or a row, or the number of a step together with --session
@@ -35,7 +30,7 @@ struct NameArgs {
     session: Option<String>,
 }
 
-/// What every decision is given with.
+// What every decision is given with.
 #[derive(Debug, Args)]
 struct DecisionArgs {
     /// The reason for the decision, in at most 500 characters
@@ -48,7 +43,7 @@ struct DecisionArgs {
     places: PlaceArgs,
 }
 
-/// Which operation, and what was found out.
+// Which operation, and what was found out.
 #[derive(Debug, Args)]
 pub(super) struct ResolveArgs {
     /// The id of the operation, or its first characters
@@ -60,7 +55,7 @@ pub(super) struct ResolveArgs {
     decision: DecisionArgs,
 }
 
-/// One of the two has to be said.
+// One of the two has to be said.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Choice {
@@ -72,7 +67,7 @@ struct Choice {
     did_not: bool,
 }
 
-/// Which answer, and why.
+// Which answer, and why.
 #[derive(Debug, Args)]
 pub(super) struct RevokeArgs {
     #[command(flatten)]
@@ -84,7 +79,7 @@ pub(super) struct RevokeArgs {
     decision: DecisionArgs,
 }
 
-/// Which grant.
+// Which grant.
 #[derive(Debug, Args)]
 pub(super) struct CloseArgs {
     /// The id of the operation that opened the grant, or its first characters
@@ -94,7 +89,7 @@ pub(super) struct CloseArgs {
     decision: DecisionArgs,
 }
 
-/// Which answer, and what was found.
+// Which answer, and what was found.
 #[derive(Debug, Args)]
 pub(super) struct ReviewArgs {
     #[command(flatten)]
@@ -105,7 +100,7 @@ pub(super) struct ReviewArgs {
     decision: DecisionArgs,
 }
 
-/// One of the two has to be said.
+// One of the two has to be said.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Verdict {
@@ -117,7 +112,7 @@ struct Verdict {
     reject: bool,
 }
 
-/// What is old.
+// What is old.
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
     /// Prune answers older than this, e.g. 90d, 12w, 36h. Answers of the last day are kept. Answers that could

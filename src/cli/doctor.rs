@@ -13,10 +13,10 @@ use crate::{
 };
 
 use super::{
-    Stop, print, printed,
+    Stop, logs, print, printed,
     printing::json::line,
     settings::PlaceArgs,
-    terminal::{coloured, fit, in_colour, width},
+    terminal::{fit, in_colour, width},
 };
 
 #[derive(Debug, Args)]
@@ -31,15 +31,6 @@ pub(super) struct DoctorArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-The servers are started one after the other, asked for their tools, and stopped.
-No tool is called.
-
-Exit codes:
-  0    no problems; there may be warnings
-  1    there is a problem: some tasks will fail
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
-
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project();
@@ -51,7 +42,7 @@ pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode,
         let diagnosis = examine(&setup, &host, &mut |_| ());
         return Ok(printed(document(&setup, &diagnosis), exit_code(&diagnosis)));
     }
-    let mark = if coloured(&io::stdout()) {
+    let mark = if logs::in_colours(&io::stdout()) {
         |mark: &str, colour| in_colour(mark, colour)
     } else {
         |mark: &str, _| mark.to_owned()

@@ -1,20 +1,26 @@
-//! `oneact history`: the steps of a session, and why a step ran or did not.
+//! `oneact history`: the steps of a session or of all sessions, and why a step ran or did not.
 
-use std::{collections::BTreeSet, process::ExitCode};
+mod table;
+
+use std::process::ExitCode;
 
 use clap::Args;
+use jiff::{Span, Timestamp, Zoned, civil::DateTime};
 
 use crate::{
     host::Interrupts,
-    record::{How, Most, Open, Page, Reason, Row, RowState, Whole},
+    record::{Filter, How, Most, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
 };
 
 use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, task, words},
     settings::number,
-    terminal::{fit, hanging, padded, width, wrapped},
+    stop,
+    terminal::{hanging, padded, width},
 };
+
+use table::{Numbers, table};
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
@@ -24,9 +30,21 @@ pub(super) struct HistoryArgs {
     /// Show only steps that contain this word in their request, answer or names
     #[arg(long, value_name = "WORD")]
     grep: Option<String>,
+    /// Show only steps since this time: 2h, 7d, 2026-02-24, or 2026-02-24T10:00
+    #[arg(long, value_name = "DURATION|DATE")]
+    since: Option<String>,
+    /// Show only tasks that failed
+    #[arg(long)]
+    failed: bool,
+    /// Show only calls of this entry of the catalog
+    #[arg(long, value_name = "ID")]
+    capability: Option<String>,
+    /// Show the steps of all sessions, also if `$ONEACT_SESSION` names one
+    #[arg(long, conflicts_with = "session")]
+    all: bool,
     /// State why this task or step was performed although its request was recorded, or why it was answered from
     /// the ledger
-    #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit"])]
+    #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit", "since", "failed", "capability", "all"])]
     why: Option<String>,
     #[command(flatten)]
     read: ReadArgs,
@@ -42,25 +60,126 @@ pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode
 }
 
 fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let session = desk.reading.session(args.read.session.as_deref())?;
-    let most = match args.limit {
-        0 => Most::All,
-        limit => Most::Newest(limit),
-    };
+    let session = desk.session.clone().filter(|_| !args.all);
+    // An unknown session and an empty ledger are errors of their own.
+    desk.reading.session(session.as_deref())?;
+    let filter = args.filter(desk)?;
     let word = args.grep.as_ref().map(|word| word.to_lowercase());
     let fits = |row: &Row| word.as_ref().is_none_or(|word| holds(row, word));
-    let page = desk.reading.page(&session, most, &fits)?;
+    let Some(session) = session else {
+        return across(args, &filter, &fits, desk);
+    };
+    let most = newest(args.limit);
+    let page = desk.reading.page(&session, most, &filter, &fits)?;
     if args.read.json {
         return Ok(json::line(&json::history(&page)));
     }
+    let hidden = page.count.saturating_sub(page.steps.len() as u64);
+    let hidden = (hidden > 0 && !args.selects()).then(|| hidden.to_string());
+    let head = head(&page, desk);
+    let found = (page.steps.as_slice(), page.open.as_slice());
+    Ok(list(&head, found, hidden, (args, desk, Numbers::OfSession)))
+}
+
+/// The steps of all sessions.
+fn across(
+    args: &HistoryArgs,
+    filter: &Filter,
+    fits: &dyn Fn(&Row) -> bool,
+    desk: &mut Desk,
+) -> Result<String, Stop> {
+    // One more than wanted shows whether there are more.
+    let most = newest(args.limit.saturating_add(usize::from(args.limit > 0)));
+    let mut found = desk.reading.across(most, filter, fits)?;
+    let more = args.limit > 0 && found.steps.len() > args.limit;
+    if more {
+        found.steps.remove(0);
+    }
+    if args.read.json {
+        return Ok(json::line(&json::across(&found)));
+    }
+    let mut head = vec!["all sessions".to_owned()];
+    let first = found.steps.first().map(|step| step.row.timestamp.as_str());
+    head.extend(
+        first
+            .and_then(|at| desk.moment(at))
+            .map(|day| day.strftime("%Y-%m-%d").to_string()),
+    );
+    head.push(counted(found.steps.len() as u64));
+    let head = head.join(" · ");
+    let hidden = more.then(|| "the".to_owned());
+    let found = (found.steps.as_slice(), found.open.as_slice());
+    Ok(list(
+        &head,
+        found,
+        hidden,
+        (args, desk, Numbers::OfOperations),
+    ))
+}
+
+pub(super) fn newest(limit: usize) -> Most {
+    match limit {
+        0 => Most::All,
+        limit => Most::Newest(limit),
+    }
+}
+
+fn list(
+    head: &str,
+    (steps, open): (&[Step], &[Open]),
+    hidden: Option<String>,
+    (args, desk, numbers): (&HistoryArgs, &Desk, Numbers),
+) -> String {
     let columns = columns();
-    let mut text = hanging(&head(&page, desk), columns, 2) + "\n";
-    text.push_str(&table(&page, desk, columns));
-    for line in foot(&page, args, desk) {
+    let mut text = hanging(head, columns, 2) + "\n";
+    text.push_str(&table(steps, desk, columns, numbers));
+    let none = (steps.is_empty() && args.selects()).then(|| match &args.grep {
+        Some(word) => format!("no step contains `{}`", words::line(word)),
+        None => "no step is as the flags say".to_owned(),
+    });
+    let hidden =
+        hidden.map(|count| format!("{count} earlier steps are not shown; --limit 0 shows all"));
+    for line in none.into_iter().chain(hidden).chain(foot(open, desk)) {
         text.push_str(&hanging(&line, columns, 2));
         text.push('\n');
     }
-    Ok(text)
+    text
+}
+
+impl HistoryArgs {
+    /// Whether only some of the steps are wanted.
+    fn selects(&self) -> bool {
+        self.grep.is_some() || self.since.is_some() || self.failed || self.capability.is_some()
+    }
+
+    fn filter(&self, desk: &Desk) -> Result<Filter, Stop> {
+        let since = self.since.as_ref();
+        let since = since.map(|text| since_when(text, &desk.host.now()));
+        Ok(Filter {
+            since: since.transpose().map_err(stop(2))?,
+            outcome: if self.failed {
+                Wanted::Failed
+            } else {
+                Wanted::All
+            },
+            capability: self.capability.clone(),
+        })
+    }
+}
+
+/// The time that `--since` names, as the ledger writes times: a date in the local zone, or a duration before now.
+fn since_when(text: &str, now: &Zoned) -> Result<String, String> {
+    let zone = now.time_zone();
+    let date = || text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok();
+    let ago = || now.checked_sub(text.parse::<Span>().ok()?.abs()).ok();
+    let at = text.parse::<Timestamp>().ok();
+    let at = at.or_else(|| Some(date().or_else(ago)?.timestamp()));
+    let at = at.ok_or_else(|| {
+        format!(
+            "--since {text}: give a duration (90m, 2h, 7d) or a date (2026-02-24, 2026-02-24T10:00)"
+        )
+    })?;
+    Ok(at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
 fn holds(row: &Row, word: &str) -> bool {
@@ -97,11 +216,7 @@ fn head(page: &Page, desk: &Desk) -> String {
     if let Some(day) = first.or(opened).and_then(|at| desk.moment(at)) {
         parts.push(day.strftime("%Y-%m-%d").to_string());
     }
-    parts.push(match page.count {
-        0 => "no steps yet".to_owned(),
-        1 => "1 step".to_owned(),
-        count => format!("{count} steps"),
-    });
+    parts.push(counted(page.count));
     match page.waiting() {
         0 => {}
         waiting => parts.push(format!("{waiting} waiting")),
@@ -113,108 +228,18 @@ fn head(page: &Page, desk: &Desk) -> String {
     parts.join(" · ")
 }
 
-/// The widest columns for the names of tasks and actions; the middle of a longer name is left out.
-const TASK: usize = 18;
-const ACTION: usize = 24;
-/// The narrowest columns for these names and for notes.
-const LEAST: usize = 8;
-/// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
-const TIME: usize = 19;
-const TOOK: usize = 12;
-/// The narrowest column in which a note is wrapped, unless the note is shorter.
-const NOTE: usize = 16;
-
-fn table(page: &Page, desk: &Desk, columns: usize) -> String {
-    if page.steps.is_empty() {
-        return String::new();
+pub(super) fn counted(steps: u64) -> String {
+    match steps {
+        0 => "no steps yet".to_owned(),
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
     }
-    let days = page
-        .steps
-        .iter()
-        .filter_map(|step| Some(desk.moment(&step.row.timestamp)?.date()));
-    let days: BTreeSet<_> = days.collect();
-    let years: BTreeSet<_> = days.iter().map(|day| day.year()).collect();
-    // The first line names the day of the first step.
-    let time = |instant: &str| match (days.len(), years.len()) {
-        (0 | 1, _) => desk.clock(instant),
-        (_, 1) => desk.date(instant).chars().skip(5).collect(),
-        _ => desk.date(instant),
-    };
-    let mut lines =
-        vec![["#", "time", "task", "action", "state", "took", "note"].map(str::to_owned)];
-    lines.extend(page.steps.iter().map(|step| {
-        let row = &step.row;
-        let action = row.action_type.as_deref().unwrap_or("–");
-        [
-            row.step_index.to_string(),
-            fit(&time(&row.timestamp), TIME),
-            fit(&words::line(&task(step)), TASK),
-            fit(&words::line(action), ACTION),
-            words::state(row).to_owned(),
-            fit(&words::took(row).unwrap_or_default(), TOOK),
-            words::note(step, |at| desk.date(at)),
-        ]
-    }));
-    let mut widths = [0; 7];
-    for line in &lines {
-        for (widest, cell) in widths.iter_mut().zip(line) {
-            *widest = width(cell).max(*widest);
-        }
-    }
-    let widths = shrunk(widths, columns);
-    let lines = lines.iter();
-    lines.map(|line| told_line(line, widths, columns)).collect()
 }
 
-/// The widths after the names of actions, then of tasks, were shortened to make room for notes.
-fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
-    let [number, time, task, action, state, took, note] = widths;
-    let used = number + time + task + action + state + took + 6 * 2;
-    let wanted = (used + note.min(NOTE)).saturating_sub(columns);
-    let of_action = wanted.min(action.saturating_sub(LEAST));
-    let of_task = (wanted - of_action).min(task.saturating_sub(LEAST));
-    let (task, action) = (task - of_task, action - of_action);
-    [number, time, task, action, state, took, note]
-}
-
-/// One line of the table, or several if its note is long.
-fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String {
-    let [rest @ .., note] = cells;
-    let mut used = 0;
-    let mut text = String::new();
-    for (at, (cell, wide)) in rest.iter().zip(widths).enumerate() {
-        let cell = fit(cell, wide);
-        // Numbers are aligned to the right.
-        let cell = match at {
-            0 | 5 => format!("{}{cell}", " ".repeat(wide.saturating_sub(width(&cell)))),
-            _ => padded(&cell, wide),
-        };
-        text.extend([&cell, "  "]);
-        used += wide + 2;
-    }
-    let room = columns.saturating_sub(used).max(LEAST);
-    let lines = if width(note) <= room {
-        vec![note.clone()]
-    } else {
-        let each = note.split("; ");
-        each.flat_map(|note| wrapped(note, room)).collect()
-    };
-    text += &lines.join(&format!("\n{}", " ".repeat(used)));
-    text.truncate(text.trim_end().len());
-    text + "\n"
-}
-
-/// The lines below the table: hidden steps and open operations.
-fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
-    let shown = page.steps.len() as u64;
-    let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
-        (Some(word), _) if shown == 0 => vec![format!("no step contains `{}`", words::line(word))],
-        (None, earlier @ 1..) => vec![format!(
-            "{earlier} earlier steps are not shown; --limit 0 shows all"
-        )],
-        _ => Vec::new(),
-    };
-    for open in &page.open {
+/// The lines about operations without an answer.
+fn foot(all: &[Open], desk: &Desk) -> Vec<String> {
+    let mut lines = Vec::new();
+    for open in all {
         let (operation, since) = (words::line(&open.operation_id), desk.clock(&open.since));
         lines.push(match open.how {
             How::AtWork => format!("running since {since}: {operation}"),
@@ -223,7 +248,7 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
                 let unknown = |other: &Open| {
                     other.how == How::Unknown && other.operation_id.starts_with(&step)
                 };
-                let next = if page.open.iter().any(unknown) {
+                let next = if all.iter().any(unknown) {
                     "first settle its step whose outcome is unknown"
                 } else {
                     "the same task can be sent again"
@@ -244,7 +269,7 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
 }
 
 fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let row = desk.reading.task(what, args.read.session.as_deref())?;
+    let row = desk.reading.task(what, desk.session.as_deref())?;
     let whole = desk.reading.whole_of(row)?;
     if args.read.json {
         return Ok(json::line(&json::whole_step(&whole)));
@@ -263,9 +288,12 @@ fn because(whole: &Whole, columns: usize) -> String {
     let subject = words::line(&subject);
     let decision = &whole.decision;
     let before = decision.about.as_ref().map(|row| row.step_index);
-    let reason = words::reason(&decision.reason);
+    let reason = words::reason(decision);
     let name = decision.reason.name().map(words::line).unwrap_or_default();
     let verb = match (&decision.reason, before) {
+        (Reason::Ran(_), _) if row.state == Some(RowState::Pending) => {
+            "waits, and was not performed;".to_owned()
+        }
         (Reason::Ran(why), Some(before)) if why.name() == "retry" => {
             format!("was performed again after #{before}, because")
         }

@@ -8,6 +8,7 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use serde_json::json;
 
 use crate::{
     catalog::{Application, Catalog},
@@ -15,7 +16,7 @@ use crate::{
     task::visible,
 };
 
-use super::{Stop, manual, owner, printed, settings, stop};
+use super::{Stop, manual, owner, printed, printing::json, settings, stop};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -23,6 +24,9 @@ pub(super) struct InitArgs {
     /// directory]
     #[arg(long, value_name = "DIR")]
     root: Option<Utf8PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 const STARTER: &str = include_str!("starter.toml");
@@ -70,7 +74,13 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     });
     let (root, here) = places.map_err(stop(1))?;
     let written = write(&root)?;
-    Ok(printed(next(&written, &root, &here), 0))
+    let text = if args.json {
+        let catalog = written.catalog.as_str();
+        json::line(&json!({"catalog": catalog, "written": written.new, "kept": written.kept}))
+    } else {
+        next(&written, &root, &here)
+    };
+    Ok(printed(text, 0))
 }
 
 /// What `init` found and made.

@@ -18,15 +18,21 @@ use tracing_subscriber::{
     Layer,
     field::MakeExt,
     filter::Targets,
-    fmt::{self, format::Writer},
+    fmt::{
+        self, FmtContext,
+        format::{FormatEvent, FormatFields, Writer},
+    },
     layer::SubscriberExt,
-    registry::Registry,
+    registry::{LookupSpan, Registry},
 };
 
-use super::streams::Stderr;
-use crate::task::{Failure, cut_links, each_text, redact_presigned, visible};
+use super::{streams::Stderr, terminal::in_colour};
+use crate::{
+    host,
+    task::{Failure, cut_links, each_text, redact_presigned, visible},
+};
 
-/// How much is said on stderr, and how.
+// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct LogArgs {
     /// Report more on stderr: -v reports each decision and its reason, -vv also each phase
@@ -35,9 +41,20 @@ pub(super) struct LogArgs {
     /// Print nothing on stderr, not even the reason of a failure
     #[arg(short, long, conflicts_with = "verbose", global = true)]
     quiet: bool,
+    /// When to print in colours; `auto` means on a terminal, unless `NO_COLOR` is set
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    color: Colour,
     /// The format of messages on stderr
     #[arg(long, value_enum, default_value_t = LogForm::Text, value_name = "FORM", global = true)]
     log: LogForm,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -85,6 +102,16 @@ pub(super) fn flags() -> Vec<String> {
     flags
 }
 
+/// Whether to print in colours on that stream (no-color.org).
+pub(super) fn in_colours(stream: &impl IsTerminal) -> bool {
+    let unset = || host::variable("NO_COLOR").is_none_or(|said| said.is_empty());
+    match ARGS.get().copied().unwrap_or_default().color {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => stream.is_terminal() && unset(),
+    }
+}
+
 /// Prints why a run failed, in one line: a user who redirects stdout sees nothing else.
 pub(super) fn failed(failure: &Failure) {
     let args = ARGS.get().copied().unwrap_or_default();
@@ -108,19 +135,51 @@ fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
     let own = Targets::new().with_target(OWN, level);
     let lines = fmt::layer()
         .with_writer(|| Stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(in_colours(&io::stderr()))
         .with_target(false);
     let registry = Registry::default();
     match form {
         LogForm::Text => {
             let fields = fmt::format::debug_fn(field).delimited(" ");
-            let lines = lines.without_time().compact().fmt_fields(fields);
+            let lines = lines.event_format(Line).fmt_fields(fields);
             Dispatch::new(registry.with(lines.with_filter(own)))
         }
         LogForm::Json => {
             let lines = lines.with_writer(|| JsonLines).json();
             Dispatch::new(registry.with(lines.with_filter(own)))
         }
+    }
+}
+
+/// A message as one line: `oneact: error: sentence`.
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let (class, colour) = match *event.metadata().level() {
+            Level::ERROR => ("error", 31),
+            Level::WARN => ("warning", 33),
+            Level::INFO => ("info", 32),
+            Level::DEBUG => ("debug", 34),
+            Level::TRACE => ("trace", 35),
+        };
+        let class = if writer.has_ansi_escapes() {
+            in_colour(class, colour)
+        } else {
+            class.to_owned()
+        };
+        write!(writer, "oneact: {class}: ")?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct SchemaArgs {
 pub(super) const CATALOG: &str = include_str!("../../schemas/catalog.schema.json");
 
 /// Name, description, text.
-const SCHEMAS: [(&str, &str, &str); 6] = [
+const SCHEMAS: [(&str, &str, &str); 7] = [
     (
         "task",
         "the input: a dispatch message, a wrapped task or a bare task",
@@ -34,6 +34,11 @@ const SCHEMAS: [(&str, &str, &str); 6] = [
         "the output: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
     ),
+    (
+        "result",
+        "the output of `--reply result`: the result data, or an error",
+        include_str!("../../schemas/result.schema.json"),
+    ),
     ("catalog", "the catalog: catalog.toml, as JSON", CATALOG),
     (
         "doctor",
@@ -42,7 +47,7 @@ const SCHEMAS: [(&str, &str, &str); 6] = [
     ),
     (
         "ledger",
-        "the output of `oneact history`, `show` and `replay` as JSON",
+        "the output of `oneact sessions`, `history`, `show` and `replay` as JSON",
         include_str!("../../schemas/ledger.schema.json"),
     ),
 ];

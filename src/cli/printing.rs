@@ -12,15 +12,19 @@ use rustix::termios::tcgetwinsize;
 
 use crate::{
     host::{Host, Interrupts},
-    record::{Most, Page, Project, Reading, Row, Step, Whole},
+    record::{Filter, Most, Page, Project, Reading, Row, Step, Whole},
 };
 
-use super::{Stop, settings::PlaceArgs};
+use super::{
+    Stop,
+    settings::{PlaceArgs, session_of_environment},
+    stop,
+};
 
-/// Flags of the commands that print the ledger.
+// Flags of the commands that print the ledger.
 #[derive(Debug, Args)]
 pub(super) struct ReadArgs {
-    /// The session [default: the one that was used last]
+    /// The session [default: `$ONEACT_SESSION`, or the one that was used last]
     #[arg(long, value_name = "ID")]
     pub(super) session: Option<String>,
     /// Print one JSON document instead of text
@@ -33,6 +37,16 @@ pub(super) struct ReadArgs {
     pub(super) places: PlaceArgs,
 }
 
+impl ReadArgs {
+    /// The session that the flag or the environment names.
+    pub(super) fn session(&self) -> Result<Option<String>, Stop> {
+        match &self.session {
+            Some(session) => Ok(Some(session.clone())),
+            None => session_of_environment().map_err(stop(2)),
+        }
+    }
+}
+
 /// An open ledger, and what is needed to print it.
 pub(super) struct Desk {
     pub(super) project: Project,
@@ -40,7 +54,7 @@ pub(super) struct Desk {
     pub(super) host: Host,
     /// None is the local zone.
     zone: Option<TimeZone>,
-    session: Option<String>,
+    pub(super) session: Option<String>,
 }
 
 impl Desk {
@@ -52,7 +66,7 @@ impl Desk {
             project,
             host,
             zone: args.utc.then_some(TimeZone::UTC),
-            session: args.session.clone(),
+            session: args.session()?,
         })
     }
 
@@ -63,7 +77,9 @@ impl Desk {
     /// The whole session that the flags name.
     pub(super) fn whole(&mut self) -> Result<(Page, Vec<Whole>), Stop> {
         let session = self.reading.session(self.session.as_deref())?;
-        let page = self.reading.page(&session, Most::All, &|_| true)?;
+        let page = self
+            .reading
+            .page(&session, Most::All, &Filter::default(), &|_| true)?;
         let whole = self.reading.whole(&session, page.steps.clone())?;
         Ok((page, whole))
     }

@@ -39,14 +39,6 @@ pub(super) struct RecoverArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    no plan is unfinished
-  1    a plan is still unfinished; the output states the reason
-  2    the command line cannot be used
-  128 + n   a plan is still unfinished, and signal n was caught (SIGINT: 130, SIGTERM: 143).
-            A signal at the question means no";
-
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project()?;

@@ -44,14 +44,6 @@ pub(super) struct ReplayArgs {
     read: ReadArgs,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    printed; with --execute: the results are the same
-  1    nothing to print; with --execute: the results differ
-  2    with --execute: refused, or there is no such step; nothing ran
-  128 + n   with --execute: cancelled by signal n; nothing was compared
-            with --html: cancelled by signal n; no page was written";
-
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.read, interrupts);
     match (&args.id, &args.html) {

@@ -16,8 +16,8 @@ use super::{Stop, printed, settings::PlaceArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct RollbackArgs {
-    /// The plan's report directory, or the manifest in it
-    #[arg(value_name = "REPORT_DIR|MANIFEST")]
+    /// The plan's report directory, the manifest in it, or the id of the plan
+    #[arg(value_name = "REPORT_DIR|MANIFEST|PLAN_ID")]
     plan: Utf8PathBuf,
     /// Undo only this checkpoint and the changes that depend on it; can be given several times
     #[arg(long = "checkpoint", value_name = "ID")]
@@ -33,21 +33,17 @@ pub(super) struct RollbackArgs {
     places: PlaceArgs,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    undone
-  1    failed; do not retry
-  2    rejected: the rollback changed nothing
-  75   failed; a retry may help
-  128 + n   cancelled by signal n; the tree is as it was before";
-
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let settings = Settings::of(args.places.project()?);
-    let path = below(&settings.project.root, &args.plan);
-    let echo = json!({"rollback": path, "checkpoints": args.checkpoints});
+    let plan = plan_named(&settings.project.root, &args.plan);
+    let (PlanName::Path(name)
+    | PlanName::ManifestId(name)
+    | PlanName::PlanId(name)
+    | PlanName::TaskId(name)) = &plan;
+    let echo = json!({"rollback": name, "checkpoints": args.checkpoints});
     let order = RollbackOrder {
-        plan: PlanName::Path(path),
+        plan,
         checkpoints: args.checkpoints.clone(),
         by: if args.yes {
             Asker::Confirmed
@@ -63,6 +59,17 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
     } else {
         printed(told(&answer), code)
     })
+}
+
+/// The plan that a person names: by a path, or by its id, if there is no such file.
+pub(super) fn plan_named(root: &Utf8Path, typed: &Utf8Path) -> PlanName {
+    let path = below(root, typed);
+    let is_path = typed.as_str().contains('/') || root.join(&path).exists();
+    if is_path {
+        PlanName::Path(path)
+    } else {
+        PlanName::PlanId(path)
+    }
 }
 
 /// Resolves a typed path from the working directory; if nothing exists there, from the root.

@@ -4,7 +4,9 @@
 //! Either the run or this thread writes the answer: [`Watched::speaks`] decides this once.
 
 use std::{
+    borrow::Cow,
     cell::Cell,
+    io::{self, IsTerminal as _},
     panic::{self, AssertUnwindSafe},
     process::{self, ExitCode},
     sync::{
@@ -15,13 +17,15 @@ use std::{
     time::Duration,
 };
 
+use camino::Utf8Path;
+use clap::error::{ContextKind, ContextValue};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
-    perform::{Arrived, Settings, broken, overdue, perform},
+    perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
     record,
-    task::{Course, Failure, Fault, NamedSession, Reach},
+    task::{Course, Failure, Fault, Nameable, Reach},
 };
 
 use super::{
@@ -29,87 +33,128 @@ use super::{
     settings::{self, PlaceArgs, RunArgs, TaskArgs},
     streams::{self, ready},
     terminal::{self, Bar, Shows},
+    told::told,
 };
 
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
-pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
-    let TaskArgs {
-        file,
-        approved,
-        run,
-    } = args;
-    let host = Host::new(run.clock.clone(), run.seed, interrupts);
-    let begun = host.moment();
-    match run.settings() {
-        Ok(mut settings) => {
-            let budget = settings.limits.budget;
-            let mut session = run.session();
-            let input = match (approved, file) {
-                (Some(id), _) => stored(id, &mut settings, &host).map(|(of_request, task)| {
-                    session = Some(of_request);
-                    task
-                }),
-                (None, Some(path)) if path != "-" => streams::read_task_file(path),
-                (None, _) => streams::read_task(&host, begun, budget),
-            };
-            let bar = Bar::new(if run.progress {
-                Shows::Lines
-            } else {
-                Shows::Bar
-            });
-            answer((session, input), settings, begun, host, &bar)
-        }
-        Err(Stop { why, .. }) => {
-            let bar = Bar::new(Shows::Bar);
-            let input = (None, Err(unusable(&why)));
-            answer(input, settings::nowhere(), begun, host, &bar)
+/// What is written to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The document that `--reply` names.
+    Document,
+    /// Text for the person who typed the call.
+    Text,
+}
+
+impl Form {
+    /// The form of the answer to `oneact call`, with the `--reply` that was given.
+    pub(super) fn of_call(reply: Option<Reply>) -> Self {
+        if reply.is_none() && io::stdout().is_terminal() {
+            Self::Text
+        } else {
+            Self::Document
         }
     }
 }
 
-/// Performs the stored call of an approved request in that project.
-pub(super) fn approved(id: String, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
-    let args = TaskArgs {
-        approved: Some(id),
-        run: RunArgs {
-            places,
-            ..RunArgs::default()
-        },
-        ..TaskArgs::default()
+pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
+        (Some(id), _) => stored(id, settings, host),
+        (None, Some(path)) if path != "-" => streams::read_task_file(path),
+        (None, _) => streams::read_task(host, begun, settings.limits.budget),
     };
-    run(&args, interrupts)
+    performed(&args.run, interrupts, Form::Document, read)
 }
 
-/// The stored task of a request for an approval, and its session.
-fn stored(
-    id: &str,
-    settings: &mut Settings,
-    host: &Host,
-) -> Result<(NamedSession, Vec<u8>), Failure> {
+/// Performs the task that `read` returns.
+pub(super) fn performed(
+    run: &RunArgs,
+    interrupts: Interrupts,
+    form: Form,
+    read: impl FnOnce(&mut Settings, &Host, Moment) -> Result<Vec<u8>, Failure>,
+) -> ExitCode {
+    let host = Host::new(run.clock.clone(), run.seed, interrupts);
+    let begun = host.moment();
+    let (input, settings) = match run.settings() {
+        Ok(mut settings) => (read(&mut settings, &host, begun), settings),
+        Err(Stop { why, .. }) => {
+            let reply = run.reply.unwrap_or_default();
+            let settings = Settings {
+                reply,
+                ..settings::nowhere()
+            };
+            (Err(unusable(&why, "oneact")), settings)
+        }
+    };
+    let bar = Bar::new(if run.progress {
+        Shows::Lines
+    } else {
+        Shows::Bar
+    });
+    answer(input, settings, begun, host, &bar, form)
+}
+
+/// Performs the stored call of an approved request in that project, for the person who approved it.
+pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
+    let run = RunArgs {
+        places,
+        ..RunArgs::default()
+    };
+    let read = |settings: &mut Settings, host: &Host, _| stored(id, settings, host);
+    performed(&run, interrupts, Form::of_call(None), read)
+}
+
+/// The stored task of a request for an approval, which is performed in its session.
+fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Failure> {
     let (approved, task) = record::approved(&settings.project, id, host)?;
-    let session = approved.session();
+    settings.session = Some(approved.session());
+    // What was requested by `oneact call` can be a tool without an entry.
+    settings.nameable = Nameable::Tools;
     settings.approved = Some(approved);
-    Ok((session, task))
+    Ok(task)
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
-pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
-    let said = error.to_string();
-    let what = said.lines().next().unwrap_or("bad flags");
-    let tips = said
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
-    let what: Vec<&str> = [what.trim_start_matches("error: ")]
-        .into_iter()
-        .chain(tips)
-        .collect();
-    let failure = unusable(&what.join("; "));
+pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
-    answer((None, Err(failure)), settings::nowhere(), begun, host, &bar)
+    answer(Err(failure), settings::nowhere(), begun, host, &bar, form)
+}
+
+/// Why a command line cannot be used, in one line. `help` is the command whose help says more.
+pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Failure {
+    let said = error.to_string();
+    // Arguments that are missing stand in lines of their own.
+    let mut lines = said.lines();
+    let what = lines.next().unwrap_or("bad flags");
+    let missing = lines.take_while(|line| line.starts_with("  ") && !line.contains("tip: "));
+    let missing: Vec<&str> = missing.map(str::trim).collect();
+    let what = format!("{what} {}", missing.join(", "));
+    let tips = said
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
+    let what = [what.trim_start_matches("error: ").trim()].into_iter();
+    let what: Vec<&str> = match hint {
+        // clap would also say how the word is given as a value, which it is not.
+        Some(hint) => {
+            let similar = tips.filter(|tip| tip.contains("similar"));
+            what.chain(similar).chain([hint]).collect()
+        }
+        None => what.chain(tips).collect(),
+    };
+    unusable(&what.join("; "), help)
+}
+
+/// What a person may have meant whose verb is unknown, but is the name of a file.
+pub(super) fn file_hint(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let is_file = Utf8Path::new(word).is_file();
+    is_file.then(|| format!("to perform the task in this file: oneact run {word}"))
 }
 
 /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
@@ -135,28 +180,34 @@ fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> boo
     }
 }
 
-fn unusable(what: &str) -> Failure {
-    let message = format!("the command line cannot be used: {what}; see `oneact --help`");
+fn unusable(what: &str, help: &str) -> Failure {
+    let message = format!("the command line cannot be used: {what}; see `{help} --help`");
     Failure::new(Fault::InvalidUsage, message)
 }
 
 /// Performs the task and prints one envelope, also after a panic or if the run does not end.
 fn answer(
-    (session, input): (Option<NamedSession>, Result<Vec<u8>, Failure>),
+    input: Result<Vec<u8>, Failure>,
     settings: Settings,
     begun: Moment,
     host: Host,
     bar: &Bar,
+    form: Form,
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
-        Arrived::read_in(session, input, begun, &host)
+        let arrived = Arrived::read_in(settings.session.clone(), input, begun, &host);
+        match settings.nameable {
+            // `oneact call` makes a new id for each task, so the id binds no approval.
+            Nameable::Tools => arrived.numbered(),
+            Nameable::Entries => arrived,
+        }
     }));
     let arrived = arrived.unwrap_or_else(|_| {
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");
         Arrived::read(Err(failure), begun, &host)
     });
-    let watched = Arc::new(Watched::new(host, settings, arrived));
+    let watched = Arc::new(Watched::new(host, settings, arrived, form));
     watched.watch();
     let Watched {
         host,
@@ -169,7 +220,7 @@ fn answer(
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
         perform(arrived, settings, host, course, &|seen| bar.show(seen))
     }))
-    .unwrap_or_else(|_| broken(arrived, host));
+    .unwrap_or_else(|_| broken(arrived, settings.reply, host));
     bar.clear();
     // Signals are handled until the last server has ended. They do not change the answer any more.
     let interrupts = host.interrupts();
@@ -187,7 +238,8 @@ fn answer(
     if let Some(preview) = &answer.outcome().preview {
         terminal::show(preview);
     }
-    let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
+    let text = watched.text(&answer);
+    let printed = print_unless(&text, taken, &waits_in_vain(host, taken));
     if printed.is_ok() {
         // The other thread may end the process while servers are still ending.
         let _ = watched.written.set(code);
@@ -250,6 +302,7 @@ pub(super) struct Watched {
     pub(super) settings: Settings,
     pub(super) arrived: Arrived,
     pub(super) course: Course,
+    form: Form,
     /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
     /// The exit code of the run, once it has written its answer whole.
@@ -259,15 +312,28 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(host: Host, settings: Settings, arrived: Arrived) -> Self {
+    pub(super) fn new(host: Host, settings: Settings, arrived: Arrived, form: Form) -> Self {
         Self {
             host,
             settings,
             arrived,
             course: Course::default(),
+            form,
             spoken: AtomicBool::new(false),
             written: OnceLock::new(),
             taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// The answer as it is written to stdout.
+    fn text<'a>(&self, answer: &'a Answer) -> Cow<'a, [u8]> {
+        match self.form {
+            Form::Document => Cow::Borrowed(&answer.line),
+            Form::Text => {
+                let operation = self.arrived.operation.as_str();
+                let text = told(answer, operation, self.arrived.begun.passed());
+                Cow::Owned(text.into_bytes())
+            }
         }
     }
 
@@ -312,7 +378,7 @@ impl Watched {
                 logs::failed(failure);
             }
             let stop = waits_in_vain(&self.host, &self.taken);
-            let printed = print_unless(&answer.line, &self.taken, &stop);
+            let printed = print_unless(&self.text(&answer), &self.taken, &stop);
             process::exit(
                 printed
                     .map_or_else(|_| unread(interrupts), |()| code)

@@ -22,16 +22,6 @@ pub(super) struct SelftestArgs {
     json: bool,
 }
 
-pub(super) const EXIT_CODES: &str = "\
-The test applies a plan to a small tree. It kills the plan, or makes a call fail, at hundreds
-of points. After each point, the next start recovers the plan. Then the tree must be completely
-unchanged or completely changed. The test does not simulate a power failure.
-
-Exit codes:
-  0    the tree was correct each time
-  1    the tree was wrong, or the test could not run
-  128 + n   interrupted by signal n";
-
 pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let mut told = Ok(());

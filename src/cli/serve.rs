@@ -22,7 +22,7 @@ use super::{
     Stop,
     approve::Hosted,
     logs, print,
-    settings::{PlaceArgs, RunArgs, moment},
+    settings::{PlaceArgs, RunArgs, moment, session_of_environment},
     stop,
     streams::ready,
     terminal::{Bar, Shows},
@@ -118,16 +118,13 @@ fn serve_catalog(
     let _ = flags.places.temporary(&project.root);
     let process = OperationId::new(host.timestamp(), host.random_bytes());
     let process = process.as_str().trim_start_matches("op_").to_owned();
-    let said = flags
-        .session
-        .clone()
-        .or_else(|| host::variable("ONEACT_SESSION"));
-    let named = said.filter(|id| !id.is_empty());
-    if let Some(session) = &named
-        && let Some(why) = envelope::unusable_session(session)
-    {
-        return Err(stop(2)(format!("the session {session:?} {why}")));
-    }
+    let named = match &flags.session {
+        Some(session) => match envelope::unusable_session(session) {
+            Some(why) => return Err(stop(2)(format!("the session {session:?} {why}"))),
+            None => Some(session.clone()),
+        },
+        None => session_of_environment().map_err(stop(2))?,
+    };
     let session = named.clone().unwrap_or_else(|| format!("sess-{process}"));
     let mut passed = Vec::from(["--root".to_owned(), project.root.to_string()]);
     passed.extend(["--catalog".to_owned(), project.catalog.to_string()]);
@@ -171,14 +168,14 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
     let mut tasks = Tasks::default();
     while let Some(task) = tasks.next(&host)? {
         let begun = host.moment();
-        let arrived = Arrived::read_in(args.session(), Ok(task), begun, &host);
+        let arrived = Arrived::read_in(settings.session.clone(), Ok(task), begun, &host);
         let course = Course::default();
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
             let watch = |seen: Seen<'_>| bar.show(seen);
             perform_with(Some(&kept), &arrived, &settings, &host, (&course, &watch))
         }));
         let defect = answer.is_err();
-        let answer = answer.unwrap_or_else(|_| broken(&arrived, &host));
+        let answer = answer.unwrap_or_else(|_| broken(&arrived, settings.reply, &host));
         if let Some(failure) = &answer.outcome().failure {
             logs::failed(failure);
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use jiff::Zoned;
 
 use crate::{
+    envelope::unusable_session,
     host,
     perform::{Limits, Mode, Project, Reply, Reuse, Settings, Through},
     task::{NamedSession, SessionFrom, duration_or_seconds},
@@ -14,7 +15,7 @@ use crate::{
 
 use super::{Stop, owner, stop};
 
-/// Where everything is.
+// Where everything is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlaceArgs {
     /// The directory for relative paths and outputs [default: `$ONEACT_ROOT`, or the nearest directory upwards
@@ -38,7 +39,7 @@ pub(super) struct TaskArgs {
     pub(super) run: RunArgs,
 }
 
-/// Flags of a run.
+// Flags of a run.
 #[derive(Debug, Default, Args)]
 pub(super) struct RunArgs {
     #[command(flatten)]
@@ -49,9 +50,9 @@ pub(super) struct RunArgs {
     /// Apply a file plan only if it makes exactly the change that `--dry-run` showed with this hash
     #[arg(long, value_name = "HASH", conflicts_with = "dry_run", value_parser = preview_hash)]
     pub(super) expect: Option<String>,
-    /// The form of the answer
-    #[arg(long, value_enum, default_value_t = Reply::Adl, value_name = "FORM")]
-    pub(super) reply: Reply,
+    /// The form of the answer [default: adl]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(super) reply: Option<Reply>,
     /// Perform the request even if the ledger has an answer that could be reused
     #[arg(long)]
     pub(super) no_reuse: bool,
@@ -85,7 +86,7 @@ impl RunArgs {
     pub(super) fn settings(&self) -> Result<Settings, Stop> {
         let project = self.places.project()?;
         Ok(Settings {
-            note: self.places.temporary(&project.root),
+            notes: self.places.temporary(&project.root).into_iter().collect(),
             mode: if self.dry_run {
                 Mode::DryRun
             } else {
@@ -95,7 +96,7 @@ impl RunArgs {
                 budget: self.timeout,
             },
             expect: self.expect.clone(),
-            reply: self.reply,
+            reply: self.reply.unwrap_or_default(),
             reuse: if self.no_reuse {
                 Reuse::Off
             } else {
@@ -103,6 +104,7 @@ impl RunArgs {
             },
             profile: self.profile.clone(),
             wait: self.wait,
+            session: self.session()?,
             through: match self.served {
                 Some(_) => Through::Gateway,
                 None => Through::Command,
@@ -110,15 +112,17 @@ impl RunArgs {
             ..Settings::of(project)
         })
     }
-}
 
-impl RunArgs {
     /// The session of tasks that name none, if it is known.
-    pub(super) fn session(&self) -> Option<NamedSession> {
-        self.served.clone().map(|id| NamedSession {
-            id,
-            from: SessionFrom::Process,
-        })
+    fn session(&self) -> Result<Option<NamedSession>, Stop> {
+        let (id, from) = match &self.served {
+            Some(id) => (Some(id.clone()), SessionFrom::Process),
+            None => (
+                session_of_environment().map_err(stop(2))?,
+                SessionFrom::Caller,
+            ),
+        };
+        Ok(id.map(|id| NamedSession { id, from }))
     }
 }
 
@@ -187,6 +191,16 @@ fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
         owner::ours(&dir, "the state directory", NAME_IT)?;
     }
     Ok(dir)
+}
+
+/// The session that the environment names. It counts as given by the caller.
+pub(super) fn session_of_environment() -> Result<Option<String>, String> {
+    const NAME: &str = "ONEACT_SESSION";
+    let session = host::variable(NAME).filter(|session| !session.is_empty());
+    match session.as_deref().and_then(unusable_session) {
+        Some(why) => Err(format!("the session of ${NAME} {why}")),
+        None => Ok(session),
+    }
 }
 
 /// Settings for a run that performs nothing.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     host::Interrupts,
-    record::{Made, Row, Whole},
+    record::{Made, Row, RowState, Whole},
     task::Sight,
 };
 
@@ -53,6 +53,13 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
     let again = (!again.is_empty()).then(|| format!("returned as {}", again.join(", ")));
     let session = format!("{} #{}", words::line(&row.session_id), row.step_index);
     let failed = match &answer {
+        Some(answer) if row.state == Some(RowState::Pending) => {
+            let said = answer
+                .failure
+                .iter()
+                .map(|failure| words::line(&failure.message));
+            [words::waits(row)].into_iter().chain(said).collect()
+        }
         Some(answer) => failed(answer),
         None => row.fault.iter().map(|fault| words::line(fault)).collect(),
     };
@@ -71,7 +78,14 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
         ("params", parameters(row)),
         ("made", made(row)),
         ("checks", answer.iter().map(checks).collect()),
-        ("failed", failed),
+        (
+            if row.state == Some(RowState::Pending) {
+                "waits"
+            } else {
+                "failed"
+            },
+            failed,
+        ),
         ("grant", grant(whole, desk)),
         ("review", Vec::from_iter(review(whole, desk))),
         ("ledger", ledger(whole)),
@@ -153,7 +167,7 @@ fn request(whole: &Whole) -> Vec<String> {
     let before = decision.about.as_ref();
     let before = before.map(|row| format!(" (#{})", row.step_index));
     let before = before.unwrap_or_default();
-    let decided = format!("{hash}   {}{before}", words::reason(&decision.reason));
+    let decided = format!("{hash}   {}{before}", words::reason(decision));
     let differences = decision.differences.iter();
     let differences = differences.map(|difference| {
         let what = words::line(&difference.what);

@@ -16,17 +16,15 @@ use serde_json::json;
 use unicode_width::UnicodeWidthChar;
 
 use crate::{
-    host::{self, Interrupts},
+    host::Interrupts,
     perform::Seen,
     task::{Preview, visible, visible_json, visible_lines},
 };
 
-use super::streams::{Stderr, ready};
-
-/// Whether to print in colours: only on a terminal, and not if `NO_COLOR` is set (no-color.org).
-pub(super) fn coloured(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && host::variable("NO_COLOR").is_none_or(|said| said.is_empty())
-}
+use super::{
+    logs,
+    streams::{Stderr, ready},
+};
 
 /// A text in a colour (ECMA-48 SGR).
 pub(super) fn in_colour(text: &str, colour: u8) -> String {
@@ -143,7 +141,11 @@ pub(super) fn show(preview: &Preview) {
     if !stderr.is_terminal() {
         return;
     }
-    let line: fn(&str) -> String = if coloured(&stderr) { in_colours } else { plain };
+    let line: fn(&str) -> String = if logs::in_colours(&stderr) {
+        in_colours
+    } else {
+        plain
+    };
     // If stderr is gone, nothing can be done.
     let _ = Stderr.write_all(text(preview, line).as_bytes());
 }

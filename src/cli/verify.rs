@@ -18,7 +18,7 @@ use super::{
     terminal::hanging,
 };
 
-/// Beside what it is held.
+// Beside what it is held.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
     /// A file with anchors: lines of --anchor-out, envelopes, or both
@@ -37,12 +37,6 @@ pub(super) struct VerifyArgs {
     #[command(flatten)]
     places: PlaceArgs,
 }
-
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    no change was found
-  1    the ledger is broken
-  2    there is no ledger, or the ledger, an anchor or a key cannot be read";
 
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);

@@ -13,9 +13,11 @@ impl Doctor<'_> {
         let none = "until then, plans with SQL are refused";
         self.note(match engine(settings, &self.setup.project.root) {
             Engine::Ready(what) => Finding::good(&about, Kind::EngineGood, what),
-            Engine::Absent(why) => {
-                Finding::good(&about, Kind::EngineMissing, format!("{why}; {none}"))
-            }
+            Engine::Absent(why) => Finding::good(
+                &about,
+                Kind::EngineMissing,
+                format!("not needed, unless a plan has a query ({why})"),
+            ),
             Engine::Unusable(why) => Finding::problem(
                 &about,
                 Kind::EngineUnusable,

@@ -252,7 +252,7 @@ impl Doctor<'_> {
 }
 
 /// A text about a server, without the server's name at its beginning: the subject has the name.
-fn of_it(text: &str, name: &str) -> String {
+pub(super) fn of_it(text: &str, name: &str) -> String {
     let rest = text.strip_prefix(&format!("server `{name}`"));
     match rest.map(|rest| (rest, rest.strip_prefix(": "))) {
         Some((_, Some(rest))) => rest.to_owned(),
@@ -262,7 +262,7 @@ fn of_it(text: &str, name: &str) -> String {
 }
 
 /// The last lines that are not blank.
-fn last(text: &str) -> Vec<String> {
+pub(super) fn last(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())

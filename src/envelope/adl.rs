@@ -199,7 +199,7 @@ pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskRes
     }
 }
 
-fn output_ref(produced: &Produced) -> Value {
+pub(super) fn output_ref(produced: &Produced) -> Value {
     json!({
         "ref_id": produced.ref_id.as_str(),
         "storage_uri": produced.storage_uri,

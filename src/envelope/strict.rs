@@ -33,6 +33,13 @@ pub enum JsonError {
     NotUtf8 { offset: usize },
     #[error("the input has a key that begins with `{RESERVED}`, which is reserved; rename it")]
     ReservedKey,
+    #[error(
+        "the input has several JSON documents, of which the second begins in line {line}. One run performs one task. With one \
+         task in each line (`jq -c .` makes such lines), `xargs -d '\\n' -n 1 sh -c 'printf %s \"$0\" | oneact' < \
+         tasks.jsonl` performs one after the other, and GNU parallel several at a time: `parallel --pipe -N 1 oneact < \
+         tasks.jsonl`; `oneact serve catalog` performs many in one process"
+    )]
+    Several { line: usize },
     #[error("not valid JSON: {problem} at line {line}, column {column}")]
     Syntax {
         problem: String,
@@ -50,6 +57,7 @@ impl JsonError {
             | Self::ByteOrderMark
             | Self::NotUtf8 { .. }
             | Self::ReservedKey
+            | Self::Several { .. }
             | Self::Syntax { .. } => Fault::InvalidJson,
         }
     }
@@ -79,15 +87,38 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
         left: &left,
     }
     .deserialize(&mut reader)
-    .and_then(|value| reader.end().map(|()| value))
-    .map_err(|error| match left.get() {
+    .map_err(|error| syntax(&error, left.get()))
+    .and_then(|value| match reader.end() {
+        Ok(()) => Ok(value),
+        Err(error) => Err(after(text, &error)),
+    })
+}
+
+/// The error of a first document with something behind it.
+fn after(text: &str, error: &serde_json::Error) -> JsonError {
+    let line = error.line();
+    let rest = text
+        .split_inclusive('\n')
+        .nth(line.saturating_sub(1))
+        .unwrap_or_default();
+    let rest = rest
+        .get(error.column().saturating_sub(1)..)
+        .unwrap_or_default();
+    if rest.starts_with('{') {
+        return JsonError::Several { line };
+    }
+    syntax(error, usize::MAX)
+}
+
+fn syntax(error: &serde_json::Error, left: usize) -> JsonError {
+    match left {
         0 => JsonError::TooManyValues,
         _ => JsonError::Syntax {
-            problem: problem(&error),
+            problem: problem(error),
             line: error.line(),
             column: error.column(),
         },
-    })
+    }
 }
 
 /// serde's message without the position at its end.

@@ -1,7 +1,7 @@
 //! Finds the answer that a person names: by the id of an operation, the id of a row, or the step of a session.
 //! Also the errors of questions and decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     claims::PAGE,
@@ -177,7 +177,24 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
         };
         name.to_owned()
     };
-    only(text, name.session, rows, called)
+    let found = only(text, name.session, tasks_of(rows), called);
+    match (found, name.alone) {
+        // A person who only looks may name the task or the plan.
+        (Err(CommandError::Nothing { text, session }), Alone::LastSession) => {
+            let which = Which::called(&text).within(name.session);
+            tx.row(&which)?
+                .ok_or(CommandError::Nothing { text, session })
+        }
+        (found, _) => found,
+    }
+}
+
+/// The rows without the steps of tasks that are among them, which have the id of the task at their beginning.
+fn tasks_of(rows: Vec<Row>) -> Vec<Row> {
+    let tasks: BTreeSet<String> = rows.iter().map(|row| row.operation_id.clone()).collect();
+    let mut rows = rows;
+    rows.retain(|row| row.parent.as_ref().is_none_or(|task| !tasks.contains(task)));
+    rows
 }
 
 /// Fails if the ledger has no session of that id.

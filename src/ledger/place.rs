@@ -3,9 +3,7 @@
 
 use std::{
     any::Any,
-    fs::DirBuilder,
     io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -194,7 +192,7 @@ fn mark(dir: &Utf8Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         mark => return mark,
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    host::make_state_dir(dir)?;
     let mut file = NamedTempFile::new_in(dir)?;
     // A random name, a time and a machine: no two marks are the same.
     let parts = format!(

@@ -1,5 +1,7 @@
 //! Reads the ledger: sessions, their steps, and why each was performed or not. Nothing is created or changed.
 
+mod open;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -11,16 +13,18 @@ use crate::task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms};
 
 use super::{
     Place,
-    begin::lock_of,
-    claims::linked,
     decision::Decision,
     grant::{self, GrantState, Improvisation},
     naming::{Alone, CommandError, Name, find, known, last_session},
-    record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
+    record::{Link, Row, RowState, Session},
     review,
     store::{Store, StoreError, Tx, Which, Wish, read},
     validity::{has_own_request, is_complete, sealed},
 };
+
+use open::open;
+pub(crate) use open::{How, Open};
+pub(crate) use sessions::{Across, Filter, Summary, Wanted};
 
 pub(crate) struct Reading {
     pub(super) store: Box<dyn Store>,
@@ -53,24 +57,6 @@ pub(crate) struct Step {
     pub(crate) review: Option<Review>,
 }
 
-/// An operation without an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Open {
-    pub(crate) operation_id: String,
-    pub(crate) since: String,
-    pub(crate) how: How,
-}
-
-/// The state of an operation without an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
-    AtWork,
-    /// Its owner died before anything could happen.
-    Died,
-    /// Its owner died after it may have happened.
-    Unknown,
-}
-
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) step: Step,
@@ -93,6 +79,15 @@ pub(crate) enum Most {
     All,
     /// That many of the newest.
     Newest(usize),
+}
+
+impl Most {
+    fn number(self) -> usize {
+        match self {
+            Self::All => usize::MAX,
+            Self::Newest(most) => most,
+        }
+    }
 }
 
 impl Reading {
@@ -134,22 +129,19 @@ impl Reading {
         })
     }
 
-    /// The answers of a session for which `fits` holds.
+    /// The answers of a session for which the filter and `fits` hold.
     pub(crate) fn page(
         &mut self,
         session_id: &str,
         most: Most,
+        filter: &Filter,
         fits: &dyn Fn(&Row) -> bool,
     ) -> Result<Page, CommandError> {
-        let most = match most {
-            Most::All => usize::MAX,
-            Most::Newest(most) => most,
-        };
         let now = self.now;
         let (mut page, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
-            let rows = newest(tx, session_id, most, fits)?;
+            let rows = newest(tx, &filter.of(Which::latest(session_id)), most, fits)?;
             let reviews = Reviews::of(tx, session_id, &rows, now)?;
             let rows = rows.into_iter();
             let steps: Result<_, StoreError> =
@@ -161,27 +153,9 @@ impl Reading {
                 count,
                 open: Vec::new(),
             };
-            Ok((page, open(tx, session_id)?))
+            Ok((page, open(tx, Some(session_id))?))
         })?;
-        for (claim, since) in claims {
-            // If this is not known, the owner counts as alive.
-            let mut alive = || {
-                let held = self.store.held(lock_of(&claim.operation_id));
-                held.unwrap_or(true)
-            };
-            let how = match (claim.state, claim.effects) {
-                (ClaimState::Unknown, _) => How::Unknown,
-                _ if alive() => How::AtWork,
-                // The next run of the same request decides the same.
-                (ClaimState::Dispatched, Effects::Once) => How::Unknown,
-                (ClaimState::Dispatched | ClaimState::Reserved, _) => How::Died,
-            };
-            page.open.push(Open {
-                operation_id: claim.operation_id,
-                since,
-                how,
-            });
-        }
+        page.open = self.judged(claims);
         Ok(page)
     }
 
@@ -200,7 +174,10 @@ impl Reading {
     /// The newest answer for a task of that name, else what [`find`](Self::find) finds.
     pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, CommandError> {
         let session_id = self.session(session)?;
-        let which = Which::task(&session_id, name);
+        let which = match session {
+            Some(session) => Which::task(session, name),
+            None => Which::task_anywhere(name),
+        };
         if let Some(row) = read(&mut *self.store, |tx| tx.row(&which))? {
             return Ok(row);
         }
@@ -347,16 +324,17 @@ impl Reviews {
     }
 }
 
-/// The newest `most` answers of a session that fit, in ascending order.
+/// The newest `most` answers that fit, of which `which` finds the newest first; in ascending order.
 fn newest(
     tx: &mut Tx<'_>,
-    session_id: &str,
-    most: usize,
+    which: &Which,
+    most: Most,
     fits: &dyn Fn(&Row) -> bool,
 ) -> Result<Vec<Row>, StoreError> {
+    let most = most.number();
     let mut looked_at = most;
     loop {
-        let mut rows = tx.rows(&Which::latest(session_id), looked_at)?;
+        let mut rows = tx.rows(which, looked_at)?;
         let all = rows.len() < looked_at;
         rows.retain(|row| fits(row));
         rows.truncate(most);
@@ -366,20 +344,6 @@ fn newest(
         }
         looked_at = looked_at.saturating_mul(4);
     }
-}
-
-/// The open claims of a session, as the links record them, and when each was made.
-fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, StoreError> {
-    let mut claims = tx.claims()?;
-    claims.retain(|claim| claim.key.session_id == session_id);
-    let mut open = Vec::new();
-    for claim in claims {
-        if let Some(claim) = linked(tx, &claim)? {
-            let link = tx.stored_link(claim.seq)?;
-            open.push((claim, link.map(|link| link.at).unwrap_or_default()));
-        }
-    }
-    Ok(open)
 }
 
 struct Links {

@@ -9,6 +9,7 @@ mod newest;
 mod postgres;
 mod rows;
 mod secret_key;
+mod sessions;
 pub(super) mod sql;
 mod sqlite;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::host;
 pub(super) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
 pub(crate) use rows::Which;
+pub(crate) use sessions::Counts;
 pub(crate) use sqlite::SqliteStore;
 pub(super) use sqlite::real;
 pub(crate) use tx::Tx;

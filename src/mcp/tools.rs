@@ -61,6 +61,12 @@ impl ToolListing {
         named.filter_map(Value::as_str)
     }
 
+    /// The description; empty if there is none.
+    pub(crate) fn description(&self) -> &str {
+        let said = self.description.as_ref().and_then(Value::as_str);
+        said.unwrap_or_default()
+    }
+
     /// What the server says about the effects of the tool; `None` for what it does not say, or what has no meaning.
     pub(crate) fn hints(&self) -> Effects {
         let said = self.annotations.unwrap_or_default();

@@ -62,14 +62,14 @@ impl Answer {
 }
 
 /// The answer after a defect of oneact. How far the run came is unknown.
-pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
+pub fn broken(arrived: &Arrived, kind: Reply, host: &Host) -> Answer {
     let message = "internal error: oneact failed while it performed the task; the work may be unfinished (see stderr)";
     let failure = Failure::new(Fault::Internal, message);
     let executed = Executed::from(Outcome {
         effect: Effect::Unknown,
         ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
     });
-    arrived.answered(&arrived.received, executed, Reply::Adl, host)
+    arrived.answered(&arrived.received, executed, kind, host)
 }
 
 /// The answer that replaces that of a run which ends neither after a signal nor after its time. The run's claim in
@@ -170,7 +170,7 @@ mod tests {
         let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
         let host = Host::new(None, None, Interrupts::catch());
         let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), &host);
-        let answer = broken(&arrived, &host);
+        let answer = broken(&arrived, Reply::Adl, &host);
         assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
         let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");

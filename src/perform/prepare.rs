@@ -193,7 +193,7 @@ fn capabilities<'h>(
             session: &received.identity.session_id,
         };
         let mut ledger = ledger(settings, Some(&tables), received, host)?;
-        let named = look_up_all(task, &tables)?;
+        let named = look_up_all(task, &tables, settings.nameable)?;
         let admission = ledger
             .caller
             .admit(named.iter().flat_map(Capability::gated))?;
@@ -414,7 +414,7 @@ fn only_of_plans(settings: &Settings) -> Result<(), Rejection> {
         (None, Reply::Report) => Err(usage(
             "--reply report prints the report of a file plan, but this task is not a file plan",
         )),
-        (None, Reply::Adl | Reply::Mcp) => Ok(()),
+        (None, Reply::Adl | Reply::Mcp | Reply::Result) => Ok(()),
     }
 }
 

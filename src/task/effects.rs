@@ -13,6 +13,14 @@ pub struct Effects {
 }
 
 impl Effects {
+    /// What MCP assumes of a tool of which nothing is known.
+    pub const WORST: Self = Self {
+        read_only: Some(false),
+        destructive: Some(true),
+        idempotent: Some(false),
+        open_world: Some(true),
+    };
+
     /// What several calls do together: the worst that is said of one of them.
     pub fn worst(calls: impl Iterator<Item = Self>) -> Self {
         let calls: Vec<Self> = calls.collect();

@@ -57,6 +57,15 @@ pub struct CapabilityTask {
     pub stated: Risk,
 }
 
+/// What a task may name as its capability. The operator decides it, not the task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Nameable {
+    #[default]
+    Entries,
+    /// Also a tool of a server that no entry calls: `SERVER.TOOL`.
+    Tools,
+}
+
 /// Which entries of the catalog a task may name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NamedAs {

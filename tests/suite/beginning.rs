@@ -90,7 +90,7 @@ fn the_commented_server_of_the_starter_is_a_good_example() {
     fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
     let mut command = root.command();
     command.arg("--dry-run");
-    let task = json!({"task_id": "t1", "capability_ids": ["MY-FILES-001"]});
+    let task = json!({"task_id": "t1", "capability_ids": ["list_my_files"]});
     let answer = crate::program::run(command, task.to_string().as_bytes());
     assert_eq!(answer.state(), "planned", "{}", answer.envelope);
 }

@@ -116,7 +116,7 @@ pub(crate) fn eventful() -> Root {
 #[test]
 fn a_session_reads_well_at_80_columns() {
     let root = eventful();
-    let seen = root.look(&["history", "--utc"]);
+    let seen = root.look(&["history", "--session", "sess-1", "--utc"]);
     assert_eq!((seen.exit, seen.err.as_str()), (0, ""));
     let expected = "\
 session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
@@ -137,7 +137,7 @@ session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
                                                                 input_changed
 ";
     assert_eq!(seen.out, expected);
-    let few = root.look(&["history", "--utc", "--limit", "2"]);
+    let few = root.look(&["history", "--session", "sess-1", "--utc", "--limit", "2"]);
     assert_eq!(few.lines().len(), 6, "{}", few.out);
     assert!(
         few.out.contains("6 earlier steps are not shown"),
@@ -145,7 +145,14 @@ session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
         few.out
     );
     let found = root
-        .look(&["history", "--utc", "--grep", "REPORT.txt", "--json"])
+        .look(&[
+            "history",
+            "--session",
+            "sess-1",
+            "--grep",
+            "REPORT.txt",
+            "--json",
+        ])
         .json();
     let steps: Vec<&Value> = found["steps"]
         .as_array()
@@ -293,6 +300,8 @@ fn what_is_printed_as_json_fits_its_schema() {
     let schema = jsonschema::validator_for(&schema).unwrap();
     for args in [
         ["history", "--json"].as_slice(),
+        &["history", "--session", "sess-1", "--json"],
+        &["sessions", "--json"],
         &["history", "--why", "task_8", "--json"],
         &["show", "0", "--json"],
         &["replay"],
@@ -338,9 +347,9 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
     assert_eq!(otherwise.exit, 1, "{}{}", otherwise.out, otherwise.err);
     assert!(otherwise.out.contains("differs: "), "{}", otherwise.out);
     // The session that was looked at is still the last one.
-    let history = root.look(&["history", "--json"]).json();
-    assert_eq!(history["session"]["session_id"], "sess-1");
-    assert_eq!(history["session"]["steps"], 8);
+    let document = root.look(&["replay"]).json();
+    assert_eq!(document["session"]["session_id"], "sess-1");
+    assert_eq!(document["session"]["steps"], 8);
 }
 
 #[test]
@@ -426,7 +435,8 @@ fn what_was_pruned_is_said_to_be() {
         "{}",
         answer.err
     );
-    assert!(root.look(&["history"]).out.contains("→ store_1; pruned"));
+    let history = root.look(&["history", "--session", "sess-1"]).out;
+    assert!(history.contains("→ store_1; pruned"), "{history}");
     assert!(
         root.look(&["show", "0"])
             .out
@@ -540,7 +550,7 @@ fn the_steps_of_several_years_are_listed_with_their_years() {
             command.args(["run", "--clock", &clock, "--seed", &day.replace('-', "")]);
             run(command, download(day, "normal.mp4").to_string().as_bytes());
         }
-        root.look(&["history", "--utc"]).out
+        root.look(&["history", "--session", "sess-1", "--utc"]).out
     };
     let year = listed(&["2026-02-20", "2026-02-21"]);
     assert!(year.contains("\n1  02-21 10:00:00  "), "{year}");

@@ -81,6 +81,8 @@ fn no_line_is_wider_than_80_columns_whatever_things_are_called() {
     );
     for args in [
         ["history", "--utc"].as_slice(),
+        &["history", "--session", &"s".repeat(128)],
+        &["sessions"],
         &["history", "--limit", "1"],
         &["history", "--why", "1"],
         &["history", "--why", "3"],

@@ -12,6 +12,8 @@ mod beginning;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod calling;
+#[cfg(test)]
 mod catalog_live;
 #[cfg(test)]
 mod circles;
@@ -22,6 +24,8 @@ mod crash;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod eras;
@@ -31,6 +35,8 @@ mod evidence;
 mod grants;
 #[cfg(test)]
 mod growth;
+#[cfg(test)]
+mod importing;
 #[cfg(test)]
 mod improvised;
 #[cfg(test)]
@@ -102,6 +108,8 @@ mod serving_conformance;
 mod serving_elicit;
 #[cfg(test)]
 mod serving_kept;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]

@@ -254,7 +254,7 @@ fn people_see_which_reviews_are_open_overdue_and_decided() {
         request(&["blocks"], "t1", "a").to_string().as_bytes(),
     );
     let open = ask(&root, "open", "t2");
-    let text = oneact(&root, &["history", "--utc"]);
+    let text = oneact(&root, &["history", "--session", "s", "--utc"]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("2 steps · 2 awaiting review # time"),
@@ -269,7 +269,8 @@ fn people_see_which_reviews_are_open_overdue_and_decided() {
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("--accept | --reject"), "{shown}");
     review(&root, &open, "--reject");
-    let page: Value = serde_json::from_str(&oneact(&root, &["history", "--json"])).unwrap();
+    let listed = oneact(&root, &["history", "--session", "s", "--json"]);
+    let page: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(page["session"]["awaiting_review"], 1);
     let states: Vec<&Value> = page["steps"].as_array().unwrap().iter().collect();
     assert_eq!(states[0]["review"]["state"], "overdue");

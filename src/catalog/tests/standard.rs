@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::{enough_for, must_not_be};
 use super::*;
-use crate::task::{Declared, DeclaredStep, Fault};
+use crate::task::{Declared, DeclaredStep, Fault, Nameable};
 
 const CATALOG: &str = r#"catalog = 1
 [server.s]
@@ -43,7 +43,7 @@ fn resolved(catalog: &str, name: &str, named_as: NamedAs) -> Result<(), (Fault, 
         session: "sess-1",
     };
     let tables = catalog.tables().unwrap();
-    let named = look_up_all(&task, &tables);
+    let named = look_up_all(&task, &tables, Nameable::Entries);
     let job = named.and_then(|named| resolve(&task, named, &tables, places, None));
     job.map(|_| ())
         .map_err(|failure| (failure.fault, failure.message))
@@ -182,7 +182,7 @@ result = { kind = "asset", asset_type = "audio", format = "wav" }
             named_as: NamedAs::Declared(Declared { name: None, steps }),
             ..task(&["improvised"])
         };
-        look_up_all(&task, &tables).map(|_| ())
+        look_up_all(&task, &tables, Nameable::Entries).map(|_| ())
     };
     for (name, value) in [
         ("from", "file:///etc/passwd"),

@@ -18,16 +18,17 @@ const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The file as it was read.
-pub(super) struct Before<'p> {
+pub(in crate::cli) struct Before<'p> {
     path: &'p Utf8Path,
-    pub(super) text: Vec<u8>,
-    found: Metadata,
+    pub(in crate::cli) text: Vec<u8>,
+    /// `None` if there is no file yet.
+    found: Option<Metadata>,
 }
 
 impl<'p> Before<'p> {
     /// Reads the catalog, unless it is a symbolic link, belongs to somebody else or has an access control list: it is
     /// replaced by a new file, for whose group the mask of the list would become rights.
-    pub(super) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
+    pub(in crate::cli) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
         let failed = |error: io::Error| stop(2)(format!("{path} cannot be changed: {error}"));
         if path.is_symlink() {
             return Err(stop(2)(format!(
@@ -48,11 +49,31 @@ impl<'p> Before<'p> {
             )));
         }
         let text = host::read_plain(path, LARGEST).map_err(failed)?;
-        Ok(Self { path, text, found })
+        Ok(Self {
+            path,
+            text,
+            found: Some(found),
+        })
+    }
+
+    /// The same, or an empty text if there is no file.
+    pub(in crate::cli) fn read_or_none(path: &'p Utf8Path) -> Result<Self, Stop> {
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self {
+                path,
+                text: Vec::new(),
+                found: None,
+            }),
+            _ => Self::read(path),
+        }
+    }
+
+    pub(in crate::cli) fn is_new(&self) -> bool {
+        self.found.is_none()
     }
 
     /// Replaces the file, unless somebody has edited it meanwhile. A lock of its directory keeps other writers away.
-    pub(super) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
+    pub(in crate::cli) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
         let path = self.path;
         let failed = |error: io::Error| stop(2)(format!("cannot write {path}: {error}"));
         if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
@@ -70,11 +91,14 @@ impl<'p> Before<'p> {
                 error => return Err(failed(error.into())),
             }
         }
+        let changed = || stop(2)(format!("{path} was changed meanwhile; nothing was written"));
+        let Some(found) = &self.found else {
+            let is_new = host::place_new(path, text).map_err(failed)?;
+            return if is_new { Ok(()) } else { Err(changed()) };
+        };
         if Self::read(path)?.text != self.text {
-            return Err(stop(2)(format!(
-                "{path} was changed meanwhile; nothing was written"
-            )));
+            return Err(changed());
         }
-        host::place(path, text, Some(&self.found)).map_err(failed)
+        host::place(path, text, Some(found)).map_err(failed)
     }
 }

@@ -40,13 +40,6 @@ pub(in crate::cli) struct CheckArgs {
     form: FormArgs,
 }
 
-pub(super) const CODES: &str = "\
-Exit codes:
-  0    nothing found, or only warnings
-  1    errors
-  2    only warnings, with --strict; or the catalog cannot be read
-  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
-
 pub(super) fn run(args: &CheckArgs, interrupts: &Interrupts) -> Result<ExitCode, Stop> {
     let project = args.form.places.project()?;
     let catalog = Catalog::load(&project.catalog).map_err(stop(2))?;

@@ -7,10 +7,11 @@ use std::{
 };
 
 use clap::Args;
+use serde_json::json;
 
 use super::{
     super::{
-        printing::columns,
+        printing::{columns, json},
         terminal::{agreed, readable},
     },
     PlaceArgs, Stop,
@@ -35,15 +36,12 @@ pub(in crate::cli) struct PromoteArgs {
     /// Do not ask at the terminal
     #[arg(long)]
     yes: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     places: PlaceArgs,
 }
-
-pub(super) const CODES: &str = "\
-Exit codes:
-  0    the workflow is added, with is_action = false
-  1    the person did not agree; nothing was written
-  2    refused; nothing was written";
 
 pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
@@ -69,6 +67,11 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
         }
     }
     before.replace(&catalog)?;
+    if args.json {
+        let added =
+            json!({"workflow": args.id, "steps": trace.calls.len(), "catalog": path.as_str()});
+        return Ok(printed(json::line(&added), 0));
+    }
     let (id, path) = (visible(&args.id), visible(path.as_str()));
     Ok(printed(
         format!(

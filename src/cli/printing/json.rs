@@ -5,7 +5,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    record::{Decision, Fact, How, Open, Page, Reason, Row, RowState, Step, Whole},
+    record::{
+        Across, Decision, Fact, How, Open, Page, Reason, Row, RowState, Step, Summary, Whole,
+    },
     task::{Review, Sight},
 };
 
@@ -63,6 +65,35 @@ pub(in crate::cli) fn history(page: &Page) -> Value {
     })
 }
 
+/// The answers of all sessions.
+pub(in crate::cli) fn across(found: &Across) -> Value {
+    json!({
+        "session": null,
+        "steps": found.steps.iter().map(summary).collect::<Vec<_>>(),
+        "open": found.open.iter().map(open).collect::<Vec<_>>(),
+    })
+}
+
+/// The list of `oneact sessions`.
+pub(in crate::cli) fn sessions(all: &[Summary]) -> Value {
+    let one = |summary: &Summary| {
+        let (counts, opened) = (&summary.counts, summary.opened.as_ref());
+        json!({
+            "session_id": counts.session_id,
+            "context": opened.map(|session| &session.context),
+            "profile": opened.map(|session| &session.profile),
+            "principal": opened.map(|session| &session.principal),
+            "first_at": summary.first, "last_at": summary.last,
+            "steps": counts.steps, "failed": counts.failed, "waiting": counts.waiting,
+            "last_failure": summary.last_failure.as_ref().map(|row| json!({
+                "operation_id": row.operation_id, "action_type": row.action_type, "fault": row.fault,
+                "timestamp": row.timestamp,
+            })),
+        })
+    };
+    json!({"sessions": all.iter().map(one).collect::<Vec<_>>()})
+}
+
 pub(in crate::cli) fn document<'a>(page: &'a Page, whole: &'a [Whole]) -> Document<'a> {
     Document {
         oneact: env!("CARGO_PKG_VERSION"),
@@ -98,6 +129,7 @@ fn open(open: &Open) -> Value {
 fn summary(step: &Step) -> Value {
     let row = &step.row;
     json!({
+        "session_id": row.session_id,
         "step_index": row.step_index,
         "id": row.id,
         "operation_id": row.operation_id,
@@ -216,7 +248,7 @@ fn decision(decision: &Decision) -> Value {
     json!({
         "kind": kind,
         "reason": decision.reason.name(),
-        "sentence": words::reason(&decision.reason),
+        "sentence": words::reason(decision),
         "about": decision.about.as_ref().map(|row| {
             json!({"step_index": row.step_index, "operation_id": row.operation_id})
         }),

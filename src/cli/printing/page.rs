@@ -187,7 +187,7 @@ fn decided(whole: &Whole, desk: &Desk) -> String {
         let n = row.step_index;
         format!(" (<a href=\"#step-{n}\">#{n}</a>)")
     });
-    let reason = escaped(&words::reason(&decision.reason));
+    let reason = escaped(&words::reason(decision));
     let differences = decision.differences.iter();
     let differences = differences.map(|difference| {
         let what = escaped(&difference.what);

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    record::{Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
-    task::{IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
+    record::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
+    task::{Fault, IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
 };
 
 use super::{duration, size};
@@ -57,7 +57,9 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
     if let Some(under) = step.under {
         notes.push(format!("under #{under}"));
     }
-    if let Some(fault) = &row.fault {
+    if row.state == Some(RowState::Pending) {
+        notes.push(waits(row));
+    } else if let Some(fault) = &row.fault {
         notes.push(match recoverable(row) {
             Some(true) => format!("{fault}, recoverable"),
             Some(false) | None => fault.clone(),
@@ -90,6 +92,19 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
         notes.push("pruned".to_owned());
     }
     line(&notes.join("; "))
+}
+
+/// What a step waits for.
+pub(in crate::cli) fn waits(row: &Row) -> String {
+    let fault = row.fault.as_deref().and_then(Fault::named);
+    let what = match fault {
+        Some(Fault::ApprovalRequired) => "an approval",
+        Some(Fault::ReviewOpen) => "a review",
+        Some(Fault::InputRequired) => "answers",
+        Some(Fault::ClarificationRequired) => "a clarification",
+        _ => return "waits".to_owned(),
+    };
+    format!("waits for {what}")
 }
 
 /// Whether the request is for a grant. An improvised action with declared steps has no limit of calls.
@@ -131,8 +146,14 @@ pub(in crate::cli) fn plain(value: &Value) -> String {
 }
 
 /// Why the step ran or did not, as a sentence without a full stop.
-pub(in crate::cli) fn reason(reason: &Reason) -> String {
-    match reason {
+pub(in crate::cli) fn reason(decision: &Decision) -> String {
+    let waited = |before: &Row| before.state == Some(RowState::Pending);
+    match &decision.reason {
+        Reason::Ran(why)
+            if why.name() == "retry" && decision.about.as_ref().is_some_and(waited) =>
+        {
+            "the previous attempt had waited for something that was missing".to_owned()
+        }
         Reason::Ran(why) => why.sentence().to_owned(),
         Reason::Answered(how) => how.sentence().to_owned(),
         Reason::History => {

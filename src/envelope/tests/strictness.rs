@@ -16,13 +16,29 @@ fn what_two_parsers_could_read_differently_is_refused() {
         (r#"{"a":NaN}"#, "expected value"),
         (r#"{"a":-Infinity}"#, "invalid number"),
         (r#"{"a":"\ud800"}"#, "hex escape"),
-        (r#"{"a":1}{"#, "trailing characters"),
+        (r#"{"a":1}]"#, "trailing characters"),
         (r#"{"a":01}"#, "invalid number"),
         (r#"{"a":1,}"#, "trailing comma"),
         ("{\"a\":\"\u{1}\"}", "control character"),
     ] {
         assert!(problem(text).contains(why), "{text}: {}", problem(text));
     }
+}
+
+#[test]
+fn several_documents_are_told_with_the_line_of_the_second_r_000_06() {
+    for (text, line) in [
+        (r#"{"a":1}{"#, 1),
+        ("{}\n{}\n", 2),
+        ("{\n\"é\": 1}\n\n  {\"b\": 1}\n", 4),
+    ] {
+        assert_eq!(
+            parse(text.as_bytes()),
+            Err(JsonError::Several { line }),
+            "{text}"
+        );
+    }
+    assert!(problem("{}\n\"a\"").contains("trailing characters at line 2"));
 }
 
 #[test]

@@ -106,7 +106,9 @@ fn a_session_of_no_steps_is_shown_as_one() {
     written(&mut file.store(), |tx| open_session(tx, "sess-0"));
     let mut reading = Reading::of(Box::new(file.store()), NOW.parse().unwrap());
     let last = reading.session(None).unwrap();
-    let page = reading.page(&last, Most::All, &|_| true).unwrap();
+    let page = reading
+        .page(&last, Most::All, &Filter::default(), &|_| true)
+        .unwrap();
     assert_eq!(
         (last.as_str(), page.count, page.steps.len()),
         ("sess-0", 0, 0)
@@ -119,7 +121,9 @@ fn a_session_of_no_steps_is_shown_as_one() {
 fn the_newest_steps_come_in_their_order() {
     let mut reading = ledger(&[row(1, 0), failed(2, 1), row(3, 2), row(4, 3)]);
     let mut page = |most, fits: &dyn Fn(&Row) -> bool| {
-        let page = reading.page(SESSION, most, fits).unwrap();
+        let page = reading
+            .page(SESSION, most, &Filter::default(), fits)
+            .unwrap();
         steps(&page)
     };
     assert_eq!(page(Most::All, &|_| true), [0, 1, 2, 3]);
@@ -240,7 +244,9 @@ fn what_was_given_again_names_whose_answer_it_is() {
     assert_eq!(decision.reason, Reason::Answered(Again::Reused));
     assert_eq!(decision.about.unwrap().step_index, 0);
     let mut reading = ledger(&[row(1, 0), reused]);
-    let page = reading.page(SESSION, Most::All, &|_| true).unwrap();
+    let page = reading
+        .page(SESSION, Most::All, &Filter::default(), &|_| true)
+        .unwrap();
     assert_eq!(page.steps[1].from, Some(0));
     let first = reading.find("0", None).unwrap();
     assert_eq!(reading.whole_of(first).unwrap().again, [1]);
@@ -315,7 +321,9 @@ fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
     let mut reading = ledger(&rows);
     let nothing = reading.find("5", Some(SESSION)).unwrap_err().to_string();
     assert!(nothing.contains("its steps are 0 to 20000000"), "{nothing}");
-    let page = reading.page(SESSION, Most::Newest(1), &|_| true).unwrap();
+    let page = reading
+        .page(SESSION, Most::Newest(1), &Filter::default(), &|_| true)
+        .unwrap();
     assert_eq!((page.opened, page.count), (None, 2));
     assert_eq!(page.steps[0].row.id, rows[1].id);
     let row = reading.find(&rows[0].id, None).unwrap();

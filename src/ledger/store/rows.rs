@@ -209,15 +209,15 @@ impl Which {
         }
     }
 
-    fn and(self, condition: &'static str, value: impl Into<Value>) -> Self {
+    pub(super) fn and(self, condition: &'static str, value: impl Into<Value>) -> Self {
         self.both([condition; 2], Some(value.into()))
     }
 
-    fn both(self, [sqlite, postgres]: [&'static str; 2], value: Option<Value>) -> Self {
+    pub(super) fn both(self, [sqlite, postgres]: [&'static str; 2], value: Option<Value>) -> Self {
         self.and_each((sqlite, value.clone()), (postgres, value))
     }
 
-    fn and_each(mut self, sqlite: Condition, postgres: Condition) -> Self {
+    pub(super) fn and_each(mut self, sqlite: Condition, postgres: Condition) -> Self {
         let [in_sqlite, in_postgres] = &mut self.conditions;
         in_sqlite.push(sqlite);
         in_postgres.push(postgres);

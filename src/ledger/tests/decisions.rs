@@ -4,7 +4,7 @@ use super::{
     tampering::{other, record},
     *,
 };
-use crate::ledger::{Case, CommandError, Happened, How, Most, Reading, Review, Signers};
+use crate::ledger::{Case, CommandError, Filter, Happened, How, Most, Reading, Review, Signers};
 
 fn name(text: &str) -> Name<'_> {
     Name {
@@ -443,7 +443,9 @@ fn what_died_and_must_not_happen_twice_is_shown_as_the_next_run_will_find_it() {
     for (dead, wanted) in [(once("op_1"), How::Unknown), (ask("op_1"), How::Died)] {
         let place = died(&dead);
         let mut reading = Reading::of(Box::new(place.file.store()), NOW.parse().unwrap());
-        let page = reading.page("s", Most::All, &|_| true).unwrap();
+        let page = reading
+            .page("s", Most::All, &Filter::default(), &|_| true)
+            .unwrap();
         let how: Vec<How> = page.open.iter().map(|open| open.how).collect();
         assert_eq!(how, [wanted]);
     }

@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{
-    ledger::{Most, PruneWish, Reading, Review, Signers},
+    ledger::{Filter, Most, PruneWish, Reading, Review, Signers},
     task::{Blocks, RELEASES, Release, ReviewRule, ReviewState, ReviewTerms},
 };
 
@@ -269,7 +269,9 @@ fn an_open_review_is_seen_and_overdue_after_its_time() {
     let page = |hours| {
         let store = Box::new(place.file.store());
         let mut reading = Reading::of(store, later(hours).timestamp());
-        reading.page("s", Most::All, &|_| true).unwrap()
+        reading
+            .page("s", Most::All, &Filter::default(), &|_| true)
+            .unwrap()
     };
     let open = |hours| page(hours).open_reviews().collect::<Vec<_>>();
     assert_eq!(open(72), [ReviewState::Open]);
@@ -296,7 +298,9 @@ fn an_answer_is_not_pruned_before_its_review() {
     assert_eq!(prune(), (1, 0));
     // The links still say that it was accepted.
     let mut reading = Reading::of(Box::new(place.file.store()), later(0).timestamp());
-    let page = reading.page("s", Most::All, &|_| true).unwrap();
+    let page = reading
+        .page("s", Most::All, &Filter::default(), &|_| true)
+        .unwrap();
     let review = page.steps[0].review.as_ref().unwrap();
     assert_eq!(review.state, ReviewState::Accepted);
 }

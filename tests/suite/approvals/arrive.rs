@@ -416,3 +416,20 @@ fn an_improvised_action_without_a_session_goes_on_after_each_approval() {
     assert_eq!(counted(&root), "noted\nsent\n");
     assert_eq!(oneact(&root, &["verify"]).0, 0);
 }
+
+/// `oneact call` gives each task an id of its own, so the id binds nothing, also in a session.
+#[test]
+fn a_call_in_a_session_is_performed_by_its_next_run() {
+    let root = waiting_root();
+    let call = |session: &str| {
+        let mut command = root.command();
+        command.env("ONEACT_SESSION", session);
+        command.args(["call", "send", "what=mail"]);
+        run(command, b"")
+    };
+    let id = asks(&call("s"));
+    approve(&root, &id);
+    assert_ne!(asks(&call("s2")), id);
+    assert_eq!(call("s").state(), "done");
+    assert_eq!(happened(&root), 1);
+}

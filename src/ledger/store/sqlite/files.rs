@@ -1,9 +1,9 @@
 //! The files of a ledger; and the errors of the file system and of SQLite as errors of the ledger.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -99,7 +99,7 @@ impl Files {
         let made = || {
             let dir = dir_of(&self.database);
             if !dir.exists() {
-                DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+                host::make_state_dir(dir)?;
                 // The directory must survive a power failure, as its content does.
                 File::open(dir_of(dir))?.sync_all()?;
             }

@@ -7,10 +7,11 @@ mod claims;
 mod finding;
 pub(crate) mod given;
 mod rows;
+mod sessions;
 
 use super::super::Store;
 
-pub(crate) use {chain::*, claims::*, finding::*, rows::*};
+pub(crate) use {chain::*, claims::*, finding::*, rows::*, sessions::*};
 
 /// A ledger that is new at first and can be opened several times.
 pub(crate) trait Ledger: Sync {
@@ -47,6 +48,7 @@ macro_rules! contract {
                 only_what_succeeded_is_the_same_request
                 rows_are_found_in_their_order
                 ids_are_found_by_their_beginning
+                sessions_are_counted_and_their_answers_found_in_all_of_them
                 a_whole_id_comes_before_longer_ones_and_another_session_has_none
                 what_was_answered_before_a_link_is_found_and_nothing_after_it
                 the_links_of_a_session_are_its_own

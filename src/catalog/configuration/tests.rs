@@ -1,0 +1,344 @@
+//! The forms of the hosts, what values refer to, and what looks like a secret.
+
+use camino::Utf8Path;
+
+use super::{Command, Configured, Start, Surroundings, project_of, read, values::looks_secret};
+
+/// A key as its issuer makes it; no real one.
+const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+fn variable(name: &str) -> Option<String> {
+    let value = match name {
+        "HOME" => "/home/ann",
+        "GITHUB_TOKEN" => TOKEN,
+        "PORT" => "8080",
+        "EMPTY" => "",
+        _ => return None,
+    };
+    Some(value.to_owned())
+}
+
+fn read_at(path: &str, text: &str) -> Result<Vec<Configured>, String> {
+    let path = Utf8Path::new(path);
+    let project = project_of(path);
+    let around = Surroundings {
+        root: Utf8Path::new("/work/app"),
+        project: project.as_deref(),
+        variable: &variable,
+    };
+    read(path, text, &around).map_err(|error| format!("{path}:{error}"))
+}
+
+fn command(argv: &[&str]) -> Command {
+    Command {
+        argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+        ..Command::default()
+    }
+}
+
+/// The only server of a file, with what it is started with.
+fn one(path: &str, text: &str) -> Command {
+    let mut servers = read_at(path, text).unwrap();
+    let server = servers.pop().unwrap();
+    assert!(servers.is_empty());
+    match server.start {
+        Start::Command(command) => command,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why the only server of `.mcp.json` cannot be used.
+fn unfit(server: &str) -> String {
+    let text = format!("{{\"mcpServers\": {{\"s\": {server}}}}}");
+    match read_at("/work/app/.mcp.json", &text)
+        .unwrap()
+        .pop()
+        .unwrap()
+        .start
+    {
+        Start::Unfit(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_host_has_its_form() {
+    let files = ["uvx", "mcp-server-git", "--repository", "."];
+    let standard = r#"{"mcpServers": {"git": {"command": "uvx", "args": ["mcp-server-git", "--repository", "."]}}}"#;
+    let forms = [
+        ("/work/app/.mcp.json", standard),
+        ("/work/app/.cursor/mcp.json", standard),
+        ("/home/ann/.codeium/windsurf/mcp_config.json", standard),
+        (
+            "/work/app/.vscode/mcp.json",
+            "{\n// Comments are allowed.\n\"servers\": {\"git\": {\"type\": \"stdio\", \"command\": \"uvx\", \
+             \"args\": [\"mcp-server-git\", \"--repository\", \".\"],},}, \"inputs\": []}",
+        ),
+        (
+            "/work/app/opencode.jsonc",
+            r#"{"mcp": {"git": {"type": "local", "command": ["uvx", "mcp-server-git", "--repository", "."], "enabled": true}}}"#,
+        ),
+        (
+            "/home/ann/.codex/config.toml",
+            "model = \"m\"\n[mcp_servers.git]\ncommand = \"uvx\"\nargs = [\"mcp-server-git\", \"--repository\", \".\"]\n",
+        ),
+    ];
+    for (path, text) in forms {
+        let found = one(path, text);
+        assert_eq!(found.argv, command(&files).argv, "{path}");
+        assert_eq!(found.env, [], "{path}");
+    }
+}
+
+#[test]
+fn the_servers_of_a_project_come_before_those_of_its_user() {
+    let text = r#"{"mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}},
+        "projects": {"/work/app": {"mcpServers": {"a": {"command": "project"}}}, "/other": {"mcpServers": {"c": {"command": "c"}}}}}"#;
+    let servers = read_at("/home/ann/.claude.json", text).unwrap();
+    let found: Vec<_> = servers
+        .iter()
+        .map(|server| (server.name.as_str(), &server.start))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("a", &Start::Command(command(&["project"]))),
+            ("b", &Start::Command(command(&["user"])))
+        ]
+    );
+}
+
+#[test]
+fn references_are_replaced_and_a_missing_variable_is_named() {
+    let text = r#"{"mcpServers": {"s": {"command": "${userHome}/bin/s", "args": ["${PORT}", "${NONE:-9}", "${EMPTY:-7}", "$PORT", "${1}", "{x}",
+        "${workspaceFolder}/a", "http://h:${env:PORT}/", "{env:PORT}"], "env": {"WHERE": "${HOME}/data", "N": 3, "OFF": null}}}}"#;
+    let found = one("/work/app/.mcp.json", text);
+    assert_eq!(
+        found.argv,
+        [
+            "/home/ann/bin/s",
+            "8080",
+            "9",
+            "7",
+            "$PORT",
+            "${1}",
+            "{x}",
+            "{root}/a",
+            "http://h:8080/",
+            "8080"
+        ]
+    );
+    let env = [("WHERE", "/home/ann/data"), ("N", "3")];
+    assert_eq!(
+        found.env,
+        env.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+    for (server, says) in [
+        (r#"{"command": "s", "args": ["${NONE}"]}"#, "export NONE"),
+        (
+            r#"{"command": "s", "env": {"A": "${NONE}"}}"#,
+            "export NONE",
+        ),
+        (
+            r#"{"command": "s", "env": {"KEY": "${input:key}"}}"#,
+            "export KEY",
+        ),
+        (
+            r#"{"command": "s", "args": ["${input:key}"]}"#,
+            "the input `key`",
+        ),
+        (
+            r#"{"command": "s", "args": ["{file:./key}"]}"#,
+            "the file ./key",
+        ),
+        (
+            r#"{"command": "s", "args": ["{root}"]}"#,
+            "write this server by hand",
+        ),
+    ] {
+        let why = unfit(server);
+        assert!(why.contains(says), "{server}: {why}");
+    }
+}
+
+#[test]
+fn a_secret_is_passed_on_and_neither_written_nor_told() {
+    let text = format!(
+        r#"{{"mcpServers": {{"s": {{"command": "s", "env": {{"API_KEY": "0815-4711", "PLAIN": "{TOKEN}",
+        "GITHUB_TOKEN": "${{GITHUB_TOKEN}}", "LEVEL": "info"}}}}}}}}"#
+    );
+    let found = one("/work/app/.mcp.json", &text);
+    let names: Vec<&str> = found
+        .secrets
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(names, ["API_KEY", "PLAIN", "GITHUB_TOKEN"]);
+    let table = found.table("s");
+    assert_eq!(
+        table,
+        "[server.s]\ncommand = [\"s\"]\nenv = { LEVEL = \"info\" }\nenv_pass = [\"API_KEY\", \"PLAIN\", \"GITHUB_TOKEN\"]\n"
+    );
+    for args in [
+        format!(r#"["--token", "{TOKEN}"]"#),
+        format!(r#"["--header=Authorization: Bearer {TOKEN}"]"#),
+        r#"["--api-key", "0815-4711"]"#.to_owned(),
+        r#"["postgres://ann:hunter2@db/app"]"#.to_owned(),
+        r#"["${GITHUB_TOKEN}"]"#.to_owned(),
+    ] {
+        let why = unfit(&format!(r#"{{"command": "s", "args": {args}}}"#));
+        assert!(why.contains("looks like a secret"), "{args}: {why}");
+        assert!(!why.contains(TOKEN) && !why.contains("hunter2"), "{why}");
+    }
+}
+
+#[test]
+fn what_looks_like_a_secret() {
+    for (name, value) in [
+        ("BRAVE_API_KEY", "BSAabc"),
+        ("DB_PASSWORD", "x"),
+        ("PASSWORD", "hunter2"),
+        ("AUTH", "abc"),
+        ("X", "sk-0123456789abcdefghij"),
+        ("X", "0123456789abcdef0123456789abcdef"),
+        ("X", "Zm9vYmFyYmF6cXV4MDEyMzQ1"),
+        ("DATABASE_URL", "postgres://ann:hunter2@db/app"),
+    ] {
+        assert!(looks_secret(name, value), "{name}={value}");
+    }
+    for (name, value) in [
+        ("MAX_TOKENS", "4096"),
+        ("API_KEY_FILE", "/etc/key"),
+        ("KEYBOARD", "us"),
+        ("MEMORY_FILE_PATH", "/data/memory.jsonl"),
+        ("BASE_URL", "https://example.org/v1"),
+        ("NODE_ENV", "production"),
+        ("AUTH", "false"),
+        ("", "@modelcontextprotocol/server-everything@2026.8.31"),
+        ("", "--local-timezone"),
+    ] {
+        assert!(!looks_secret(name, value), "{name}={value}");
+    }
+}
+
+#[test]
+fn a_server_of_another_project_is_started_there() {
+    let text = r#"{"mcpServers": {"s": {"command": "./s"}}}"#;
+    assert_eq!(one("/work/app/.mcp.json", text).cwd, None);
+    assert_eq!(one("/home/ann/.cursor.json", text).cwd, None);
+    assert_eq!(
+        one("/work/other/.mcp.json", text).cwd.unwrap(),
+        "/work/other"
+    );
+    assert_eq!(
+        one("/work/other/.vscode/mcp.json", text).cwd.unwrap(),
+        "/work/other"
+    );
+    let within = r#"{"mcpServers": {"s": {"command": "./s", "cwd": "${workspaceFolder}/tools"}}}"#;
+    assert_eq!(one("/work/app/.mcp.json", within).cwd.unwrap(), "tools");
+    assert_eq!(
+        one("/work/other/.mcp.json", within).cwd.unwrap(),
+        "/work/other/tools"
+    );
+}
+
+#[test]
+fn servers_that_are_off_or_remote_are_told_apart() {
+    let text = r#"{"mcpServers": {
+        "a": {"command": "a", "disabled": true}, "b": {"command": "b", "enabled": false},
+        "c": {"type": "http", "url": "https://u:p@example.org/mcp?key=k#f", "headers": {}},
+        "d": {"serverUrl": "https://example.org/sse"}}}"#;
+    let servers = read_at("/work/app/.mcp.json", text).unwrap();
+    let starts: Vec<&Start> = servers.iter().map(|server| &server.start).collect();
+    assert!(
+        matches!(starts[..2], [Start::Off, Start::Off]),
+        "{starts:?}"
+    );
+    let Start::Remote(url) = starts[2] else {
+        panic!("{starts:?}")
+    };
+    assert!(url.contains("example.org/mcp"), "{url}");
+    assert!(!url.contains("u:p") && !url.contains("key"), "{url}");
+    assert_eq!(
+        starts[3],
+        &Start::Remote("https://example.org/sse".to_owned())
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_its_line() {
+    for (path, text, line, says) in [
+        (".mcp.json", "hello", 1, "no JSON"),
+        (".mcp.json", "", 1, "empty"),
+        (".mcp.json", "[]", 1, "`mcpServers`"),
+        (".mcp.json", "{\n\"mcpServers\": {\n\"a\": }}", 3, "no JSON"),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\n\"a\": {\"command\": \"a\"},\n\"a\": {\"command\": \"b\"}}}",
+            3,
+            "second time",
+        ),
+        (".mcp.json", "{\"mcpServers\":\n[]}", 1, "must be an object"),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\n\"a\": \"npx\"}}",
+            2,
+            "`command` or `url`",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\n\"a\": {}}}",
+            2,
+            "neither `command` nor `url`",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\",\n\"args\": \"b\"}}}",
+            2,
+            "`args` must be an array",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\",\n\"args\": [1]}}}",
+            2,
+            "must be strings",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\":\n\"\"}}}",
+            1,
+            "names no program",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\",\n\"env\": {\"A\": {}}}}}",
+            2,
+            "`A` in `env`",
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\",\n\"disabled\": 1}}}",
+            2,
+            "true or false",
+        ),
+        ("config.toml", "[mcp_servers.a]\ncommand = ", 2, "no TOML"),
+        (
+            "config.toml",
+            "[mcp_servers.a]\ncommand = \"a\"\n[mcp_servers.a]\n",
+            3,
+            "duplicate",
+        ),
+    ] {
+        let why = read_at(path, text).unwrap_err();
+        let at = format!("{path}:{line}: ");
+        assert!(
+            why.starts_with(&at) && why.contains(says),
+            "{text:?}: {why}"
+        );
+    }
+    assert!(
+        read_at(".mcp.json", "{\"permissions\": {}}")
+            .unwrap()
+            .is_empty()
+    );
+}

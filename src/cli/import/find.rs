@@ -1,0 +1,127 @@
+//! Where MCP hosts keep their configurations, and what is read from there.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::{
+    catalog::{
+        CONFIGURATION_KEYS, Configured, Misread, Surroundings, project_of, read_configuration,
+    },
+    cli::{Stop, catalog::LARGEST, owner, stop},
+    host,
+};
+
+/// Below the root of a project.
+const OF_PROJECTS: [&str; 8] = [
+    ".mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/mcp.json",
+    ".codex/config.toml",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode/opencode.json",
+    ".opencode/opencode.jsonc",
+];
+
+/// Below the home directory of a user.
+const OF_USERS: [&str; 11] = [
+    ".claude.json",
+    ".config/Claude/claude_desktop_config.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+    ".cursor/mcp.json",
+    ".config/Code/User/mcp.json",
+    "Library/Application Support/Code/User/mcp.json",
+    ".codex/config.toml",
+    ".codeium/windsurf/mcp_config.json",
+    ".config/opencode/opencode.json",
+    ".config/opencode/opencode.jsonc",
+    ".copilot/mcp-config.json",
+];
+
+/// A file that was read.
+pub(super) struct Source {
+    pub(super) path: Utf8PathBuf,
+    pub(super) servers: Vec<Configured>,
+}
+
+/// The configurations of the project and of the user, those of the project first. The second list says which files exist
+/// but cannot be used.
+pub(super) fn all(root: &Utf8Path) -> (Vec<Source>, Vec<String>) {
+    let (mut sources, mut unusable) = (Vec::new(), Vec::new());
+    let home = host::path_variable("HOME").ok().flatten();
+    let of_project = OF_PROJECTS.map(|name| root.join(name));
+    let of_user = home
+        .iter()
+        .flat_map(|home| OF_USERS.map(|name| home.join(name)));
+    let mut seen: Vec<Utf8PathBuf> = Vec::new();
+    for path in of_project.into_iter().chain(of_user) {
+        let Ok(real) = path.canonicalize_utf8() else {
+            continue;
+        };
+        if !path.is_file() || seen.contains(&real) {
+            continue;
+        }
+        seen.push(real);
+        let read = owner::ours(
+            &path,
+            "the configuration",
+            &format!("`oneact import {path}`"),
+        );
+        match read.and_then(|()| one(&path, root, home.as_deref())) {
+            Ok(servers) if servers.is_empty() => {}
+            Ok(servers) => sources.push(Source { path, servers }),
+            Err(why) => unusable.push(why),
+        }
+    }
+    (sources, unusable)
+}
+
+/// A file that a person named.
+pub(super) fn named(path: &Utf8Path, root: &Utf8Path) -> Result<Source, Stop> {
+    let place = host::working_directory().map(|here| here.join(path));
+    let place = place.map_err(stop(2))?;
+    let home = host::path_variable("HOME").ok().flatten();
+    let text = text(&place).map_err(stop(2))?;
+    let servers = servers(&place, &text, root, home.as_deref());
+    let servers = servers.map_err(|error| stop(2)(format!("{path}:{error}")))?;
+    if servers.is_empty() {
+        let why =
+            format!("{path} configures no MCP servers; it must list them in {CONFIGURATION_KEYS}");
+        return Err(stop(2)(why));
+    }
+    Ok(Source {
+        path: path.to_owned(),
+        servers,
+    })
+}
+
+fn one(
+    path: &Utf8Path,
+    root: &Utf8Path,
+    home: Option<&Utf8Path>,
+) -> Result<Vec<Configured>, String> {
+    let read = servers(path, &text(path)?, root, home);
+    read.map_err(|error| format!("{path}:{error}"))
+}
+
+fn text(path: &Utf8Path) -> Result<String, String> {
+    let bytes = host::read_named(path, LARGEST);
+    let bytes = bytes.map_err(|error| format!("cannot read {path}: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8; save it as UTF-8"))
+}
+
+fn servers(
+    path: &Utf8Path,
+    text: &str,
+    root: &Utf8Path,
+    home: Option<&Utf8Path>,
+) -> Result<Vec<Configured>, Misread> {
+    let project =
+        project_of(path).filter(|project| Some(project.as_path()) != home || project == root);
+    let project = project.map(|project| project.canonicalize_utf8().unwrap_or(project));
+    let around = Surroundings {
+        root,
+        project: project.as_deref(),
+        variable: &host::variable,
+    };
+    read_configuration(path, text, &around)
+}

@@ -1,0 +1,213 @@
+//! What an import tells: on stderr what is missing, on stdout what was added.
+
+use std::fmt::Write as _;
+
+use camino::Utf8Path;
+use similar::TextDiff;
+
+use super::New;
+use crate::{
+    catalog::{Command, Named, Tool, Trust, one_line},
+    doctor::Unlisted,
+    host,
+    task::{visible, visible_lines},
+};
+
+/// The most names that one line shows.
+const SHOWN: usize = 6;
+
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    lines: Vec<String>,
+    servers: usize,
+    entries: usize,
+    kept: Vec<String>,
+    missing: usize,
+    /// Variables that have to be exported before a run.
+    to_export: Vec<String>,
+    /// The entries whose server hints at less risk than they state.
+    doubted: usize,
+}
+
+impl Told {
+    /// A server that could not be added, or a file that could not be read.
+    pub(super) fn missing(&mut self, name: &str, why: &str) {
+        self.missing += 1;
+        let about = if name.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", visible(name))
+        };
+        tracing::error!("{about}{}", visible(why));
+    }
+
+    /// A server that could not be asked, with the last lines of its stderr.
+    pub(super) fn failed(&mut self, name: &str, unlisted: &Unlisted) {
+        let detail = unlisted.detail.iter().map(|line| format!(" | {line}"));
+        let detail: String = detail.collect();
+        self.missing(
+            name,
+            &format!(
+                "not added, because it did not start: {}{detail}",
+                unlisted.why
+            ),
+        );
+    }
+
+    pub(super) fn note(&mut self, name: &str, what: &str) {
+        self.lines
+            .push(format!("{} {}", visible(name), visible(what)));
+    }
+
+    pub(super) fn kept(&mut self, name: &str) {
+        if !self.kept.iter().any(|known| known == name) {
+            self.kept.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn is_missing(&self) -> bool {
+        self.missing > 0
+    }
+
+    pub(super) fn added(
+        &mut self,
+        name: &str,
+        command: &Command,
+        tools: &[Tool],
+        named: &[Named],
+        trust: Trust,
+    ) {
+        self.servers += 1;
+        self.entries += named.len();
+        let unset = command.secrets.iter().map(|(name, _)| name);
+        let unset = unset.filter(|name| host::variable(name).is_none());
+        self.to_export.extend(unset.cloned());
+        if trust == Trust::Worst {
+            self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count();
+        }
+        let ids = named.iter().map(|named| named.id.as_str());
+        let mut shown: Vec<&str> = ids.take(SHOWN).collect();
+        let more = named.len().saturating_sub(SHOWN);
+        let rest = format!("and {more} more");
+        if more > 0 {
+            shown.push(&rest);
+        }
+        let count = match named.len() {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        let ids = if shown.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", shown.join(", "))
+        };
+        self.lines.push(format!("{name} has {count}{ids}"));
+        // An id that cannot be found out from the name of the tool.
+        for Named { tool, id } in named {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            let same = id.ends_with(&tool.replace('-', "_").to_lowercase());
+            if !tool.chars().all(plain) || !same {
+                self.lines
+                    .push(format!("  {} is called as {id}", visible(&one_line(tool))));
+            }
+        }
+    }
+
+    /// The text if the catalog stays as it is.
+    pub(super) fn nothing(&self, path: &Utf8Path) -> String {
+        format!(
+            "{}Nothing was changed in {}.\n",
+            self.body(),
+            visible(path.as_str())
+        )
+    }
+
+    /// The text for a catalog that was written.
+    pub(super) fn done(&self, path: &Utf8Path) -> String {
+        let number = |count: usize, one: &str, many: &str| {
+            format!("{count} {}", if count == 1 { one } else { many })
+        };
+        let mut text = self.body();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "Added {} and {} to {}.",
+            number(self.servers, "server", "servers"),
+            number(self.entries, "entry", "entries"),
+            visible(path.as_str())
+        );
+        if !self.to_export.is_empty() {
+            let _ = writeln!(
+                text,
+                "\nNot written, because it looks like a secret. Export it before a run:\n  export {}=…",
+                self.to_export.join("=… ")
+            );
+        }
+        if self.doubted > 0 {
+            let _ = writeln!(
+                text,
+                "\nThe effects of {} were not confirmed, so the worst is assumed. A comment in each shows what the\n\
+                 server says: correct `effects` there, or import into a new catalog with --trust-hints.",
+                number(self.doubted, "entry", "entries"),
+            );
+        }
+        text + "\nNext:\n  oneact tools            list the tools with their parameters\n  oneact catalog check    check the catalog\n"
+    }
+
+    fn body(&self) -> String {
+        let lines = self.lines.iter().map(|line| format!("{line}\n"));
+        let kept = match self.kept.as_slice() {
+            [] => String::new(),
+            names => format!(
+                "The catalog has these servers already, so they are kept as they are: {}\n",
+                names.join(", ")
+            ),
+        };
+        lines.chain([kept]).collect()
+    }
+}
+
+/// The servers that would be started, for a person who is asked.
+pub(super) fn listed(new: &[New]) -> String {
+    let mut text = String::new();
+    let mut file = "";
+    for New {
+        name,
+        place,
+        command,
+    } in new
+    {
+        let (of, _) = place.rsplit_once(':').unwrap_or((place, ""));
+        if of != file {
+            file = of;
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}", visible(of));
+        }
+        let _ = writeln!(text, "  {name}: {}", visible(&command.argv.join(" ")));
+    }
+    text
+}
+
+/// The tools about which a server says that they do less harm than MCP assumes, for a person who is asked.
+pub(super) fn hinted(server: &str, tools: &[&Tool]) -> String {
+    let line = |tool: &&Tool| format!("  {}: {}\n", visible(&one_line(&tool.name)), tool.said());
+    let lines: String = tools.iter().map(line).collect();
+    format!("{server} says of its tools:\n{lines}")
+}
+
+/// The change of the catalog as a unified diff.
+pub(super) fn diff(path: &Utf8Path, old: &[u8], new: &[u8]) -> String {
+    let [old, new] = [old, new].map(String::from_utf8_lossy);
+    let name = path.file_name().unwrap_or("catalog.toml");
+    let before = if old.is_empty() {
+        "/dev/null".to_owned()
+    } else {
+        format!("a/{name}")
+    };
+    let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
+    let diff = diff
+        .unified_diff()
+        .header(&before, &format!("b/{name}"))
+        .to_string();
+    visible_lines(&diff).into_owned()
+}

@@ -1,0 +1,114 @@
+//! The tools of a server, for people who want to see or import them: the server is started, asked and ended.
+
+use std::{io, time::Duration};
+
+use camino::Utf8Path;
+use tempfile::TempDir;
+
+use crate::{
+    catalog::{Server, Tool},
+    executor,
+    host::{self, Host, Interrupt},
+    mcp::{CallError, ToolListing, inspect},
+    task::{Secrets, redact_presigned, redact_value},
+};
+
+use super::{
+    About, Subject,
+    server::{find_program, last, of_it},
+};
+
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Tool>,
+    /// The name and the version that the server states.
+    pub(crate) server: Option<String>,
+    pub(crate) ready_after: Option<Duration>,
+}
+
+/// Why a server could not be asked.
+#[derive(Debug)]
+pub(crate) struct Unlisted {
+    pub(crate) why: String,
+    /// The last lines of its stderr.
+    pub(crate) detail: Vec<String>,
+    pub(crate) interrupted: Option<Interrupt>,
+}
+
+/// Starts a server and lists its tools, without the values of `secrets`. Its temporary directory is outside the root, so
+/// that nothing is written there.
+pub(crate) fn list_tools(
+    server: &Server,
+    secrets: impl IntoIterator<Item = String>,
+    root: &Utf8Path,
+    host: &Host,
+) -> Result<Listing, Unlisted> {
+    let unlisted = |why: String, detail| Unlisted {
+        why,
+        detail,
+        interrupted: host.interrupts().caught(),
+    };
+    let unset = server
+        .env_pass
+        .iter()
+        .find(|name| host::variable(name).is_none());
+    if let Some(name) = unset {
+        let why = format!("it needs the variable {name}, which is not set; export {name}");
+        return Err(unlisted(why, Vec::new()));
+    }
+    let no_scratch = |error| {
+        let why = format!("no temporary directory can be made for it: {error}");
+        unlisted(why, Vec::new())
+    };
+    let dir = TempDir::with_prefix("oneact-").map_err(no_scratch)?;
+    let scratch = Utf8Path::from_path(dir.path());
+    let scratch = scratch.ok_or_else(|| no_scratch(io::Error::other("its path is not UTF-8")))?;
+    let spec = executor::launch(server, root, scratch, &[]);
+    let mut spec = spec.map_err(|failure| unlisted(failure.message, Vec::new()))?;
+    spec.secrets = Secrets::all([spec.secrets, Secrets::new(secrets)]);
+    let secrets = spec.secrets.clone();
+    let shown = |text: &str| secrets.shown(&redact_presigned(text));
+    if !spec.program.cwd.is_dir() {
+        let cwd = shown(spec.program.cwd.as_str());
+        let why = format!("its working directory {cwd} does not exist");
+        return Err(unlisted(why, Vec::new()));
+    }
+    let about = Subject::named(About::Server, &server.name);
+    let at = format!("[server.{}]", server.name);
+    if let Err(finding) = find_program(&spec.program, &about, &at) {
+        let what = finding.without(&secrets).what;
+        let why = format!("{what}; install it, or correct the command");
+        return Err(unlisted(why, Vec::new()));
+    }
+    let seen = inspect(&spec, host);
+    let listed = seen.result.map_err(|error| {
+        let why = match error {
+            CallError::Cancelled { .. } => "interrupted".to_owned(),
+            error => shown(&of_it(&error.to_string(), &server.name)),
+        };
+        let detail = last(&seen.report.stderr_tail);
+        let detail = detail.iter().map(|line| shown(line));
+        let detail = detail.filter(|line| !why.contains(line.trim())).collect();
+        unlisted(why, detail)
+    })?;
+    let tool = |tool: ToolListing| {
+        let mut schema = tool
+            .input_schema
+            .as_ref()
+            .map(|schema| secrets.cut_value(schema.clone()));
+        schema.iter_mut().for_each(redact_value);
+        Tool {
+            description: shown(tool.description()),
+            schema,
+            hints: tool.hints(),
+            pin: tool.pin(),
+            name: tool.name,
+        }
+    };
+    let info = seen.report.server_info;
+    Ok(Listing {
+        tools: listed.into_iter().map(tool).collect(),
+        server: info.map(|(name, version)| shown(&format!("{name} {version}"))),
+        ready_after: seen.ready_after,
+    })
+}
