@@ -131,15 +131,23 @@ impl Arrived {
     ) -> Self {
         let of_process = session.as_ref();
         let of_process = of_process.is_some_and(|session| session.from == SessionFrom::Process);
-        let mut arrived = Self::of(session, begun, host, |session| match input {
+        let arrived = Self::of(session, begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         });
         let key = arrived.received.identity.idempotency_key.as_deref();
         if of_process && key.is_some_and(|key| key.starts_with(OF_CALLS)) {
-            arrived.received.delivery = Delivery::Numbered;
+            return arrived.numbered();
         }
         arrived
+    }
+
+    /// The same with a task whose id oneact made, and not the caller.
+    pub fn numbered(mut self) -> Self {
+        if self.received.delivery == Delivery::Named {
+            self.received.delivery = Delivery::Numbered;
+        }
+        self
     }
 
     fn of(

@@ -1,5 +1,5 @@
 //! `oneact approvals`, `approve` and `deny`: the requests that wait for people, and their decisions, also
-//! of the user of the gateway's host. Nothing is performed.
+//! of the user of the gateway's host. Nothing is performed, unless `approve --run` says so.
 
 mod request;
 

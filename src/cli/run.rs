@@ -110,6 +110,8 @@ pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> E
 fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Failure> {
     let (approved, task) = record::approved(&settings.project, id, host)?;
     settings.session = Some(approved.session());
+    // What was requested by `oneact call` can be a tool without an entry.
+    settings.nameable = Nameable::Tools;
     settings.approved = Some(approved);
     // Only the operator's `oneact call` can have asked for a tool without an entry.
     settings.nameable = Nameable::Tools;
@@ -196,7 +198,12 @@ fn answer(
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
-        Arrived::read_in(settings.session.clone(), input, begun, &host)
+        let arrived = Arrived::read_in(settings.session.clone(), input, begun, &host);
+        match settings.nameable {
+            // `oneact call` makes a new id for each task, so the id binds no approval.
+            Nameable::Tools => arrived.numbered(),
+            Nameable::Entries => arrived,
+        }
     }));
     let arrived = arrived.unwrap_or_else(|_| {
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");

@@ -68,7 +68,7 @@ impl Source {
 pub enum Delivery {
     /// By session, request and task.
     Named,
-    /// By a number that `oneact serve catalog` gives to each call, because the caller gave no name.
+    /// By a number that `oneact serve catalog` or `oneact call` gives to each call, because the caller gave no name.
     Numbered,
     Nameless,
 }

@@ -221,10 +221,8 @@ fn what_the_record_does_not_hold_is_sent_again() {
         let asked = root.run(&call);
         let id = asks(&asked);
         assert!(message(&asked).contains("then send the same task again"));
-        assert_eq!(
-            asked.at("/output/content/oneact/waiting/perform"),
-            &Value::Null
-        );
+        let waiting = asked.at("/output/content/oneact/waiting");
+        assert!(waiting.get("perform").is_none(), "{waiting}");
         let (_, shown) = at_a_terminal(&root, "y\n", &["approve", &id]);
         assert!(!shown.contains("--approved"), "{shown}");
         refused(&approved_run(&root, &id), "approval_mismatch", why);
@@ -417,4 +415,21 @@ fn an_improvised_action_without_a_session_goes_on_after_each_approval() {
     assert_eq!(done.state(), "done", "{}", done.envelope);
     assert_eq!(counted(&root), "noted\nsent\n");
     assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+/// `oneact call` gives each task an id of its own, so the id binds nothing, also in a session.
+#[test]
+fn a_call_in_a_session_is_performed_by_its_next_run() {
+    let root = waiting_root();
+    let call = |session: &str| {
+        let mut command = root.command();
+        command.env("ONEACT_SESSION", session);
+        command.args(["call", "send", "what=mail"]);
+        run(command, b"")
+    };
+    let id = asks(&call("s"));
+    approve(&root, &id);
+    assert_ne!(asks(&call("s2")), id);
+    assert_eq!(call("s").state(), "done");
+    assert_eq!(happened(&root), 1);
 }
