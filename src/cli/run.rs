@@ -231,7 +231,7 @@ fn answer(
         logs::failed(failure);
     }
     if let Some(preview) = &answer.outcome().preview {
-        terminal::show(preview);
+        terminal::show(preview, answer.outcome().state);
     }
     let text = watched.text(&answer);
     let printed = print_unless(&text, taken, &waits_in_vain(host, taken));

@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::{
     host::Interrupts,
     perform::Seen,
-    task::{Preview, visible, visible_json, visible_lines},
+    task::{Preview, State, visible, visible_json, visible_lines},
 };
 
 use super::{
@@ -136,7 +136,7 @@ impl Bar {
 
 /// Shows a preview on a terminal: the diff, in colours, and the hash for `--expect`. The envelope contains both
 /// anyway.
-pub(super) fn show(preview: &Preview) {
+pub(super) fn show(preview: &Preview, state: State) {
     let stderr = io::stderr();
     if !stderr.is_terminal() {
         return;
@@ -147,16 +147,20 @@ pub(super) fn show(preview: &Preview) {
         plain
     };
     // If stderr is gone, nothing can be done.
-    let _ = Stderr.write_all(text(preview, line).as_bytes());
+    let _ = Stderr.write_all(text(preview, state, line).as_bytes());
 }
 
-fn text(preview: &Preview, line: impl FnMut(&str) -> String) -> String {
+fn text(preview: &Preview, state: State, line: impl FnMut(&str) -> String) -> String {
     let mut lines: Vec<String> = preview.diff.split_terminator('\n').map(line).collect();
     lines.push(String::new());
-    lines.push(format!(
-        "Nothing was changed. To make exactly this change: oneact --expect {}\n",
-        preview.hash
-    ));
+    lines.push(match state {
+        // The reason, which is told as well, says how to approve it.
+        State::Pending => "Nothing was changed yet.\n".to_owned(),
+        _ => format!(
+            "Nothing was changed. To make exactly this change: oneact --expect {}\n",
+            preview.hash
+        ),
+    });
     lines.join("\n")
 }
 
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_diff_is_coloured_as_git_does_and_names_the_hash_to_run_it_under() {
-        let text = text(&preview(), in_colours);
+        let text = text(&preview(), State::Planned, in_colours);
         for part in [
             "\x1b[1m--- a/x\x1b[0m\n",
             "\x1b[36m@@ -1 +1 @@\x1b[0m\n",
@@ -323,9 +327,14 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_that_waits_is_not_to_be_run_under_its_hash() {
+        assert!(!text(&preview(), State::Pending, plain).contains("--expect"));
+    }
+
+    #[test]
     fn what_a_file_holds_does_not_steer_the_terminal() {
-        assert!(!text(&preview(), plain).contains('\x1b'));
-        assert!(text(&preview(), in_colours).contains("+new^[[2J"));
+        assert!(!text(&preview(), State::Planned, plain).contains('\x1b'));
+        assert!(text(&preview(), State::Planned, in_colours).contains("+new^[[2J"));
     }
 
     #[test]

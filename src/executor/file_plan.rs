@@ -48,7 +48,7 @@ impl FileOrder {
 
 pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
     let desk = context.desk();
-    let (capability, outcome) = match &work.order {
+    let (capability, mut outcome) = match &work.order {
         FileOrder::Plan {
             plan,
             entry,
@@ -67,11 +67,12 @@ pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
         FileOrder::Status(name) => (None, plan::status(name, desk)),
         FileOrder::Cancel(name) => (None, plan::cancel(name, desk)),
     };
-    if can_wait(&work.order)
-        && needs_approval(&outcome)
-        && let Ok(preview) = foresee(&work, context)
-    {
-        return held(work, outcome, preview);
+    if can_wait(&work.order) && needs_approval(&outcome) {
+        match foresee(&work, context) {
+            Ok(preview) => return held(work, outcome, preview),
+            // No approval helps a plan that cannot be applied.
+            Err(foreseen) => outcome.failure = foreseen.failure.or(outcome.failure),
+        }
     }
     executed(capability, outcome, work.reasoning)
 }

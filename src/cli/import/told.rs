@@ -16,6 +16,9 @@ use crate::{
 /// The most names that one line shows.
 const SHOWN: usize = 6;
 
+/// The most tools whose hints are shown in a question.
+const HINTED: usize = 30;
+
 #[derive(Debug, Default)]
 pub(super) struct Told {
     lines: Vec<String>,
@@ -191,8 +194,12 @@ pub(super) fn listed(new: &[New]) -> String {
 /// The tools about which a server says that they do less harm than MCP assumes, for a person who is asked.
 pub(super) fn hinted(server: &str, tools: &[&Tool]) -> String {
     let line = |tool: &&Tool| format!("  {}: {}\n", visible(&one_line(&tool.name)), tool.said());
-    let lines: String = tools.iter().map(line).collect();
-    format!("{server} says of its tools:\n{lines}")
+    let lines: String = tools.iter().take(HINTED).map(line).collect();
+    let more = match tools.len().saturating_sub(HINTED) {
+        0 => String::new(),
+        more => format!("  … and {more} more\n"),
+    };
+    format!("{server} says of its tools:\n{lines}{more}")
 }
 
 /// The change of the catalog as a unified diff.
