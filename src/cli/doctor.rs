@@ -16,7 +16,7 @@ use super::{
     Stop, logs, print, printed,
     printing::json::line,
     settings::PlaceArgs,
-    terminal::{fit, in_colour, width},
+    terminal::{fit, width},
 };
 
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode,
         return Ok(printed(document(&setup, &diagnosis), exit_code(&diagnosis)));
     }
     let mark = if logs::in_colours(&io::stdout()) {
-        |mark: &str, colour| in_colour(mark, colour)
+        |mark: &str, colour| logs::in_colour(mark, colour)
     } else {
         |mark: &str, _| mark.to_owned()
     };

@@ -26,7 +26,7 @@ use tracing_subscriber::{
     registry::{LookupSpan, Registry},
 };
 
-use super::{streams::Stderr, terminal::in_colour};
+use super::streams::Stderr;
 use crate::{
     host,
     task::{Failure, cut_links, each_text, redact_presigned, visible},
@@ -100,6 +100,11 @@ pub(super) fn flags() -> Vec<String> {
         flags.push("--log=json".to_owned());
     }
     flags
+}
+
+/// A text in a colour (ECMA-48 SGR).
+pub(super) fn in_colour(text: &str, colour: u8) -> String {
+    format!("\x1b[{colour}m{text}\x1b[0m")
 }
 
 /// Whether to print in colours on that stream (no-color.org).

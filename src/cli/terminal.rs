@@ -26,11 +26,6 @@ use super::{
     streams::{Stderr, ready},
 };
 
-/// A text in a colour (ECMA-48 SGR).
-pub(super) fn in_colour(text: &str, colour: u8) -> String {
-    format!("\x1b[{colour}m{text}\x1b[0m")
-}
-
 /// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it. A signal
 /// that is caught before the answer counts as a no.
 pub(super) fn agreed(question: &str, interrupts: &Interrupts) -> bool {
@@ -171,7 +166,7 @@ fn plain(line: &str) -> String {
 fn in_colours(line: &str) -> String {
     let line = plain(line);
     match colour(&line) {
-        Some(colour) => in_colour(&line, colour),
+        Some(colour) => logs::in_colour(&line, colour),
         None => line,
     }
 }

@@ -11,9 +11,8 @@ use crate::{
 };
 
 use super::{
-    logs::in_colours,
+    logs::{in_colour, in_colours},
     printing::{duration, size},
-    terminal::in_colour,
 };
 
 /// SGR's faint text.

@@ -148,13 +148,13 @@ fn a_tool_without_an_entry_has_the_worst_effects_and_is_recorded() {
 #[test]
 fn a_tool_without_an_entry_waits_where_the_defaults_say_so() {
     let root = root("[defaults]\napproval = { when = \"risk >= high\" }\n");
-    let arguments = ["files.create_directory", "path=files/new"];
+    let arguments = ["files.create_directory", "path=new"];
     let id = asks(&call(&root, &arguments));
     approve(&root, &id);
     // The same command again, or the stored call, performs what was approved.
     let again = call(&root, &arguments);
     assert_eq!(again.exit, 0, "{}", again.envelope);
-    let other = ["files.create_directory", "path=files/other"];
+    let other = ["files.create_directory", "path=other"];
     let id = asks(&call(&root, &other));
     approve(&root, &id);
     let mut command = root.command();
