@@ -143,7 +143,7 @@ impl Arrived {
     }
 
     /// The same with a task whose id oneact made, and not the caller.
-    pub fn numbered(mut self) -> Self {
+    pub(crate) fn numbered(mut self) -> Self {
         if self.received.delivery == Delivery::Named {
             self.received.delivery = Delivery::Numbered;
         }
