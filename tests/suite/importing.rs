@@ -309,6 +309,13 @@ fn the_first_of_two_configurations_counts_and_the_other_is_told() {
     let servers = json!({"mcpServers": {"same": lister(&["echo"]), "other": lister(&["two"]), "off": {"command": "x", "disabled": true},
         "far": {"url": "https://example.org/mcp?key=k"}}});
     fs::write(root.path.join(".cursor/mcp.json"), servers.to_string()).unwrap();
+    fs::create_dir_all(root.path.join(".config/opencode")).unwrap();
+    let mine = json!({"mcp": {"mine": {"type": "local", "command": ["python3", "-SB", "servers/lister.py", "echo"]}}});
+    fs::write(
+        root.path.join(".config/opencode/opencode.json"),
+        mine.to_string(),
+    )
+    .unwrap();
     let (code, said, told) = oneact(&root, &["import", "--yes"]);
     assert_eq!(code, 0, "{told}");
     assert!(
@@ -326,6 +333,11 @@ fn the_first_of_two_configurations_counts_and_the_other_is_told() {
         "{text}"
     );
     assert!(text.contains("\n# [server.far] is missing: "), "{text}");
+    // The file of a user does not say where its servers are started.
+    assert!(
+        text.contains("[capability.mine_echo]") && !text.contains("cwd"),
+        "{text}"
+    );
     oneact(&root, &["import", "--yes"]);
     assert_eq!(catalog(&root), text);
 }

@@ -245,7 +245,7 @@ fn a_message_about_arguments_says_what_is_possible() {
         (&["--seed", "x"], "a whole number from 0"),
         (
             &["catalog", "list", "--catalog", "none.toml"],
-            "write one with `oneact init`",
+            "write one with `oneact import` or `oneact init`",
         ),
         (
             &["catalog", "render", "--schema", "none"],

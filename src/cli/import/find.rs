@@ -115,8 +115,8 @@ fn servers(
     root: &Utf8Path,
     home: Option<&Utf8Path>,
 ) -> Result<Vec<Configured>, Misread> {
-    let project =
-        project_of(path).filter(|project| Some(project.as_path()) != home || project == root);
+    let of_user = home.is_some_and(|home| OF_USERS.iter().any(|name| home.join(name) == path));
+    let project = project_of(path).filter(|_| !of_user);
     let project = project.map(|project| project.canonicalize_utf8().unwrap_or(project));
     let around = Surroundings {
         root,

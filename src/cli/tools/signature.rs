@@ -9,28 +9,53 @@ const WORDS: usize = 6;
 
 /// `read_file(path: string, head?: integer)`
 pub(super) fn signature(tool: &Tool) -> String {
-    let properties = tool
-        .schema
-        .as_ref()
-        .and_then(|schema| schema.get("properties")?.as_object());
-    let required = required(tool);
-    let parameter = |(name, schema): (&String, &Value)| {
-        let mark = if required.contains(&name.as_str()) {
-            ""
-        } else {
-            "?"
-        };
-        format!("{name}{mark}: {}", kind(schema))
-    };
-    let mut parameters: Vec<(bool, String)> = properties
-        .into_iter()
-        .flatten()
-        .map(|each| (!required.contains(&each.0.as_str()), parameter(each)))
-        .collect();
-    // The order of the server, but what is required comes first.
-    parameters.sort_by_key(|(is_optional, _)| *is_optional);
-    let parameters: Vec<String> = parameters.into_iter().map(|(_, text)| text).collect();
+    let text = |each: &Parameter| format!("{}{}: {}", each.name, each.mark, each.kind);
+    let parameters: Vec<String> = parameters(tool).iter().map(text).collect();
     visible(&format!("{}({})", tool.name, parameters.join(", "))).into_owned()
+}
+
+/// How the tool is called by that name, with the parameters that it requires. A value that holds objects is JSON.
+pub(super) fn call(name: &str, tool: &Tool) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut text = if name.chars().all(plain) {
+        format!("oneact call {name}")
+    } else {
+        format!("oneact call '{}'", name.replace('\'', r"'\''"))
+    };
+    for Parameter { name, kind, .. } in parameters(tool).iter().filter(|each| each.mark.is_empty())
+    {
+        let sign = if kind.contains("object") { ":=" } else { "=" };
+        text.extend([" ", name, sign, "…"]);
+    }
+    visible(&text).into_owned()
+}
+
+struct Parameter<'t> {
+    name: &'t str,
+    /// `?` if it is not required.
+    mark: &'static str,
+    kind: String,
+}
+
+/// In the order of the server, but what is required comes first.
+fn parameters(tool: &Tool) -> Vec<Parameter<'_>> {
+    let member = |name: &str| tool.schema.as_ref().and_then(|schema| schema.get(name));
+    let required = member("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        let mut names = required.into_iter().flatten();
+        names.any(|each| each.as_str() == Some(name))
+    };
+    let properties = member("properties").and_then(Value::as_object);
+    let parameters = properties.into_iter().flatten();
+    let mut parameters: Vec<Parameter<'_>> = parameters
+        .map(|(name, schema)| Parameter {
+            name,
+            mark: if is_required(name) { "" } else { "?" },
+            kind: kind(schema),
+        })
+        .collect();
+    parameters.sort_by_key(|each| each.mark.len());
+    parameters
 }
 
 /// The type of a value, in the words of JSON Schema.
@@ -70,30 +95,43 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// How the tool is called by that name, with the parameters that it requires.
-pub(super) fn call(name: &str, tool: &Tool) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let name = if name.chars().all(plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
-    };
-    let required = required(tool).into_iter().map(|name| format!(" {name}=…"));
-    visible(&format!(
-        "oneact call {name}{}",
-        required.collect::<String>()
-    ))
-    .into_owned()
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-fn required(tool: &Tool) -> Vec<&str> {
-    let names = tool
-        .schema
-        .as_ref()
-        .and_then(|schema| schema.get("required")?.as_array());
-    names
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    use super::*;
+    use crate::task::{Effects, Pin};
+
+    #[test]
+    fn a_tool_is_one_line_and_its_call_has_what_it_requires() {
+        let schema = json!({
+            "type": "object", "required": ["path", "edits"],
+            "properties": {
+                "head": {"type": ["integer", "null"]}, "mode": {"enum": ["a", "b"]}, "path": {"type": "string"},
+                "edits": {"type": "array", "items": {"type": "object"}},
+                "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}, "more": {},
+            },
+        });
+        let tool = Tool {
+            name: "edit\u{202e}".to_owned(),
+            description: String::new(),
+            pin: Pin::of("edit", None, None, None),
+            schema: Some(schema),
+            hints: Effects::default(),
+        };
+        assert_eq!(
+            signature(&tool),
+            "edit<U+202E>(path: string, edits: object[], head?: integer, mode?: \"a\" | \"b\", tags?: string[], more?: any)"
+        );
+        assert_eq!(
+            call("files_edit", &tool),
+            "oneact call files_edit path=… edits:=…"
+        );
+        assert_eq!(call("s.a b", &tool), "oneact call 's.a b' path=… edits:=…");
+        let none = Tool {
+            schema: None,
+            ..tool
+        };
+        assert_eq!(signature(&none), "edit<U+202E>()");
+    }
 }
