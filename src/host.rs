@@ -14,9 +14,9 @@ mod users;
 
 use std::{
     env,
-    fs::{self, DirBuilder},
-    io::{self, IsTerminal as _},
-    os::unix::fs::DirBuilderExt as _,
+    fs::{self, DirBuilder, File},
+    io::{self, IsTerminal as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{
         OnceLock,
@@ -206,8 +206,11 @@ pub fn make_state_dir(dir: &Utf8Path) -> io::Result<()> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut options = File::options();
+    let options = options.write(true).create_new(true).mode(0o600);
     // Nothing that oneact does depends on this file.
-    let _ = fs::write(dir.join(".gitignore"), "*\n");
+    let file = options.open(dir.join(".gitignore"));
+    let _ = file.and_then(|mut file| file.write_all(b"*\n"));
     Ok(())
 }
 

@@ -27,9 +27,10 @@ fn catalogs(page: &str) -> Vec<String> {
         blocks.map(move |block| block.split(end).next().unwrap_or_default())
     });
     let shown = shown.filter(|block| block.contains("[server.") || block.contains("[pipeline."));
-    let whole = |block: &str| match block.contains("catalog = 1") {
-        true => block.to_owned(),
-        false => format!("catalog = 1\n{block}"),
+    let whole = |block: &str| {
+        let head = "catalog = 1\n";
+        let head = if block.contains(head) { "" } else { head };
+        format!("{head}{block}")
     };
     shown.map(whole).collect()
 }

@@ -88,7 +88,13 @@ fn nobody_else_can_read_what_is_kept() {
     names.sort();
     assert_eq!(
         names,
-        ["ledger.db", "ledger.db-shm", "ledger.db-wal", "ledger.lock"]
+        [
+            ".gitignore",
+            "ledger.db",
+            "ledger.db-shm",
+            "ledger.db-wal",
+            "ledger.lock"
+        ]
     );
 }
 
