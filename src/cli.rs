@@ -32,9 +32,11 @@ mod verify;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
-use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum as _, error::ErrorKind,
+};
 
-use crate::perform::{ARGUMENT, child};
+use crate::perform::{ARGUMENT, Reply, child};
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::{identity_lines, visible_json},
@@ -239,8 +241,11 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         // Most runs have no flags, and building the parser takes time.
         return Ok(Cli::default());
     }
-    let mut read = command().try_get_matches_from(args)?;
-    Cli::from_arg_matches_mut(&mut read)
+    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+        // Only help needs the pages.
+        ErrorKind::DisplayHelp => command().try_get_matches_from(args).err().unwrap_or(error),
+        _ => error,
+    })
 }
 
 fn command() -> Command {
@@ -280,7 +285,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             } else {
                 (run::file_hint(error), "oneact", Form::Document)
             };
-            run::refuse(run::misused(error, hint.as_deref(), help), form, interrupts)
+            let failure = run::misused(error, hint.as_deref(), help);
+            run::refuse(failure, (form, reply_of(args)), interrupts)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             streams::tell(error);
@@ -293,6 +299,16 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             ExitCode::from(2)
         }
     }
+}
+
+/// The form of the answer that a command line asks for which cannot be used.
+fn reply_of(args: &[OsString]) -> Reply {
+    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let joined = words.iter().find_map(|word| word.strip_prefix("--reply="));
+    let apart = words.iter().position(|word| word == "--reply");
+    let apart = apart.and_then(|at| words.get(at + 1)).map(AsRef::as_ref);
+    let said = joined.or(apart).unwrap_or_default();
+    Reply::from_str(said, false).unwrap_or_default()
 }
 
 /// The flags about stderr of a command line that cannot be used.

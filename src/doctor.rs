@@ -172,7 +172,8 @@ impl Doctor<'_> {
             Ok(None) => return,
             Err(_) if self.diagnosis.findings.iter().any(unknown) => return,
             Ok(Some(place)) => {
-                let what = format!("{place} can be read and written");
+                let what =
+                    format!("{place} can be read and written; `oneact verify` checks its records");
                 Finding::good(&about, Kind::LedgerGood, what)
             }
             Err(why) => Finding::problem(

@@ -428,7 +428,7 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
         let long = keep.path().join("long");
-        fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+        File::create(&long).unwrap().set_len(1 << 40).unwrap();
         let link = keep.path().join("link");
         std::os::unix::fs::symlink(&pipe, &link).unwrap();
         for path in [

@@ -193,6 +193,13 @@ fn entry(id: &str, server: &str, tool: &Tool, trust: Trust) -> String {
             effects(hinted)
         )
     };
+    // A wrong word of the server could only make a call that was asked for twice happen twice.
+    let repeats = hinted.read_only == Some(true) && said.read_only != Some(true);
+    let repeats = if repeats {
+        "on_duplicate = { mode = \"repeat\" }\n"
+    } else {
+        ""
+    };
     let (schema, note) = match tool.schema.as_ref().map(|said| schema(id, said)) {
         Some(Ok(text)) => (text, String::new()),
         Some(Err(why)) => (
@@ -204,7 +211,7 @@ fn entry(id: &str, server: &str, tool: &Tool, trust: Trust) -> String {
         None => (String::new(), String::new()),
     };
     format!(
-        "\n[capability.{id}]\ndescription = {}\n{comment}effects = {}\nmcp = {{ server = {}, tool = {} }}\npin = \"{}\"\n{note}{schema}",
+        "\n[capability.{id}]\ndescription = {}\n{comment}effects = {}\n{repeats}mcp = {{ server = {}, tool = {} }}\npin = \"{}\"\n{note}{schema}",
         toml(&json!(described_as(tool))),
         effects(said),
         toml(&json!(server)),

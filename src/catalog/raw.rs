@@ -33,7 +33,10 @@ pub(super) struct RawDefaults {
 
 /// `approval` of an entry and of `[defaults]`. A key that is missing has the value of `[defaults]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, such as { when = \"always\" }"
+)]
 pub(super) struct RawApproval {
     pub(super) when: Option<Spanned<String>>,
     pub(super) approvers: Option<Spanned<Vec<String>>>,

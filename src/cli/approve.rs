@@ -164,8 +164,9 @@ pub(super) fn approve(args: &ApproveArgs, interrupts: Interrupts) -> Result<Exit
     let said = vote(&args.vote, Answer::Approved, interrupts.clone())?;
     match said {
         Said::Decided(text, id) if args.run => {
-            // stdout belongs to the envelope.
-            Stderr.write_all(text.as_bytes())?;
+            // stdout belongs to the envelope. What could be done next is done now.
+            let text = text.lines().next().unwrap_or_default();
+            Stderr.write_all(format!("{text}\n").as_bytes())?;
             Ok(run::approved(&id, args.vote.places.clone(), interrupts))
         }
         said => Ok(said.printed()),

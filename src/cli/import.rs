@@ -284,7 +284,7 @@ impl<'p> Work<'p> {
             return Trust::Hints;
         }
         let question = format!(
-            "{}Believe these hints of {name}? [y/N] ",
+            "{}Use these hints of {name}? Without them, the worst is assumed. [y/N] ",
             told::hinted(name, &lower)
         );
         if !lower.is_empty() && asks && agreed(&question, self.host.interrupts()) {

@@ -117,6 +117,10 @@ pub(super) fn in_colours(stream: &impl IsTerminal) -> bool {
     }
 }
 
+pub(super) fn is_verbose() -> bool {
+    ARGS.get().is_some_and(|args| args.verbose > 0)
+}
+
 /// Prints why a run failed, in one line: a user who redirects stdout sees nothing else.
 pub(super) fn failed(failure: &Failure) {
     let args = ARGS.get().copied().unwrap_or_default();

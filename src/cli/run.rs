@@ -119,11 +119,19 @@ fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Fai
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
-pub(super) fn refuse(failure: Failure, form: Form, interrupts: Interrupts) -> ExitCode {
+pub(super) fn refuse(
+    failure: Failure,
+    (form, reply): (Form, Reply),
+    interrupts: Interrupts,
+) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let bar = Bar::new(Shows::Bar);
-    answer(Err(failure), settings::nowhere(), begun, host, &bar, form)
+    let settings = Settings {
+        reply,
+        ..settings::nowhere()
+    };
+    answer(Err(failure), settings, begun, host, &bar, form)
 }
 
 /// Why a command line cannot be used, in one line. `help` is the command whose help says more.

@@ -41,6 +41,9 @@ pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCod
     let all = desk.reading.sessions(newest(args.limit))?;
     let text = if args.json {
         json::line(&json::sessions(&all))
+    } else if args.limit != 0 && all.len() >= args.limit {
+        let rest = "Older sessions are not shown; --limit 0 shows all.\n";
+        table(&all, &desk, columns()) + rest
     } else {
         table(&all, &desk, columns())
     };

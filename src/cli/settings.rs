@@ -53,7 +53,8 @@ pub(super) struct RunArgs {
     /// The form of the answer [default: adl]
     #[arg(long, value_enum, value_name = "FORM")]
     pub(super) reply: Option<Reply>,
-    /// Perform the request even if the ledger has an answer that could be reused
+    /// Perform the request even if the ledger has an answer that could be reused. A call with effects is not repeated all
+    /// the same, unless its task has another `salt`
     #[arg(long)]
     pub(super) no_reuse: bool,
     /// The calling context: a [profile.NAME] of the catalog

@@ -152,7 +152,7 @@ fn text(preview: &Preview, state: State, line: impl FnMut(&str) -> String) -> St
         // The reason, which is told as well, says how to approve it.
         State::Pending => "Nothing was changed yet.\n".to_owned(),
         _ => format!(
-            "Nothing was changed. To make exactly this change: oneact --expect {}\n",
+            "Nothing was changed. To make exactly this change, run the plan with: --expect {}\n",
             preview.hash
         ),
     });
@@ -315,7 +315,7 @@ mod tests {
             "\x1b[36m@@ -1 +1 @@\x1b[0m\n",
             "\x1b[31m-old\x1b[0m\n",
             "\n same\n",
-            "oneact --expect sha256:12\n",
+            "with: --expect sha256:12\n",
         ] {
             assert!(text.contains(part), "{text:?}");
         }

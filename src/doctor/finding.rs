@@ -20,6 +20,13 @@ pub(crate) struct Finding {
     pub(crate) detail: Vec<String>,
 }
 
+impl Finding {
+    /// Whether it says only that an entry of the catalog is as it should be.
+    pub(crate) fn is_of_a_good_entry(&self) -> bool {
+        self.level == Level::Good && self.subject.kind == About::Capability
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {

@@ -10,6 +10,10 @@ use super::order::{REFS, Refs};
 /// The largest envelope that a result repeats in its `_meta`, in bytes.
 const SMALL: usize = 64 << 10;
 
+/// What the result of a suppressed call says, because the old answer alone looks like a new one.
+const NOT_AGAIN: &str = "This call was not performed again: the same call was performed before in this session, and \
+                         this is its answer. A client that sends a new `oneact/salt` in `_meta` has it performed.";
+
 /// The result of a call, and the refs that the call has produced.
 pub(super) struct Answered {
     pub(super) result: CallToolResult,
@@ -41,6 +45,9 @@ pub(super) fn answered(line: &[u8]) -> Result<Answered, String> {
     } else {
         CallToolResult::success(vec![ContentBlock::text(text)])
     };
+    if at("/output/content/oneact/state").is_some_and(|state| state == "suppressed") {
+        result.content.push(ContentBlock::text(NOT_AGAIN));
+    }
     result.structured_content = Some(structured);
     let mut meta = MetaObject::new();
     for (key, pointer) in [

@@ -297,7 +297,7 @@ pub(crate) enum LedgerError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "the session `{session}` was opened in the context {opened} and cannot be used in the context {now}; use another session"
+        "the session `{session}` was opened in the context {opened} and cannot be used in the context {now}; use another session, or choose the context with --profile (without it, a terminal at stdin means USER_INVOCATION)"
     )]
     ContextChanged {
         session: String,

@@ -47,7 +47,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
             );
             return Ok(nothing_done(sentence));
         }
-        let name = find(&root, plan)?;
+        let name = find(&root, plan, Sought::Newest)?;
         let folder = Folder::open(&root, &name)?;
         if !is_from_here(&folder) {
             let message = format!(
@@ -145,8 +145,17 @@ fn is_from_here(folder: &Folder<'_>) -> bool {
     account(&folder.dir).is_ok_and(|found| found.origin == Origin::Here)
 }
 
-/// The name of the report directory of a plan: the newest one that was written at this place, or else the newest.
-pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
+/// Which report directory of a plan is meant, if it was sent several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sought {
+    Newest,
+    /// The newest that has something to undo, if there is one.
+    Undoable,
+}
+
+/// The name of the report directory of a plan: one that was written at this place before one that was not, and then the
+/// newest.
+pub(super) fn find(root: &Root, plan: &PlanName, sought: Sought) -> Result<String, Failure> {
     let unknown = |what: &str| {
         let message = format!("{what} below {}/{REPORTS}", root.path());
         Failure::new(Fault::ManifestUnusable, message)
@@ -166,15 +175,22 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
         document.get(field).and_then(Value::as_str) == Some(wanted)
     };
-    let mut newest = None;
+    let rank = |folder: &Folder<'_>| {
+        let is_sought = sought == Sought::Newest || folder.report(MANIFEST).is_ok();
+        (is_sought, is_from_here(folder))
+    };
+    let mut best: Option<((bool, bool), String)> = None;
     for folder in finished(root)?.filter(is_meant) {
-        let name = folder.path.name().to_owned();
-        if is_from_here(&folder) {
-            return Ok(name);
+        let rank = rank(&folder);
+        if best.as_ref().is_none_or(|(before, _)| rank > *before) {
+            best = Some((rank, folder.path.name().to_owned()));
         }
-        newest = newest.or(Some(name));
+        if rank == (true, true) {
+            break;
+        }
     }
-    newest.ok_or_else(|| unknown(&format!("there is no plan with {field} `{wanted}`")))
+    let best = best.map(|(_, name)| name);
+    best.ok_or_else(|| unknown(&format!("there is no plan with {field} `{wanted}`")))
 }
 
 /// The name of a report directory, from its path or from that of a file in it.

@@ -16,7 +16,7 @@ use crate::task::{Asker, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder
 
 use super::{
     Desk,
-    asking::find,
+    asking::{Sought, find},
     carry::{
         Foresight, Staging, Teller, committed_end, in_the_root, locked, make, not_approved,
         settle_others, stopped, unchanged, undone_end,
@@ -93,7 +93,7 @@ impl<'r> Found<'r> {
         root: &'r Root,
     ) -> Result<Self, Failure> {
         let mut limits = desk.limits()?;
-        let folder = Folder::open(root, &find(root, &order.plan)?)?;
+        let folder = Folder::open(root, &find(root, &order.plan, Sought::Undoable)?)?;
         let text = folder.report(MANIFEST).map_err(no_manifest)?;
         let manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
         manifest

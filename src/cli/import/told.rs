@@ -150,11 +150,11 @@ impl Told {
             let _ = writeln!(
                 text,
                 "\nThe effects of {} were not confirmed, so the worst is assumed. A comment in each shows what the\n\
-                 server says: correct `effects` there, or import into a new catalog with --trust-hints.",
+                 server says: correct `effects` there, or begin a new catalog with --trust-hints.",
                 number(self.doubted, "entry", "entries"),
             );
         }
-        text + "\nNext:\n  oneact tools            list the tools with their parameters\n  oneact catalog check    check the catalog\n"
+        text + NEXT
     }
 
     fn body(&self) -> String {
@@ -169,6 +169,17 @@ impl Told {
         lines.chain([kept]).collect()
     }
 }
+
+/// What a person may want to know next.
+const NEXT: &str = "
+Next:
+  oneact tools            list the tools with their parameters, and how to call each
+  oneact doctor           check the catalog and the servers
+Calls of high risk are performed without asking. To have them wait for you, add to catalog.toml:
+  [defaults]
+  approval = { when = \"risk >= high\" }
+`oneact serve catalog` offers models only the entries that say is_action = true.
+";
 
 /// The servers that would be started, for a person who is asked.
 pub(super) fn listed(new: &[New]) -> String {

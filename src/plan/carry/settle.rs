@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::{
     plan::{
         Desk,
-        asking::find,
+        asking::{Sought, find},
         engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, PipelineNote, REPORTS, State},
         files::{Anonymous, Faults, FileError, Root},
         model::ActionId,
@@ -59,7 +59,7 @@ pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
 /// Settles the plan of one report directory if `ask` agrees to the changes, whoever wrote its journal.
 pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
-        let name = find(root, &PlanName::Path(path.to_owned()))?;
+        let name = find(root, &PlanName::Path(path.to_owned()), Sought::Newest)?;
         if !root.try_lock()? {
             let message = format!("another plan is at work below {}", root.path());
             return Err(Failure::new(Fault::InFlight, message));
