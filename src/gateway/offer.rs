@@ -53,6 +53,12 @@ impl Offer {
         let tables = text.tables()?;
         let context = Caller::of_launch(profile, Some(&tables))?.context;
         let mut entries = list(&tables)?;
+        if !entries.is_empty() && !entries.iter().any(|entry| is_offered(entry, context)) {
+            tracing::warn!(
+                "No entry of {catalog} is offered in the context {}: set `is_action = true` in those that a client may call.",
+                context.name()
+            );
+        }
         if entries.iter().all(|entry| entry.id != APPLY_FILE_PLAN) {
             entries.push(built_in());
         }
