@@ -59,12 +59,21 @@ pub(super) fn callers(
             continue;
         }
         let theirs = server::named(tables, &entry.server)?;
-        let same = |theirs: &Server| theirs.command == ours.command && theirs.cwd == ours.cwd;
+        let same = |theirs: &Server| {
+            program(&theirs.command) == program(&ours.command) && theirs.cwd == ours.cwd
+        };
         if entry.server == server || theirs.as_ref().is_some_and(same) {
             callers.push(entry.id);
         }
     }
     Ok(callers)
+}
+
+/// The name of the program without its directory, and its arguments.
+fn program(command: &[String]) -> Option<(&str, &[String])> {
+    let (first, rest) = command.split_first()?;
+    let name = first.rsplit('/').next().unwrap_or(first);
+    Some((name, rest))
 }
 
 pub(super) fn started(tables: &Tables<'_>, server: &str) -> Result<Server, Failure> {

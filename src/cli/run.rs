@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
-    perform::{Answer, Arrived, Reply, Settings, broken, overdue, perform},
+    perform::{Answer, Arrived, Reply, Settings, Through, broken, overdue, perform},
     record,
     task::{Course, Failure, Fault, Nameable, Reach},
 };
@@ -61,7 +61,7 @@ impl Form {
 
 pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
     let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
-        (Some(id), _) => stored(id, settings, host),
+        (Some(id), _) => stored(id, args.run.within.as_deref(), settings, host),
         (None, Some(path)) if path != "-" => streams::read_task_file(path),
         (None, _) => streams::read_task(host, begun, settings.limits.budget),
     };
@@ -102,19 +102,29 @@ pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> E
         places,
         ..RunArgs::default()
     };
-    let read = |settings: &mut Settings, host: &Host, _| stored(id, settings, host);
+    let read = |settings: &mut Settings, host: &Host, _| stored(id, None, settings, host);
     performed(&run, interrupts, Form::of_call(None), read)
 }
 
 /// The stored task of a request for an approval, which is performed in its session.
-fn stored(id: &str, settings: &mut Settings, host: &Host) -> Result<Vec<u8>, Failure> {
+fn stored(
+    id: &str,
+    within: Option<&str>,
+    settings: &mut Settings,
+    host: &Host,
+) -> Result<Vec<u8>, Failure> {
     let (approved, task) = record::approved(&settings.project, id, host)?;
-    settings.session = Some(approved.session());
+    let session = approved.session();
+    if within.is_some_and(|within| within != session.id) {
+        let message = format!("{id} was requested in another session, not in this one");
+        return Err(Failure::new(Fault::ApprovalMismatch, message));
+    }
     // What was requested by `oneact call` can be a tool without an entry.
-    settings.nameable = Nameable::Tools;
+    if settings.through == Through::Command {
+        settings.nameable = Nameable::Tools;
+    }
+    settings.session = Some(session);
     settings.approved = Some(approved);
-    // Only the operator's `oneact call` can have asked for a tool without an entry.
-    settings.nameable = Nameable::Tools;
     Ok(task)
 }
 
@@ -207,10 +217,11 @@ fn answer(
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
         let arrived = Arrived::read_in(settings.session.clone(), input, begun, &host);
-        match settings.nameable {
-            // `oneact call` makes a new id for each task, so the id binds no approval.
-            Nameable::Tools => arrived.numbered(),
-            Nameable::Entries => arrived,
+        // `oneact call` makes a new id for each task, and a stored task has one already: neither binds an approval.
+        if settings.nameable == Nameable::Tools || settings.approved.is_some() {
+            arrived.numbered()
+        } else {
+            arrived
         }
     }));
     let arrived = arrived.unwrap_or_else(|_| {

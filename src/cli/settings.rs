@@ -33,7 +33,7 @@ pub(super) struct TaskArgs {
     #[arg(value_name = "FILE")]
     pub(super) file: Option<Utf8PathBuf>,
     /// Perform the stored call of this approved request (apr_…, or its first characters) instead of a task
-    #[arg(long, value_name = "APR_ID", conflicts_with_all = ["file", "dry_run", "expect"])]
+    #[arg(long, value_name = "APR_ID", conflicts_with_all = ["file", "dry_run", "expect", "clock"])]
     pub(super) approved: Option<String>,
     #[command(flatten)]
     pub(super) run: RunArgs,
@@ -80,6 +80,9 @@ pub(super) struct RunArgs {
     /// Of a process of `oneact serve catalog`: the session of its calls, if the client names none
     #[arg(long, value_name = "ID", hide = true)]
     pub(super) served: Option<String>,
+    /// Of a process of `oneact serve catalog --session`: the session of which the approved request must be
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) within: Option<String>,
 }
 
 impl RunArgs {

@@ -114,6 +114,9 @@ pub(super) fn order(
     })
 }
 
+/// An id of a request, as messages show it.
+const ID: &str = "apr_7k2m9x4q";
+
 /// The call of the tool that performs approved requests: the run reads the task from the ledger.
 pub(super) fn approved(
     arguments: &Map<String, Value>,
@@ -125,14 +128,18 @@ pub(super) fn approved(
         _ => None,
     };
     let named: Option<Vec<String>> = arguments.iter().map(only).collect();
-    let Some([named]) = named.as_deref() else {
+    // A whole id: the client does not find out which other requests there are.
+    let whole = |named: &&[String]| named.iter().all(|id| id.len() == ID.len());
+    let Some([named]) = named.as_deref().filter(whole) else {
         return Err(shape(format!(
-            "{RUN_APPROVED} has one parameter, {APPROVAL_ID}: the id of the request as a string (apr_…)"
+            "{RUN_APPROVED} has one parameter, {APPROVAL_ID}: the whole id of the request as a string, such as {ID}"
         )));
     };
+    let within = gateway.session.iter();
+    let within = within.map(|session| format!("--within={session}"));
     Ok(Order {
         task: Vec::new(),
-        flags: vec![format!("--approved={named}")],
+        flags: within.chain([format!("--approved={named}")]).collect(),
         delivery: format!("{OF_CALLS}{}:{}", gateway.process, json!(id)),
     })
 }

@@ -157,6 +157,12 @@ impl Approvals {
             preview_hash: preview.as_ref().map(|preview| preview.hash.clone()),
             signers,
         };
+        if context.host.standing().is_some() {
+            let case = ledger.case(ask, running, intended.policy.root.as_deref())?;
+            if let Some(case) = case.filter(|case| !case.votes.is_empty() && case.used.is_none()) {
+                return Ok(under_clock(&case));
+            }
+        }
         let passage = ledger.dispatch(ask, running, Some(&intended))?;
         if let (Passage::Dispatched, Some(preview), Work::Files(files)) =
             (&passage, &preview, &mut *work)
@@ -346,6 +352,15 @@ fn fields(ledger: &mut Ledger<'_>, case: &Approval, now: &Compared) -> String {
     let row = ledger.asked_row(case).ok().flatten();
     let fields = row.and_then(|row| compared(&row)?.from(now));
     fields.map_or_else(String::new, |fields| format!("; it differs in {fields}"))
+}
+
+/// The real time decides when an approval expires, so a run with another time does not use it.
+fn under_clock(case: &Approval) -> Pass {
+    let message = format!(
+        "{} is not used under --clock, because the real time decides when it expires; send the task without --clock",
+        case.id
+    );
+    ungranted(Failure::new(Fault::ApprovalMismatch, message))
 }
 
 /// What follows from the dispatch of a request that needs no approval.

@@ -197,7 +197,7 @@ impl From<VoteError> for Failure {
     fn from(error: VoteError) -> Self {
         let fault = match &error {
             VoteError::Denied(_) => Fault::ApprovalDenied,
-            VoteError::Expired(..) => Fault::ApprovalExpired,
+            VoteError::Expired(..) | VoteError::Early(..) => Fault::ApprovalExpired,
             VoteError::Nothing(_) | VoteError::Several(..) => Fault::InvalidUsage,
             VoteError::Command(_) => Fault::LedgerUnavailable,
             _ => Fault::ApprovalMismatch,

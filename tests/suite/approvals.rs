@@ -2,6 +2,7 @@
 
 mod arrive;
 mod binding;
+mod doubt;
 mod hosts;
 mod people;
 mod plans;

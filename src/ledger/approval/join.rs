@@ -5,7 +5,7 @@ use super::{Case, row_of};
 use crate::ledger::{
     Ledger,
     chain::Bound,
-    record::Row,
+    record::{Claim, Row},
     store::{StoreError, Tx, read},
     words::{Ask, LedgerError, Who},
 };
@@ -16,14 +16,17 @@ const MOST: usize = 256;
 /// A request that was found, and how near it is to being performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
-    Denied,
     Waiting,
     Approved,
+    /// Nobody else's approval of the same task outweighs a denial.
+    Denied,
+    /// Its call may have happened, and must not happen again before a person has checked.
+    InDoubt,
 }
 
 impl Ledger<'_> {
-    /// The request for exactly this task in this root that can still be used; of several, an approved one, and then the
-    /// newest one. A denied request counts until it expires.
+    /// The request for exactly this task in this root that can still be used, or whose call may have happened; of several,
+    /// the one with the most weight ([`Found`]), and then the newest one. A denied request counts until it expires.
     pub(crate) fn joined(
         &mut self,
         ask: &Ask<'_>,
@@ -38,6 +41,7 @@ impl Ledger<'_> {
         };
         let open = open.into_iter().filter(is_same);
         let best = open.rev().max_by_key(|case| match case.denial() {
+            _ if case.used.is_some() => Found::InDoubt,
             Some(_) => Found::Denied,
             None if case.votes.is_empty() => Found::Waiting,
             None => Found::Approved,
@@ -61,13 +65,16 @@ impl Ledger<'_> {
                     continue;
                 }
                 let made = link.body().and_then(|body| Case::made(&link, body));
-                let Some(made) = made.filter(|case| fits(case) && now < case.expires()) else {
+                let Some(made) = made.filter(&fits) else {
                     continue;
                 };
                 if has_context(tx, &made, who)? {
                     let all = Case::all(tx, &made.session_id, &made.request_hash)?;
-                    let mut same = all.into_iter().filter(|case| case.link == made.link);
-                    open.extend(same.next().filter(Case::is_open));
+                    let same = all.into_iter().find(|case| case.link == made.link);
+                    let Some(case) = same else { continue };
+                    if case.is_open() && now < case.expires() || is_in_doubt(tx, &case)? {
+                        open.push(case);
+                    }
                 }
             }
             Ok(open)
@@ -98,6 +105,18 @@ impl Case {
     const fn is_open(&self) -> bool {
         self.used.is_none() && self.ended.is_none()
     }
+}
+
+/// Whether the request was used, and a call in the session that was made for it may have happened.
+fn is_in_doubt(tx: &mut Tx<'_>, case: &Case) -> Result<bool, StoreError> {
+    if case.used.is_none() || case.asked.bound != Bound::Call {
+        return Ok(false);
+    }
+    let claims = tx.claims()?;
+    let own = claims
+        .iter()
+        .filter(|claim| claim.key.session_id == case.session_id);
+    Ok(own.into_iter().any(Claim::may_have_happened))
 }
 
 /// All tasks of a session have the same context.

@@ -53,7 +53,7 @@ pub(crate) enum VoteError {
     )]
     Denied(String),
     #[error(
-        "{0} was used: an approval is for one run. Send the task again to request a new approval"
+        "{0} was used: an approval is for one run, and `oneact history` shows what became of it. Send the task again to request a new approval"
     )]
     Used(String),
     #[error(
@@ -62,6 +62,10 @@ pub(crate) enum VoteError {
     Ended(String),
     #[error("{0} expired at {1}; send the task again to request a new approval")]
     Expired(String, String),
+    #[error(
+        "{0} was requested at {1}, which is still to come: another clock was used; send the task again to request a new approval"
+    )]
+    Early(String, String),
     #[error("{0} was changed while it was shown; look at it again with `oneact approvals {0}`")]
     Other(String),
     #[error(
@@ -232,6 +236,9 @@ impl Case {
         }
         if self.ended.is_some() {
             return Err(VoteError::Ended(id));
+        }
+        if self.at.parse::<Timestamp>().is_ok_and(|at| now < at) {
+            return Err(VoteError::Early(id, self.at.clone()));
         }
         if now >= self.expires() {
             return Err(VoteError::Expired(id, self.asked.expires_at.clone()));

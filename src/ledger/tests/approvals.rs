@@ -152,7 +152,7 @@ fn a_task_goes_on_with_the_open_request_that_its_names_allow() {
 }
 
 #[test]
-fn of_several_open_requests_the_approved_one_counts_and_a_denied_one_last() {
+fn of_several_open_requests_a_denied_one_counts_before_an_approved_one() {
     let place = Place::new();
     for (operation, session) in [("op_1", "s1"), ("op_2", "s2"), ("op_3", "s3")] {
         asks(&place, &in_session(operation, session, Bound::Call));
@@ -169,10 +169,10 @@ fn of_several_open_requests_the_approved_one_counts_and_a_denied_one_last() {
     };
     let found = || place.open().joined(&next, "/r").unwrap().unwrap().id;
     assert_eq!(found(), "apr_op_3");
-    assert!(!vote("op_3", Answer::Denied));
-    assert_eq!(found(), "apr_op_2");
     assert!(!vote("op_1", Answer::Approved));
     assert_eq!(found(), "apr_op_1");
+    assert!(!vote("op_3", Answer::Denied));
+    assert_eq!(found(), "apr_op_3");
     // The same person approves once.
     assert!(vote("op_1", Answer::Approved));
 }

@@ -133,6 +133,11 @@ fn in_a_named_session_the_next_call_is_the_same_call() {
             id
         );
     }
+    for named in [id.as_str(), &id[..6]] {
+        let mut other = Client::legacy(&root, &["--session", "s2"]);
+        let refused = call(&mut other, "run_approved", &json!({"approval_id": named}));
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
     let mut next = Client::legacy(&root, &["--session", "s"]);
     let done = call(&mut next, "send", &json!({"what": "mail"}));
     assert_eq!(
