@@ -1,5 +1,7 @@
 //! `sessions`, `history` over all sessions, and `report`: what was done is found without knowing its session.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -266,4 +268,27 @@ fn a_report_is_found_by_the_id_of_its_plan() {
     let undone = root.look(&["rollback", "plan_42"]);
     assert_eq!(undone.exit, 0, "{}{}", undone.out, undone.err);
     assert!(!root.path.join("new.txt").exists());
+}
+
+/// A plan that was sent again by mistake was refused; its id still means the run that changed something.
+#[test]
+fn the_id_of_a_plan_means_the_newest_run_that_can_be_undone() {
+    let root = Root::new();
+    fs::write(root.path.join("a.txt"), "one\n").unwrap();
+    let plan = json!({"plan_id": "plan_43", "protocol_validation": true, "action_plan": [
+        {"action_id": "a1", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "text_replace", "pattern": "one", "replacement": "two"}}]});
+    assert_eq!(root.run(&plan).exit, 0);
+    assert_eq!(root.run(&plan).fault(), "pattern_not_found");
+    let undone = root.look(&["rollback", "plan_43"]);
+    assert!(
+        undone.out.contains("Undone."),
+        "{}{}",
+        undone.out,
+        undone.err
+    );
+    assert_eq!(
+        fs::read_to_string(root.path.join("a.txt")).unwrap(),
+        "one\n"
+    );
 }

@@ -1,3 +1,5 @@
+//! Arguments of `oneact call`, and what is wrong with them.
+
 use std::fs;
 
 use serde_json::json;
