@@ -57,8 +57,8 @@ pub(crate) use entry::{
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
 pub(crate) use fill::{foreseen, referring, supply};
 pub(crate) use imported::{
-    BEGINNING, Known, Named, Tool, Trust, appended, one_line, remote, server as first_start,
-    server_name,
+    BEGINNING, IMPROVISE, Known, Named, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
+    remote, server as first_start, server_name,
 };
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};

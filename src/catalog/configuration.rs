@@ -14,11 +14,9 @@ use std::fmt;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value as Json, json};
 
-use crate::task::presentable;
-
 use super::application::{key, toml};
 use tree::{Node, Value};
-use values::{Reference, expand, looks_secret};
+use values::{Expanded, Reference, expand, looks_secret};
 
 /// A file that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +54,7 @@ pub(crate) struct Configured {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     Command(Command),
-    /// By HTTP, at this address without its credentials.
+    /// By HTTP, at this scheme and host.
     Remote(String),
     /// The file says that it is not to be used.
     Off,
@@ -146,7 +144,7 @@ pub(crate) fn given(
         command.variable(name, &value, around)?;
     }
     command.argv = argv;
-    command.checked()
+    command.checked(around)
 }
 
 /// How one server is started, or why it cannot be. The error says that the file has a wrong shape.
@@ -248,16 +246,23 @@ fn texts(words: &[Node]) -> Option<Vec<&str>> {
     words.iter().map(Node::text).collect()
 }
 
-/// The address without user, password, query and fragment, which may grant access.
+/// The scheme and the host of an address. Each of the other parts may grant access.
 fn shown_url(said: &str) -> String {
-    match url::Url::parse(said) {
-        Ok(mut url) => {
-            url.set_query(None);
-            url.set_fragment(None);
-            presentable(&url)
-        }
-        Err(_) => "an address that is no URL".to_owned(),
-    }
+    let url = url::Url::parse(said).ok();
+    let shown = url.and_then(|url| {
+        let port = url.port().map(|port| format!(":{port}"));
+        let port = port.unwrap_or_default();
+        Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
+    });
+    shown.unwrap_or_else(|| "an address that is no URL".to_owned())
+}
+
+/// Why a server is left out whose command line contains a secret.
+fn unwritable(what: &str) -> String {
+    format!(
+        "{what} looks like a secret, and oneact writes no secret into a catalog; give it in a variable, if the server \
+         reads one, or start the server by a script that adds it"
+    )
 }
 
 impl Command {
@@ -281,8 +286,18 @@ impl Command {
             self.secrets.push((name.to_owned(), value));
             return Ok(());
         }
-        let value = expand(said, around)?;
-        let kept = if looks_secret(name, &value) {
+        let Expanded { text, secret } = expand(&format!("the variable {name}"), said, around)?;
+        let value = text;
+        // What a run passes on is the variable of that name, as it is.
+        let other =
+            |from: &String| from != name || (around.variable)(name).is_some_and(|own| own != value);
+        if let Some(from) = secret.filter(other) {
+            return Err(format!(
+                "the variable {name} is made of the variable {from}, which looks like a secret, and oneact writes no \
+                 secret into a catalog; export {name} with its whole value, and configure it as ${{{name}}}"
+            ));
+        }
+        let kept = if looks_secret(name, &value, around) {
             &mut self.secrets
         } else {
             &mut self.env
@@ -298,12 +313,21 @@ impl Command {
         cwd: Option<&str>,
         around: &Surroundings<'_>,
     ) -> Result<Self, String> {
-        let argv = argv.iter().map(|word| expand(word, around));
-        self.argv = argv.collect::<Result<_, _>>()?;
+        let plain = |what: &str, said: &str| {
+            let Expanded { text, secret } = expand(what, said, around)?;
+            secret.map_or(Ok(text), |from| {
+                Err(unwritable(&format!(
+                    "{what} contains the variable {from}, which"
+                )))
+            })
+        };
+        let words = argv.iter().enumerate();
+        let words = words.map(|(at, word)| plain(&format!("its argument {at}"), word));
+        self.argv = words.collect::<Result<_, _>>()?;
         let elsewhere = around.project.filter(|project| *project != around.root);
         self.cwd = match (cwd, elsewhere) {
             (Some(cwd), project) => {
-                let cwd = expand(cwd, around)?;
+                let cwd = plain("its directory", cwd)?;
                 Some(match project {
                     Some(project) => project.join(cwd).into_string(),
                     None => cwd,
@@ -317,22 +341,28 @@ impl Command {
             None => cwd,
         });
         self.cwd = self.cwd.filter(|cwd| !cwd.is_empty());
-        self.checked()
+        self.checked(around)
     }
 
     /// Refuses an argv with a secret, because the whole argv is written.
-    fn checked(self) -> Result<Self, String> {
+    fn checked(self, around: &Surroundings<'_>) -> Result<Self, String> {
         let mut before = "";
         for (at, word) in self.argv.iter().enumerate() {
-            if looks_secret(before, word) {
-                return Err(format!(
-                    "its argument {at} looks like a secret, and oneact writes no secret into a catalog; give it in a \
-                     variable, if the server reads one, or start the server by a script that adds it"
-                ));
+            if looks_secret(before, word, around) {
+                return Err(unwritable(&format!("its argument {at}")));
             }
             before = if word.starts_with('-') { word } else { "" };
         }
         Ok(self)
+    }
+
+    /// The variable that both servers get from oneact's environment, though each has another value for it.
+    pub(crate) fn differs(&self, other: &Self) -> Option<&str> {
+        let both = self.secrets.iter().filter(|(name, value)| {
+            let mut secrets = other.secrets.iter();
+            secrets.any(|(of, said)| of == name && said != value)
+        });
+        both.map(|(name, _)| name.as_str()).next()
     }
 
     /// The table `[server.NAME]`.

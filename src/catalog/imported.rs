@@ -19,9 +19,11 @@ use super::{
     application::{key, toml},
     configuration::Command,
     document::{Catalog, CatalogError, Tables},
+    file_plan::APPLY_FILE_PLAN,
     lint::{Level, lint},
     raw::described,
     server::{self, Server},
+    standard::TAKEN,
 };
 use words::{described_as, id};
 pub(crate) use words::{one_line, server_name};
@@ -32,9 +34,18 @@ pub(crate) struct Tool {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) schema: Option<Value>,
+    /// Whether the schema is as the server sends it, or without a part that looks like a secret.
+    pub(crate) schema_form: SchemaForm,
     /// What the server says about its effects.
     pub(crate) hints: Effects,
     pub(crate) pin: Pin,
+}
+
+/// What of the schema of a server is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SchemaForm {
+    Whole,
+    Cut,
 }
 
 /// Whether hints of a server may lower the risk of an entry.
@@ -65,9 +76,12 @@ impl Tool {
     }
 
     /// What the entry states. A hint that is missing, or that is not believed, counts as the worst (MCP,
-    /// `ToolAnnotations`); the worst of the other two keys is what a catalog assumes if they are missing.
+    /// `ToolAnnotations`); the worst of the other two keys is what a catalog assumes if they are missing. Hints that
+    /// contradict each other are not believed.
     fn effects(&self, trust: Trust) -> Effects {
         let hints = self.hints;
+        let contradicts = hints.read_only == Some(true) && hints.destructive == Some(true);
+        let trust = if contradicts { Trust::Worst } else { trust };
         let believed = |hint: Option<bool>, better: bool| {
             hint.filter(|said| *said != better || trust == Trust::Hints)
         };
@@ -89,12 +103,31 @@ pub(crate) struct Named {
     pub(crate) id: String,
 }
 
+/// The id of the tool with which a model proposes an improvised action.
+pub(crate) const IMPROVISE: &str = "improvise";
+
+/// The id of the tool that performs a request after a person has approved it.
+pub(crate) const RUN_APPROVED: &str = "run_approved";
+
+/// The ids by which oneact finds something else than the tool of a server.
+const OWN: [&str; 3] = [APPLY_FILE_PLAN, IMPROVISE, RUN_APPROVED];
+
 /// The names that a catalog has.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) servers: BTreeSet<String>,
-    /// Ids and aliases, in lower case.
+    /// Ids and aliases, in lower case, and the ids of oneact itself.
     ids: BTreeSet<String>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        let own = OWN.iter().chain(&TAKEN);
+        Self {
+            servers: BTreeSet::new(),
+            ids: own.map(|id| (*id).to_owned()).collect(),
+        }
+    }
 }
 
 impl Known {
@@ -102,7 +135,7 @@ impl Known {
         let names = tables.names("server")?.into_iter().map(str::to_owned);
         let mut known = Self {
             servers: names.collect(),
-            ids: BTreeSet::new(),
+            ..Self::default()
         };
         for id in tables.entries()? {
             known.ids.insert(id.to_lowercase());
@@ -113,7 +146,8 @@ impl Known {
         Ok(known)
     }
 
-    /// The text of a server and of its tools, with the ids of their entries.
+    /// The text of a server and of its tools, with the ids of their entries. Of several tools with one name, the first one
+    /// counts.
     pub(crate) fn add(
         &mut self,
         (name, command): (&str, &Command),
@@ -122,8 +156,11 @@ impl Known {
     ) -> (String, Vec<Named>) {
         self.servers.insert(name.to_owned());
         let mut text = format!("\n{}", command.table(name));
-        let mut named = Vec::new();
+        let (mut named, mut seen) = (Vec::new(), BTreeSet::new());
         for tool in tools {
+            if !seen.insert(&tool.name) {
+                continue;
+            }
             let id = id(name, &tool.name, &self.ids);
             self.ids.insert(id.clone());
             text += &entry(&id, name, tool, trust);
@@ -200,7 +237,11 @@ fn entry(id: &str, server: &str, tool: &Tool, trust: Trust) -> String {
     } else {
         ""
     };
-    let (schema, note) = match tool.schema.as_ref().map(|said| schema(id, said)) {
+    let schema = |said| match tool.schema_form {
+        SchemaForm::Whole => schema(id, said),
+        SchemaForm::Cut => Err("a part of its schema looks like a secret"),
+    };
+    let (schema, note) = match tool.schema.as_ref().map(schema) {
         Some(Ok(text)) => (text, String::new()),
         Some(Err(why)) => (
             String::new(),

@@ -18,7 +18,7 @@ use super::{
 const MOST: usize = 3;
 
 /// The ids by which the ledger names what is no entry.
-const TAKEN: [&str; 4] = [
+pub(super) const TAKEN: [&str; 4] = [
     Kind::Improvised.name(),
     Kind::Suggestion.name(),
     Kind::Clarification.name(),

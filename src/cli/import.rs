@@ -21,7 +21,7 @@ use crate::{
         BEGINNING, Catalog, Command, Known, Start, Surroundings, Tool, Trust, appended,
         first_start, given, remote, server_name,
     },
-    doctor::list_tools,
+    doctor::{list_tools, unnamed},
     host::{self, Host, Interrupts},
     record::Project,
     task::visible,
@@ -242,8 +242,18 @@ impl<'p> Work<'p> {
 
     /// Starts the servers, and writes what is new.
     fn finish(mut self, new: Vec<New>, asks: bool) -> Result<ExitCode, Stop> {
-        let mut listed = Vec::new();
+        let mut listed: Vec<(String, Command, Vec<Tool>)> = Vec::new();
         for New { name, command, .. } in new {
+            let mut others = listed.iter().map(|(other, of, _)| (other, of));
+            let other = others.find_map(|(other, of)| Some((other, command.differs(of)?)));
+            if let Some((other, variable)) = other {
+                let why = format!(
+                    "not added, because its {variable} has another value than that of {other}, and a run would give both \
+                     the same; start it by a script that sets its own"
+                );
+                self.told.missing(&name, &why);
+                continue;
+            }
             if io::stderr().is_terminal() {
                 tell(&format!("Starting {name} …\n"));
             }
@@ -256,7 +266,12 @@ impl<'p> Work<'p> {
                 }
             };
             match list_tools(&server, secrets, &self.project.root, &self.host) {
-                Ok(listing) => listed.push((name, command, listing.tools)),
+                Ok(listing) => {
+                    for number in listing.unnamed {
+                        self.told.missing(&name, &unnamed(number));
+                    }
+                    listed.push((name, command, listing.tools));
+                }
                 Err(unlisted) => {
                     if let Some(signal) = unlisted.interrupted {
                         tracing::error!("interrupted by {}; nothing was written", signal.name());

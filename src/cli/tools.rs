@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalog::{About, Catalog, Checked, Offered, Tool, ToolForm, check, offered_tools, one_line},
-    doctor::{Listing, list_tools},
+    doctor::{Listing, list_tools, unnamed},
     host::{Host, Interrupts},
     task::visible,
 };
@@ -97,10 +97,16 @@ pub(super) fn run(args: &ToolsArgs, interrupts: Interrupts) -> Result<ExitCode, 
     let mut asked = Vec::new();
     for server in checked.servers.iter().filter(|server| wanted(&server.name)) {
         match list_tools(server, [], &project.root, &host) {
-            Ok(listing) => asked.push(Asked {
-                name: server.name.clone(),
-                listing,
-            }),
+            Ok(listing) => {
+                for number in &listing.unnamed {
+                    tracing::error!("{}: {}", server.name, unnamed(*number));
+                    code = 1;
+                }
+                asked.push(Asked {
+                    name: server.name.clone(),
+                    listing,
+                });
+            }
             Err(unlisted) => {
                 let detail = unlisted.detail.iter().map(|line| format!(" | {line}"));
                 let detail: String = detail.collect();

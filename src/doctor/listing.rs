@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use tempfile::TempDir;
 
 use crate::{
-    catalog::{Server, Tool},
+    catalog::{SchemaForm, Server, Tool},
     executor,
     host::{self, Host, Interrupt},
     mcp::{CallError, ToolListing, inspect},
@@ -21,6 +21,9 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Tool>,
+    /// The tools that are left out because their names contain a secret, by their number among the tools of the server,
+    /// from 1.
+    pub(crate) unnamed: Vec<usize>,
     /// The name and the version that the server states.
     pub(crate) server: Option<String>,
     pub(crate) ready_after: Option<Duration>,
@@ -33,6 +36,13 @@ pub(crate) struct Unlisted {
     /// The last lines of its stderr.
     pub(crate) detail: Vec<String>,
     pub(crate) interrupted: Option<Interrupt>,
+}
+
+/// Why a tool is left out whose name cannot be shown.
+pub(crate) fn unnamed(number: usize) -> String {
+    format!(
+        "tool {number} of its list is left out, because its name contains the value of a secret"
+    )
 }
 
 /// Starts a server and lists its tools, without the values of `secrets`. Its temporary directory is outside the root, so
@@ -97,17 +107,32 @@ pub(crate) fn list_tools(
             .as_ref()
             .map(|schema| secrets.cut_value(schema.clone()));
         schema.iter_mut().for_each(redact_value);
+        let schema_form = if schema == tool.input_schema {
+            SchemaForm::Whole
+        } else {
+            SchemaForm::Cut
+        };
         Tool {
             description: shown(tool.description()),
             schema,
+            schema_form,
             hints: tool.hints(),
             pin: tool.pin(),
             name: tool.name,
         }
     };
     let info = seen.report.server_info;
+    let (mut tools, mut unnamed) = (Vec::new(), Vec::new());
+    for (each, number) in listed.into_iter().zip(1..) {
+        if shown(&each.name) == each.name {
+            tools.push(tool(each));
+        } else {
+            unnamed.push(number);
+        }
+    }
     Ok(Listing {
-        tools: listed.into_iter().map(tool).collect(),
+        tools,
+        unnamed,
         server: info.map(|(name, version)| shown(&format!("{name} {version}"))),
         ready_after: seen.ready_after,
     })

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalog::{
-        APPLY_FILE_PLAN, Audience, Binds, Catalog, Executor, FilePlan, Listed, ToolForm, Words,
-        kept_servers, list, tools, unknown,
+        APPLY_FILE_PLAN, Audience, Binds, Catalog, Executor, FilePlan, IMPROVISE, Listed,
+        RUN_APPROVED, ToolForm, Words, kept_servers, list, tools, unknown,
     },
     gate::Caller,
     task::{CallContext, Failure, Fault, assess},
@@ -176,8 +176,7 @@ fn waits(entry: &Listed) -> bool {
     may || entry.approval.when.holds(entry.assessment.risk)
 }
 
-/// The name of the tool that performs a request after a person has approved it, and that of its only parameter.
-pub(super) const RUN_APPROVED: &str = "run_approved";
+/// The only parameter of the tool that performs a request after a person has approved it.
 pub(super) const APPROVAL_ID: &str = "approval_id";
 
 const APPROVED: &str = "Perform a call that has waited for an approval, after a person has approved it: exactly as it was \
@@ -209,9 +208,6 @@ fn shown(entry: &Listed) -> Result<Tool, Failure> {
     }
     Ok(tool)
 }
-
-/// The id of the tool with which a model proposes an improvised action.
-const IMPROVISE: &str = "improvise";
 
 const PROPOSAL: &str = "Propose an improvised action, if no action fits: several calls that a person approves once. With \
                         `steps`, the calls are performed after the approval. With `grant`, the result's `under` covers \

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    catalog::{APPLY_FILE_PLAN, Binds, Executor, INPUT_REF, Listed},
+    catalog::{APPLY_FILE_PLAN, Binds, Executor, INPUT_REF, Listed, RUN_APPROVED},
     task::{Failure, Fault, OF_CALLS, RefId, hexadecimal},
 };
 
 use super::{
     Gateway,
-    offer::{APPROVAL_ID, RUN_APPROVED, proposes},
+    offer::{APPROVAL_ID, proposes},
 };
 
 /// What the supervisor gets.

@@ -1,5 +1,7 @@
 //! `oneact import`, `add` and `tools`: what people have goes into the catalog, and what is there can be seen.
 
+mod secrets;
+
 use std::{fs, time::Duration};
 
 use serde_json::{Value, json};
@@ -244,39 +246,6 @@ fn a_server_that_does_not_start_is_named_and_the_others_are_imported() {
 }
 
 #[test]
-fn a_secret_is_neither_written_nor_shown_and_its_variable_is_named() {
-    const KEY: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    let mut server = lister(&["echo"]);
-    server["env"] = json!({"LISTER_KEY": KEY, "LEVEL": "info"});
-    let root = with(&json!({"s": server, "t": {"command": "sh", "args": ["--token", KEY]}}));
-    let (code, said, told) = oneact(&root, &["import", ".mcp.json"]);
-    assert_eq!(code, 1);
-    let text = catalog(&root);
-    assert!(
-        ![&said, &told, &text].iter().any(|text| text.contains(KEY)),
-        "{said}{told}{text}"
-    );
-    assert!(
-        text.contains("env = { LEVEL = \"info\" }\nenv_pass = [\"LISTER_KEY\"]\n"),
-        "{text}"
-    );
-    assert!(text.contains("the key is ***"), "{text}");
-    assert!(said.contains("export LISTER_KEY=…"), "{said}");
-    assert!(told.contains("looks like a secret"), "{told}");
-    let (code, _, told) = oneact(&root, &["tools"]);
-    assert_eq!(code, 1);
-    assert!(told.contains("export LISTER_KEY"), "{told}");
-    let output = root
-        .command()
-        .arg("tools")
-        .env("LISTER_KEY", KEY)
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && !said.contains(KEY), "{said}");
-}
-
-#[test]
 fn five_hundred_tools_and_names_that_are_no_ids_are_imported() {
     let odd = ["a-b", "a_b", "a.b", "getHTTPPage", "音声", "x y\u{202e}"];
     let root = with(&json!({"many": lister(&["500"]), "odd": lister(&odd)}));
@@ -324,7 +293,7 @@ fn the_first_of_two_configurations_counts_and_the_other_is_told() {
     );
     assert!(
         said.contains("off is switched off")
-            && said.contains("far is a remote server (https://example.org/mcp)"),
+            && said.contains("far is a remote server (https://example.org)"),
         "{said}"
     );
     let text = catalog(&root);

@@ -1,5 +1,10 @@
 //! The values of a configuration: references to variables, and what looks like a secret.
 
+#[cfg(test)]
+mod tests;
+
+use camino::Utf8Path;
+
 use crate::task::hidden;
 
 use super::Surroundings;
@@ -29,42 +34,83 @@ pub(super) fn unset(name: &str) -> String {
     format!("it needs the variable {name}, which is not set; export {name}, and import again")
 }
 
-/// Replaces the references of all hosts: `${VAR}` and `${VAR:-default}` (Claude), `${env:VAR}` (VS Code, Cursor, Windsurf),
-/// `{env:VAR}` (`OpenCode`), and the folders of an editor. The error says what is missing. A text such as `$VAR` or `${1}`
-/// stays, because no host replaces it.
-pub(super) fn expand(text: &str, around: &Surroundings<'_>) -> Result<String, String> {
-    if ["{self}", "{root}"].iter().any(|own| text.contains(own)) {
-        return Err(format!(
-            "it contains {text:?}, in which oneact would replace {{self}} or {{root}}; write this server by hand"
-        ));
-    }
-    let (mut expanded, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        let end = from.find('}').map(|end| end + 1);
-        let inside = end.and_then(|end| from.get(1..end - 1));
-        let dollar = before.ends_with('$');
-        let value = match inside {
-            Some(inside) => value(inside, dollar, around)?,
-            None => None,
-        };
-        if let Some(value) = value {
-            expanded += before
-                .strip_suffix('$')
-                .filter(|_| dollar)
-                .unwrap_or(before);
-            expanded += &value;
-        } else {
-            expanded += before;
-            expanded += from.get(..end.unwrap_or(from.len())).unwrap_or_default();
-        }
-        rest = from.get(end.unwrap_or(from.len())..).unwrap_or_default();
-    }
-    Ok(expanded + rest)
+/// A text in which references were replaced.
+pub(super) struct Expanded {
+    pub(super) text: String,
+    /// A variable in it that looks like a secret.
+    pub(super) secret: Option<String>,
 }
 
-/// What stands for one reference; `None` if it is none.
-fn value(inside: &str, dollar: bool, around: &Surroundings<'_>) -> Result<Option<String>, String> {
+/// Replaces the references of all hosts: `${VAR}` and `${VAR:-default}` (Claude), `${env:VAR}` (VS Code, Cursor, Windsurf),
+/// `{env:VAR}` (`OpenCode`), and the folders of an editor. The error says what is missing; `what` is the name of the text
+/// there. A text such as `$VAR` or `${1}` stays, because no host replaces it. So does a `{` that begins no reference.
+pub(super) fn expand(
+    what: &str,
+    text: &str,
+    around: &Surroundings<'_>,
+) -> Result<Expanded, String> {
+    not_own(what, text)?;
+    let (mut expanded, mut secret, mut rest) = (String::new(), None, text);
+    while let Some((before, from)) = rest.split_once('{') {
+        let plain = before.strip_suffix('$');
+        let found = match from.split_once('}') {
+            Some((inside, after)) => {
+                let value = value(inside, plain.is_some(), around)?;
+                value.map(|value| (value, after))
+            }
+            None => None,
+        };
+        if let Some((Found { value, of }, after)) = found {
+            if let Some(of) = of {
+                not_own(what, &value)?;
+                if looks_secret(of, &value, around) {
+                    secret.get_or_insert_with(|| of.to_owned());
+                }
+            }
+            expanded += plain.unwrap_or(before);
+            expanded += &value;
+            rest = after;
+        } else {
+            expanded += before;
+            expanded.push('{');
+            rest = from;
+        }
+    }
+    Ok(Expanded {
+        text: expanded + rest,
+        secret,
+    })
+}
+
+/// Refuses what a catalog would replace.
+fn not_own(what: &str, text: &str) -> Result<(), String> {
+    if ["{self}", "{root}"].iter().any(|own| text.contains(own)) {
+        return Err(format!(
+            "{what} contains {{self}} or {{root}}, which oneact would replace; write this server by hand"
+        ));
+    }
+    Ok(())
+}
+
+/// What stands for a reference.
+struct Found<'t> {
+    value: String,
+    /// The variable that the text names. `None` for a place.
+    of: Option<&'t str>,
+}
+
+impl Found<'_> {
+    fn place(value: String) -> Self {
+        Self { value, of: None }
+    }
+}
+
+/// What stands for one reference, `${inside}` with a dollar, or `{inside}` without; `None` if it is none.
+fn value<'t>(
+    inside: &'t str,
+    dollar: bool,
+    around: &Surroundings<'_>,
+) -> Result<Option<Found<'t>>, String> {
     if let Some(file) = inside.strip_prefix("file:") {
         return Err(format!(
             "it takes a value from the file {file}, which oneact does not read; give it in a variable"
@@ -83,19 +129,18 @@ fn value(inside: &str, dollar: bool, around: &Surroundings<'_>) -> Result<Option
         // Then the catalog can be moved with its project.
         _ => "{root}".to_owned(),
     };
-    match name {
-        "workspaceFolder" | "workspaceRoot" => return Ok(Some(project())),
+    let place = match name {
+        "workspaceFolder" | "workspaceRoot" => Some(project()),
         "workspaceFolderBasename" => {
             let folder = around.project.unwrap_or(around.root).file_name();
-            return Ok(Some(folder.unwrap_or_default().to_owned()));
+            Some(folder.unwrap_or_default().to_owned())
         }
-        "userHome" => {
-            return (around.variable)("HOME")
-                .map(Some)
-                .ok_or_else(|| unset("HOME"));
-        }
-        "pathSeparator" | "/" => return Ok(Some("/".to_owned())),
-        _ => {}
+        "userHome" => Some((around.variable)("HOME").ok_or_else(|| unset("HOME"))?),
+        "pathSeparator" | "/" => Some("/".to_owned()),
+        _ => None,
+    };
+    if place.is_some() {
+        return Ok(place.map(Found::place));
     }
     if let Some(input) = name.strip_prefix("input:") {
         return Err(format!(
@@ -105,9 +150,19 @@ fn value(inside: &str, dollar: bool, around: &Surroundings<'_>) -> Result<Option
     if !is_name(name) {
         return Ok(None);
     }
+    if default.is_some_and(|default| default.contains('{')) {
+        return Err(format!(
+            "the default value of the variable {name} contains `{{`, which hosts do not replace there; give a value \
+             without it"
+        ));
+    }
     let said = (around.variable)(name).filter(|said| !said.is_empty() || default.is_none());
     let value = said.or_else(|| default.map(str::to_owned));
-    value.map(Some).ok_or_else(|| unset(name))
+    let value = value.ok_or_else(|| unset(name))?;
+    Ok(Some(Found {
+        value,
+        of: Some(name),
+    }))
 }
 
 fn is_name(text: &str) -> bool {
@@ -119,16 +174,27 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Words of a name whose value grants access.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 20] = [
     "key",
+    "keys",
+    "apikey",
+    "apikeys",
     "token",
+    "tokens",
     "secret",
+    "secrets",
     "password",
+    "passwords",
     "passwd",
+    "passphrase",
     "auth",
+    "bearer",
+    "credential",
     "credentials",
     "cookie",
     "pat",
+    "pin",
+    "webhook",
 ];
 
 /// The shortest text without a meaning that counts as a secret.
@@ -136,23 +202,51 @@ const RANDOM: usize = 24;
 
 /// Whether a value grants access, by its name (of a variable, or of the option before it) or by its shape. In doubt, it
 /// does.
-pub(super) fn looks_secret(name: &str, value: &str) -> bool {
-    let few_digits = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
-    if few_digits || matches!(value, "true" | "false" | "none") {
+pub(super) fn looks_secret(name: &str, value: &str, around: &Surroundings<'_>) -> bool {
+    let words: Vec<_> = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let number = value.bytes().all(|byte| byte.is_ascii_digit());
+    let short = value.len() <= 5 && !has(&["pin", "password", "passwd"]);
+    // `MAX_TOKENS` is a count.
+    let counts = number && (value.is_empty() || short || has(&["tokens"]));
+    if counts || matches!(value, "true" | "false" | "none") {
         return false;
     }
     let hides = |text: &str| hidden(text) != text;
     if hides(value) || has_password(value) {
         return true;
     }
-    // A path, an option or an address is a secret only by what stands in it.
-    let place = value.starts_with(['/', '.', '~', '-', '{']) || value.contains("://");
-    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let named = words.any(|word| WORDS.iter().any(|secret| word.eq_ignore_ascii_case(secret)));
-    !place
-        && (named
-            || is_random(value)
-            || hides(&format!("{}={value}", name.trim_start_matches('-'))))
+    if value.contains("://") {
+        return has(&["webhook"]) || value.split('/').any(is_random);
+    }
+    let named = has(&WORDS) || hides(&format!("{}={value}", name.trim_start_matches('-')));
+    // A path is a secret only by what stands in it. A secret can begin like a path.
+    if named {
+        let of_file = words
+            .last()
+            .is_some_and(|word| matches!(word.as_str(), "file" | "path" | "dir"));
+        let is_path = value.starts_with(['/', '.', '~', '{']);
+        let is_option = name.starts_with('-')
+            && value.starts_with('-')
+            && (value.len() == 2 || value.starts_with("--"));
+        return !(is_option || is_path && (of_file || exists(value, around)));
+    }
+    !value.starts_with(['/', '.', '~', '-', '{']) && is_random(value)
+}
+
+/// Whether the path exists: from the root, from the directory of the project, or from that of the user.
+fn exists(value: &str, around: &Surroundings<'_>) -> bool {
+    if let Some(below) = value.strip_prefix("~/") {
+        let home = (around.variable)("HOME");
+        return home.is_some_and(|home| Utf8Path::new(&home).join(below).exists());
+    }
+    let within = value.strip_prefix("{root}");
+    let within = within.map_or(value, |below| below.trim_start_matches('/'));
+    let mut dirs = [Some(around.root), around.project].into_iter().flatten();
+    dirs.any(|dir| dir.join(within).exists())
 }
 
 /// Whether an address contains a password.

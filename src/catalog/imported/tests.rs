@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use serde_json::{Value, json};
 
 use super::{
-    BEGINNING, Known, Tool, Trust, appended, one_line, remote, server_name,
+    BEGINNING, Known, SchemaForm, Tool, Trust, appended, one_line, remote, server_name,
     words::{described_as, id},
 };
 use crate::{
@@ -20,6 +20,7 @@ fn tool(name: &str, description: &str, schema: Value) -> Tool {
         description: description.to_owned(),
         pin: Pin::of(name, Some(&schema), None, None),
         schema: Some(schema),
+        schema_form: SchemaForm::Whole,
         hints: Effects::default(),
     }
 }
@@ -102,6 +103,35 @@ fn an_id_or_an_alias_of_the_catalog_is_not_taken_again() {
 }
 
 #[test]
+fn an_id_of_oneact_itself_is_not_taken() {
+    for (server, name, expected) in [
+        ("apply", "file_plan", "apply_file_plan_2"),
+        ("run", "approved", "run_approved_2"),
+        ("improvised", "action", "improvised_action"),
+    ] {
+        let tools = [tool(name, "Does it.", json!({"type": "object"}))];
+        for mut known in [
+            Known::default(),
+            Known::of(&Catalog::from_text("catalog = 1\n").tables().unwrap()).unwrap(),
+        ] {
+            let (_, named) = known.add((server, &command()), &tools, Trust::Worst);
+            assert_eq!(named[0].id, expected);
+        }
+    }
+}
+
+#[test]
+fn the_first_of_two_tools_with_one_name_counts() {
+    let tools = ["First.", "Second."].map(|said| tool("dup", said, json!({"type": "object"})));
+    let (text, named) = Known::default().add(("s", &command()), &tools, Trust::Worst);
+    assert_eq!(named.len(), 1);
+    assert!(
+        text.contains("First.") && !text.contains("Second."),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_name_of_a_server_needs_no_quotes() {
     assert_eq!(server_name("files").as_deref(), Some("files"));
     assert_eq!(
@@ -143,6 +173,13 @@ fn hints_that_lower_the_risk_count_only_if_they_are_believed() {
         open_world: Some(true),
     });
     assert!(!worse.hints_lower());
+    let contradicts = hinted(Effects {
+        read_only: Some(true),
+        destructive: Some(true),
+        ..Effects::default()
+    });
+    let text = catalog("s", &[contradicts], Trust::Hints);
+    assert!(text.contains(worst) && !text.contains("repeat"), "{text}");
     let text = catalog("s", &[worse], Trust::Worst);
     let said = "effects = { read_only = false, destructive = true, idempotent = false, open_world = true }\n";
     assert!(text.contains(said), "{text}");
@@ -193,6 +230,19 @@ fn a_schema_is_written_as_it_is_or_not_at_all() {
             "{text}"
         );
     }
+    let cut = Tool {
+        schema_form: SchemaForm::Cut,
+        ..tool(
+            "t",
+            "Does it.",
+            json!({"type": "object", "properties": {"***_id": {"type": "string"}}}),
+        )
+    };
+    let text = catalog("s", &[cut], Trust::Worst);
+    assert!(
+        written(&text).is_none() && text.contains("looks like a secret"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What an import tells: on stderr what is missing, on stdout what was added.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use camino::Utf8Path;
 use similar::TextDiff;
@@ -83,8 +83,11 @@ impl Told {
         self.servers += 1;
         self.entries += named.len();
         let unset = command.secrets.iter().map(|(name, _)| name);
-        let unset = unset.filter(|name| host::variable(name).is_none());
-        self.to_export.extend(unset.cloned());
+        for name in unset.filter(|name| host::variable(name).is_none()) {
+            if !self.to_export.contains(name) {
+                self.to_export.push(name.clone());
+            }
+        }
         if trust == Trust::Worst {
             self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count();
         }
@@ -105,6 +108,13 @@ impl Told {
             format!(": {}", shown.join(", "))
         };
         self.lines.push(format!("{name} has {count}{ids}"));
+        let mut seen = BTreeSet::new();
+        for tool in tools.iter().filter(|tool| !seen.insert(&tool.name)) {
+            self.lines.push(format!(
+                "  {} is listed again; the first tool of that name is used",
+                visible(&one_line(&tool.name))
+            ));
+        }
         // An id that cannot be found out from the name of the tool.
         for Named { tool, id } in named {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

@@ -100,7 +100,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::task::{Effects, Pin};
+    use crate::{
+        catalog::SchemaForm,
+        task::{Effects, Pin},
+    };
 
     #[test]
     fn a_tool_is_one_line_and_its_call_has_what_it_requires() {
@@ -117,6 +120,7 @@ mod tests {
             description: String::new(),
             pin: Pin::of("edit", None, None, None),
             schema: Some(schema),
+            schema_form: SchemaForm::Whole,
             hints: Effects::default(),
         };
         assert_eq!(
