@@ -25,7 +25,7 @@ fn read_at(path: &str, text: &str) -> Result<Vec<Configured>, String> {
     let path = Utf8Path::new(path);
     let project = project_of(path);
     let around = Surroundings {
-        root: Utf8Path::new("/work/app"),
+        root: Utf8Path::new("/srv/app"),
         project: project.as_deref(),
         variable: &variable,
     };
@@ -53,7 +53,7 @@ fn one(path: &str, text: &str) -> Command {
 /// Why the only server of `.mcp.json` cannot be used.
 fn unfit(server: &str) -> String {
     let text = format!("{{\"mcpServers\": {{\"s\": {server}}}}}");
-    match read_at("/work/app/.mcp.json", &text)
+    match read_at("/srv/app/.mcp.json", &text)
         .unwrap()
         .pop()
         .unwrap()
@@ -69,16 +69,16 @@ fn each_host_has_its_form() {
     let files = ["uvx", "mcp-server-git", "--repository", "."];
     let standard = r#"{"mcpServers": {"git": {"command": "uvx", "args": ["mcp-server-git", "--repository", "."]}}}"#;
     let forms = [
-        ("/work/app/.mcp.json", standard),
-        ("/work/app/.cursor/mcp.json", standard),
+        ("/srv/app/.mcp.json", standard),
+        ("/srv/app/.cursor/mcp.json", standard),
         ("/home/ann/.codeium/windsurf/mcp_config.json", standard),
         (
-            "/work/app/.vscode/mcp.json",
+            "/srv/app/.vscode/mcp.json",
             "{\n// Comments are allowed.\n\"servers\": {\"git\": {\"type\": \"stdio\", \"command\": \"uvx\", \
              \"args\": [\"mcp-server-git\", \"--repository\", \".\"],},}, \"inputs\": []}",
         ),
         (
-            "/work/app/opencode.jsonc",
+            "/srv/app/opencode.jsonc",
             r#"{"mcp": {"git": {"type": "local", "command": ["uvx", "mcp-server-git", "--repository", "."], "enabled": true}}}"#,
         ),
         (
@@ -96,7 +96,7 @@ fn each_host_has_its_form() {
 #[test]
 fn the_servers_of_a_project_come_before_those_of_its_user() {
     let text = r#"{"mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}},
-        "projects": {"/work/app": {"mcpServers": {"a": {"command": "project"}}}, "/other": {"mcpServers": {"c": {"command": "c"}}}}}"#;
+        "projects": {"/srv/app": {"mcpServers": {"a": {"command": "project"}}}, "/other": {"mcpServers": {"c": {"command": "c"}}}}}"#;
     let servers = read_at("/home/ann/.claude.json", text).unwrap();
     let found: Vec<_> = servers
         .iter()
@@ -115,7 +115,7 @@ fn the_servers_of_a_project_come_before_those_of_its_user() {
 fn references_are_replaced_and_a_missing_variable_is_named() {
     let text = r#"{"mcpServers": {"s": {"command": "${userHome}/bin/s", "args": ["${PORT}", "${NONE:-9}", "${EMPTY:-7}", "$PORT", "${1}", "{x}",
         "${workspaceFolder}/a", "http://h:${env:PORT}/", "{env:PORT}"], "env": {"WHERE": "${HOME}/data", "N": 3, "OFF": null}}}}"#;
-    let found = one("/work/app/.mcp.json", text);
+    let found = one("/srv/app/.mcp.json", text);
     assert_eq!(
         found.argv,
         [
@@ -172,7 +172,7 @@ fn references_are_replaced_and_a_missing_variable_is_named() {
 fn a_brace_that_begins_no_reference_is_text() {
     let text = r#"{"mcpServers": {"s": {"command": "s", "args": ["--cfg={\"name\":\"${NAMEV}\"}", "{${NAMEV}}", "${ {env:NAMEV}", "{env:NAMEV", "}{"],
         "env": {"HDR": "{\"a\": \"{b} ${NAMEV}\"}"}}}}"#;
-    let found = one("/work/app/.mcp.json", text);
+    let found = one("/srv/app/.mcp.json", text);
     let argv = [
         "s",
         r#"--cfg={"name":"ann"}"#,
@@ -222,7 +222,7 @@ fn a_variable_that_looks_like_a_secret_is_written_under_no_other_name() {
         }
     }
     let own = r#"{"mcpServers": {"s": {"command": "s", "env": {"MY_TOKEN": "${MY_TOKEN:-none}", "DB_PASSWORD": "${DB_PASSWORD}"}}}}"#;
-    let found = one("/work/app/.mcp.json", own);
+    let found = one("/srv/app/.mcp.json", own);
     let secrets = [
         ("MY_TOKEN", "hunter2plain"),
         ("DB_PASSWORD", "correcthorse"),
@@ -252,7 +252,7 @@ fn a_secret_is_passed_on_and_neither_written_nor_told() {
         r#"{{"mcpServers": {{"s": {{"command": "s", "env": {{"API_KEY": "0815-4711", "PLAIN": "{TOKEN}",
         "GITHUB_TOKEN": "${{GITHUB_TOKEN}}", "LEVEL": "info"}}}}}}}}"#
     );
-    let found = one("/work/app/.mcp.json", &text);
+    let found = one("/srv/app/.mcp.json", &text);
     let names: Vec<&str> = found
         .secrets
         .iter()
@@ -280,7 +280,7 @@ fn a_secret_is_passed_on_and_neither_written_nor_told() {
 #[test]
 fn a_server_of_another_project_is_started_there() {
     let text = r#"{"mcpServers": {"s": {"command": "./s"}}}"#;
-    assert_eq!(one("/work/app/.mcp.json", text).cwd, None);
+    assert_eq!(one("/srv/app/.mcp.json", text).cwd, None);
     assert_eq!(one("/home/ann/.cursor.json", text).cwd, None);
     assert_eq!(
         one("/work/other/.mcp.json", text).cwd.unwrap(),
@@ -291,7 +291,7 @@ fn a_server_of_another_project_is_started_there() {
         "/work/other"
     );
     let within = r#"{"mcpServers": {"s": {"command": "./s", "cwd": "${workspaceFolder}/tools"}}}"#;
-    assert_eq!(one("/work/app/.mcp.json", within).cwd.unwrap(), "tools");
+    assert_eq!(one("/srv/app/.mcp.json", within).cwd.unwrap(), "tools");
     assert_eq!(
         one("/work/other/.mcp.json", within).cwd.unwrap(),
         "/work/other/tools"
@@ -304,7 +304,7 @@ fn servers_that_are_off_or_remote_are_told_apart() {
         "a": {"command": "a", "disabled": true}, "b": {"command": "b", "enabled": false},
         "c": {"type": "http", "url": "https://u:p@example.org/mcp?key=k#f", "headers": {}},
         "d": {"serverUrl": "http://example.org:8080/s/sk-proj-abc/mcp"}}}"#;
-    let servers = read_at("/work/app/.mcp.json", text).unwrap();
+    let servers = read_at("/srv/app/.mcp.json", text).unwrap();
     let starts: Vec<&Start> = servers.iter().map(|server| &server.start).collect();
     assert!(
         matches!(starts[..2], [Start::Off, Start::Off]),
