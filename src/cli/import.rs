@@ -59,7 +59,7 @@ pub(super) struct AddArgs {
 
 #[derive(Debug, Args)]
 struct HowArgs {
-    /// Believe what servers say about the effects of their tools; without it, the worst is assumed
+    /// Use what servers say about the effects of their tools; without it, the worst is assumed
     #[arg(long)]
     trust_hints: bool,
     /// Print the change of the catalog as a diff, and write nothing (the servers are started all the same)
