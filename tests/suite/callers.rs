@@ -131,7 +131,7 @@ fn whatever_comes_on_stdin_is_answered_by_one_envelope() {
             id("1e999999999"),
             "`task_id` must be a non-empty string",
         ),
-        ("two documents", b"{}{}".to_vec(), "not valid JSON"),
+        ("two documents", b"{}{}".to_vec(), "several JSON documents"),
         ("a number", b"42".to_vec(), "must be an object"),
         ("a text", b"\"task\"".to_vec(), "must be an object"),
         ("null", b"null".to_vec(), "must be an object"),

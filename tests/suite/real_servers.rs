@@ -237,7 +237,7 @@ fn the_doctor_finds_the_real_servers_well() {
         ];
         let root = root(protocol, &entries.concat());
         fs::create_dir(root.path.join("files")).unwrap();
-        let output = root.command().arg("doctor").output().unwrap();
+        let output = root.command().args(["doctor", "-v"]).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(0), "{said}");
         assert!(
