@@ -68,10 +68,14 @@ pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
         FileOrder::Cancel(name) => (None, plan::cancel(name, desk)),
     };
     if can_wait(&work.order) && needs_approval(&outcome) {
+        let asks = |failure: &Failure| failure.fault == Fault::ApprovalRequired;
         match foresee(&work, context) {
             Ok(preview) => return held(work, outcome, preview),
-            // No approval helps a plan that cannot be applied.
-            Err(foreseen) => outcome.failure = foreseen.failure.or(outcome.failure),
+            // No approval helps a plan that asks for one and cannot be applied.
+            Err(foreseen) if outcome.failure.as_ref().is_some_and(asks) => {
+                outcome.failure = foreseen.failure.or(outcome.failure);
+            }
+            Err(_) => {}
         }
     }
     executed(capability, outcome, work.reasoning)
