@@ -67,7 +67,7 @@ fn result(data: &Value) -> String {
     }
 }
 
-/// `derived_1  audio_track  1.4 MB  /work/agent_outputs/assets/…`
+/// `derived_1  audio_track  1.4 MB  /srv/app/agent_outputs/assets/…`
 fn produced(made: &Produced) -> String {
     let place = made.storage_uri.as_str();
     let line = format!(

@@ -283,18 +283,18 @@ fn a_server_of_another_project_is_started_there() {
     assert_eq!(one("/srv/app/.mcp.json", text).cwd, None);
     assert_eq!(one("/home/ann/.cursor.json", text).cwd, None);
     assert_eq!(
-        one("/work/other/.mcp.json", text).cwd.unwrap(),
-        "/work/other"
+        one("/srv/other/.mcp.json", text).cwd.unwrap(),
+        "/srv/other"
     );
     assert_eq!(
-        one("/work/other/.vscode/mcp.json", text).cwd.unwrap(),
-        "/work/other"
+        one("/srv/other/.vscode/mcp.json", text).cwd.unwrap(),
+        "/srv/other"
     );
     let within = r#"{"mcpServers": {"s": {"command": "./s", "cwd": "${workspaceFolder}/tools"}}}"#;
     assert_eq!(one("/srv/app/.mcp.json", within).cwd.unwrap(), "tools");
     assert_eq!(
-        one("/work/other/.mcp.json", within).cwd.unwrap(),
-        "/work/other/tools"
+        one("/srv/other/.mcp.json", within).cwd.unwrap(),
+        "/srv/other/tools"
     );
 }
 
