@@ -282,10 +282,7 @@ fn a_server_of_another_project_is_started_there() {
     let text = r#"{"mcpServers": {"s": {"command": "./s"}}}"#;
     assert_eq!(one("/srv/app/.mcp.json", text).cwd, None);
     assert_eq!(one("/home/ann/.cursor.json", text).cwd, None);
-    assert_eq!(
-        one("/srv/other/.mcp.json", text).cwd.unwrap(),
-        "/srv/other"
-    );
+    assert_eq!(one("/srv/other/.mcp.json", text).cwd.unwrap(), "/srv/other");
     assert_eq!(
         one("/srv/other/.vscode/mcp.json", text).cwd.unwrap(),
         "/srv/other"
