@@ -96,6 +96,8 @@ fn a_call_is_a_task_like_one_on_stdin() {
     // Another delivery of the same once-only request, then one that is wanted again.
     let again = client.call("happen", &json!({"what": "a"}), &json!({}));
     assert_eq!(again["_meta"]["oneact/state"], "suppressed");
+    let said = again["content"][1]["text"].as_str().unwrap();
+    assert!(said.contains("was not performed again"), "{said}");
     assert_eq!(again["structuredContent"], first["structuredContent"]);
     assert_eq!(happened(&root), 1);
     let salted = client.call(

@@ -131,6 +131,27 @@ fn the_first_of_two_tools_with_one_name_counts() {
     );
 }
 
+/// The same read in one session would get the first answer again. The risk stays that of the worst case.
+#[test]
+fn a_tool_that_says_it_only_reads_is_called_each_time() {
+    let reads = Tool {
+        hints: Effects {
+            read_only: Some(true),
+            ..Effects::default()
+        },
+        ..tool("t", "Reads.", json!({"type": "object"}))
+    };
+    let repeat = "on_duplicate = { mode = \"repeat\" }";
+    for (tool, repeats) in [
+        (reads, true),
+        (tool("t", "Acts.", json!({"type": "object"})), false),
+    ] {
+        let (text, _) = Known::default().add(("s", &command()), &[tool], Trust::Worst);
+        assert_eq!(text.contains(repeat), repeats, "{text}");
+        assert!(text.contains("destructive = true"), "{text}");
+    }
+}
+
 #[test]
 fn the_name_of_a_server_needs_no_quotes() {
     assert_eq!(server_name("files").as_deref(), Some("files"));
