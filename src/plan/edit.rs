@@ -6,6 +6,8 @@
 
 mod draft;
 mod json;
+#[cfg_attr(not(test), allow(dead_code, reason = "the next edits use it"))]
+mod nearest;
 mod path;
 mod pattern;
 mod schema;
