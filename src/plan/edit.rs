@@ -6,7 +6,6 @@
 
 mod draft;
 mod json;
-#[cfg_attr(not(test), allow(dead_code, reason = "the next edits use it"))]
 mod nearest;
 mod path;
 mod pattern;
@@ -131,8 +130,11 @@ pub(crate) enum EditError {
         "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; to change it, delete it and create it anew from base64"
     )]
     Nul { offset: usize },
-    #[error("the text to replace is nowhere in the file; compare it with the file as it is now")]
-    PatternNotFound,
+    #[error("the text to replace is nowhere in the file; {hint}")]
+    PatternNotFound {
+        /// Where something like it is, or why nothing matches.
+        hint: String,
+    },
     #[error(
         "the text to replace was found {found} times (lines {lines}), not {wanted}; lengthen it until \
          it is unique, or give the count"
@@ -143,6 +145,11 @@ pub(crate) enum EditError {
         /// The first of them.
         lines: String,
     },
+    #[error(
+        "two places where the text to replace is found overlap (they start in the lines {first} and {second}), so it \
+         is not clear which is meant, whatever the count is; lengthen the text until its places do not overlap"
+    )]
+    PatternOverlaps { first: usize, second: usize },
     #[error(
         "there is no line {line}: the file ends with line {last}, so {allowed} is the largest number here"
     )]
@@ -220,8 +227,10 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
         let fault = match &error {
             EditError::NotText { .. } | EditError::Nul { .. } => Fault::NotText,
-            EditError::PatternNotFound => Fault::PatternNotFound,
-            EditError::PatternAmbiguous { .. } => Fault::PatternAmbiguous,
+            EditError::PatternNotFound { .. } => Fault::PatternNotFound,
+            EditError::PatternAmbiguous { .. } | EditError::PatternOverlaps { .. } => {
+                Fault::PatternAmbiguous
+            }
             EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
             EditError::PlaceNotFound { .. } => Fault::PlaceNotFound,
             EditError::Refused(_) => Fault::EditRefused,

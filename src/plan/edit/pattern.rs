@@ -5,8 +5,10 @@ mod rewriting;
 
 use super::{
     Budget, EditError, Edited,
-    text::{Position, Text, with_ends},
+    nearest::{Edges, nearest_of},
+    text::{Position, Text, end_near, with_ends},
 };
+use crate::task::Hiding;
 use expression::Expression;
 use rewriting::{Rewriting, Template};
 
@@ -26,7 +28,8 @@ pub(crate) enum Count {
 ///   all that is changed.
 /// - A regular expression has the `regex` crate's syntax; `$1` and `${name}` in the replacement stand
 ///   for its groups, `$$` for a dollar. A group that the expression does not have is an error.
-/// - Matches do not overlap and are counted from the start of the file.
+/// - Matches are counted from the start of the file. If two of them overlap, it is not clear which is meant, whatever
+///   the count is. Of a regular expression, a match counts that starts within another one and ends beyond it.
 /// - A match of no length is refused: it would insert, which `line_insert` says better.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
@@ -90,9 +93,17 @@ pub(super) fn replace(
             ""
         }
     };
+    if let Some((first, second)) = rewriting.overlap {
+        return Err(EditError::PatternOverlaps { first, second });
+    }
     let number = rewriting.number;
     if number == 0 {
-        return Err(EditError::PatternNotFound);
+        let hint = match pattern {
+            Pattern::Literal(literal) => literal_hint(text.body, literal, replacement),
+            Pattern::Regex(expression) => expression.hint(text.body, budget)?,
+        };
+        let hint = hint.unwrap_or_else(|| "compare it with the file as it is now".to_owned());
+        return Err(EditError::PatternNotFound { hint });
     }
     if let Some(wanted) = wanted.filter(|wanted| number != *wanted) {
         let lines = rewriting.first.iter();
@@ -134,6 +145,7 @@ fn literally(
     for (start, found) in body.match_indices(literal) {
         let found = start..start + found.len();
         rewriting.replace(&[found], &template)?;
+        rewriting.overlap(body, start, again(body, literal, start));
     }
     if rewriting.number > 0 || !literal.contains('\n') {
         return Ok("");
@@ -156,6 +168,37 @@ fn literally(
     for (start, found) in folded.match_indices(&literal) {
         let found = unfolded(start)..unfolded(start + found.len());
         rewriting.replace(&[found], &template)?;
+        rewriting.overlap(&folded, start, again(&folded, &literal, start));
     }
     Ok(" (matched without regard to line ends; the replacement has those of the file)")
+}
+
+/// Where the literal occurs again before this occurrence ends.
+fn again(body: &str, literal: &str, start: usize) -> Option<usize> {
+    let from = start + literal.chars().next().map_or(1, char::len_utf8);
+    let to = body.floor_char_boundary(start + 2 * literal.len() - 1);
+    let at = body.get(from..to)?.find(literal)?;
+    Some(from + at)
+}
+
+/// Where something like the literal is, or that the replacement is there already.
+fn literal_hint(body: &str, literal: &str, replacement: &str) -> Option<String> {
+    let lines: Vec<_> = body.split_inclusive('\n').collect();
+    let old: Vec<_> = literal.split_inclusive('\n').collect();
+    let nearest = nearest_of(&old, &lines, None, Edges::Partial);
+    let (first, last) = nearest.map_or((1, lines.len()), |it| (it.first, it.last));
+    let start = lines.iter().take(first - 1).map(|line| line.len()).sum();
+    let rest = body.get(start..).unwrap_or_default();
+    let made = with_ends(replacement, end_near(body, start));
+    // A short text, and one that is part of the pattern, may be there for another reason.
+    let is_telling = made.trim().len() > 2 && !literal.contains(replacement);
+    let made = rest.find(&made).filter(|_| is_telling);
+    let line = made.map(|at| Position::of(body, start + at).line);
+    if let Some(line) = line.filter(|line| *line <= last) {
+        return Some(format!(
+            "the replacement is there already, in line {line}: the edit may have been made before"
+        ));
+    }
+    let hiding = Hiding::of(body, literal);
+    nearest.map(|nearest| nearest.told("the pattern", hiding).to_string())
 }

@@ -4,6 +4,7 @@ mod growth;
 mod json;
 mod json_random;
 mod paths;
+mod places;
 mod schema;
 mod texts;
 mod together;

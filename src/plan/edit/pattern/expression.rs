@@ -8,14 +8,14 @@
 use std::ops::Range;
 
 use regex_automata::{
-    Input,
+    Input, Match,
     meta::{Builder, Config, Regex},
     util::{captures::Captures, interpolate},
 };
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::{
-    super::EditError,
+    super::{Budget, EditError, text::with_ends},
     PatternError,
     rewriting::{Rewriting, Template},
 };
@@ -31,6 +31,7 @@ const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
+    text: String,
     parsed: Hir,
     compiled: Regex,
     reach: Reach,
@@ -50,6 +51,7 @@ impl Expression {
             .parse(text)
             .map_err(|error| PatternError::Syntax(error.to_string()))?;
         Ok(Self {
+            text: text.to_owned(),
             compiled: compiled(&parsed, MAX_COMPILED)?,
             reach: if matches_line_end(&parsed) {
                 Reach::Anywhere
@@ -111,11 +113,75 @@ impl Expression {
                 let groups = captures.iter().map(|it| it.map_or(0..0, |it| it.range()));
                 let groups: Vec<_> = groups.collect();
                 rewriting.replace(&groups, &template)?;
+                if rewriting.overlap.is_none() {
+                    let within = found.start..found.end;
+                    let other = self.overlapping(body, within, piece.end);
+                    rewriting.overlap(body, found.start, other);
+                }
                 at = found.end;
                 last = Some(at);
             }
         }
         Ok(())
+    }
+
+    /// Where a match starts that begins within this match and ends beyond it. Matches that end with it or before it, as
+    /// of `a+`, are not ambiguous. The first bytes of the match are tried, and the first line starts in it.
+    fn overlapping(&self, body: &str, within: Range<usize>, end: usize) -> Option<usize> {
+        const TRIES: usize = 32;
+        let find = |from: usize| self.compiled.find(Input::new(body).span(from..end));
+        let beyond = |from: &usize| find(*from).filter(|it| it.start() < within.end);
+        let is_beyond = |found: &Match| found.end() > within.end;
+        if within.len() < 2 {
+            return None;
+        }
+        let mut from = within.start;
+        for _ in 0..TRIES {
+            let found = beyond(&(from + 1))?;
+            if is_beyond(&found) {
+                return Some(found.start());
+            }
+            from = found.start();
+        }
+        let text = body.as_bytes().get(within.clone()).unwrap_or_default();
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = ends.map(|(at, _)| within.start + at + 1).take(TRIES);
+        let mut others = starts.filter_map(|start| beyond(&start));
+        others.find(is_beyond).map(|found| found.start())
+    }
+
+    /// Why it matches nowhere, if the reason is how lines end.
+    pub(super) fn hint(
+        &self,
+        body: &str,
+        budget: &Budget<'_>,
+    ) -> Result<Option<String>, EditError> {
+        const LINES: &str = "`^` and `$` stand for the begin and the end of the file; write `(?m)` before the \
+                             pattern, and they stand for those of a line";
+        const ENDS: &str =
+            "the lines of the file end with CR LF; write `\\r?\\n` for a line end, or `\\r?$`";
+        let in_lf = with_ends(body, "\n");
+        let ends = (in_lf.len() < body.len()).then_some(ENDS);
+        if ends.is_some() && self.matches(&in_lf, budget)? {
+            return Ok(ends.map(str::to_owned));
+        }
+        let by_line = Self::read(&format!("(?m){}", self.text)).ok();
+        let by_line = by_line.filter(|it| it.parsed != self.parsed);
+        if !by_line.map_or(Ok(false), |it| it.matches(&in_lf, budget))? {
+            return Ok(None);
+        }
+        let hints = [Some(LINES), ends].into_iter().flatten();
+        Ok(Some(hints.collect::<Vec<_>>().join("; ")))
+    }
+
+    fn matches(&self, body: &str, budget: &Budget<'_>) -> Result<bool, EditError> {
+        for piece in pieces(body, self.reach) {
+            budget.go_on()?;
+            if self.compiled.is_match(Input::new(body).span(piece)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The replacement of a match. If it consists only of line ends and groups, and the expression matches as many

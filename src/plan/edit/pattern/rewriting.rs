@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::super::{Budget, EditError, text::with_ends};
+use super::super::{
+    Budget, EditError,
+    text::{Position, with_ends},
+};
 
 /// How many places of matches a message contains.
 const TOLD: usize = 10;
@@ -97,6 +100,8 @@ pub(super) struct Rewriting<'t> {
     pub(super) budget: &'t Budget<'t>,
     pub(super) number: usize,
     pub(super) first: Vec<usize>,
+    /// The lines in which the first two matches that overlap start.
+    pub(super) overlap: Option<(usize, usize)>,
     after: Vec<u8>,
     /// The text before this byte is done.
     done: usize,
@@ -113,6 +118,7 @@ impl<'t> Rewriting<'t> {
             budget,
             number: 0,
             first: Vec::new(),
+            overlap: None,
             after: Vec::new(),
             done: 0,
             line_end: None,
@@ -151,6 +157,14 @@ impl<'t> Rewriting<'t> {
             start.min(whole.end)..group.end.min(whole.end)
         });
         self.put(&fitted.collect::<Vec<_>>(), template)
+    }
+
+    /// The last match starts here in the text, and another one that overlaps it there.
+    pub(super) fn overlap(&mut self, body: &str, start: usize, other: Option<usize>) {
+        if let (None, Some(other)) = (self.overlap, other) {
+            let line = |at| Position::of(body, at).line;
+            self.overlap = Some((line(start), line(other)));
+        }
     }
 
     /// A match that starts between `\r` and `\n` starts before them; one that ends there ends before them.

@@ -122,7 +122,9 @@ fn a_search_that_finds_nothing_heeds_a_signal_every_few_lines() {
         let change = regex(pattern, "", Count::All);
         let (times, ended) = asked(T, &change, &text, usize::MAX);
         assert_eq!(ended.unwrap_err().fault, Fault::PatternNotFound);
-        // Of 1 MiB, 64 KiB at a time.
+        // Of 1 MiB, 64 KiB at a time; once more to see whether `(?m)` is missing.
+        let passes = if pattern.contains('$') { 2 } else { 1 };
+        let times = times / passes;
         assert!((15..=17).contains(&times), "{times}: {pattern}");
     }
 }
@@ -168,7 +170,7 @@ fn a_search_in_pieces_finds_what_a_search_of_the_whole_finds() {
         (r"b\z", "x"),
         (r"\A.", "x"),
         ("b$", "x"),
-        (r"a(?s:.)b", "$0$0"),
+        (r"\ba(?s:.)b", "$0$0"),
         (r"\s+a", "-"),
         (r"(?R)(?m).$", "x"),
     ] {
@@ -213,6 +215,7 @@ fn a_literal_across_line_ends_is_found_where_an_expression_finds_it() {
         );
         match is {
             Ok(is) => assert_eq!(text(is), expected, "{pattern:?} in {body:?}"),
+            Err(EditError::PatternOverlaps { .. }) => {}
             Err(_) => assert_eq!(body, expected, "{pattern:?} in {body:?}"),
         }
     }

@@ -28,14 +28,6 @@ fn a_count_must_be_met_exactly_and_all_means_at_least_one() {
 }
 
 #[test]
-fn matches_do_not_overlap() {
-    assert_eq!(
-        done(T, &literal("aa", "b", Count::Exactly(2)), "aaaaa"),
-        "bba"
-    );
-}
-
-#[test]
 fn a_literal_and_its_replacement_mean_themselves() {
     assert_eq!(done(T, &once("a.c", "$1"), "abc a.c"), "abc $1");
 }
