@@ -5,6 +5,7 @@ mod arguments;
 mod call;
 mod catalog;
 mod decide;
+mod diff;
 mod doctor;
 mod help;
 mod history;
@@ -73,6 +74,10 @@ enum Verb {
     Run(TaskArgs),
     /// Perform one call with parameters from the command line
     Call(call::CallArgs),
+    /// Apply a diff as a file plan: all of it, or nothing
+    Apply(diff::ApplyArgs),
+    /// Make a file plan, and print it
+    Plan(diff::PlanArgs),
     /// Undo a finished file plan, completely or in part
     Rollback(rollback::RollbackArgs),
     /// Print what a finished file plan did
@@ -187,6 +192,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
             verb,
             Verb::Run(_)
                 | Verb::Call(_)
+                | Verb::Apply(_)
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
@@ -204,6 +210,8 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     match verb {
         Verb::Run(args) => Ok(run::run(&args, interrupts)),
         Verb::Call(args) => Ok(call::call(&args, interrupts)),
+        Verb::Apply(args) => diff::apply(args, interrupts),
+        Verb::Plan(args) => diff::plan(&args, interrupts),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
         Verb::Report(args) => report::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),

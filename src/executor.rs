@@ -35,9 +35,9 @@ use crate::{
 };
 
 pub(crate) use crate::plan::{
-    ARGUMENT, Consent, Desk, Engine, Fate, Settled, can_change, can_report, child, clear_expired,
-    engine, fate, is_journalled, lacks, recover, recover_all, recover_named,
-    redacted as redacted_plan,
+    ARGUMENT, Consent, Counts, Desk, DiffRules, Engine, Fate, Index, Settled, can_change,
+    can_report, child, clear_expired, engine, fate, from_diff, is_journalled, lacks, recover,
+    recover_all, recover_named, redacted as redacted_plan,
 };
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;

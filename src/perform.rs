@@ -39,7 +39,9 @@ pub use crate::{
 };
 pub use answer::{Answer, broken, overdue};
 
-pub(crate) use crate::executor::{ARGUMENT, Consent, Settled, child};
+pub(crate) use crate::executor::{
+    ARGUMENT, Consent, Counts, DiffRules, Index, Settled, child, from_diff,
+};
 
 /// The operator's decisions, which are made before a task arrives.
 #[derive(Debug, Clone)]

@@ -206,18 +206,23 @@ pub(super) fn read_task(
 
 /// Reads at most one byte more than a task may have. The JSON reader then refuses the task.
 pub(super) fn read_task_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
+    read_file("the task", path)
+}
+
+/// The same of another document, which `what` names.
+pub(super) fn read_file(what: &str, path: &Utf8Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = host::open_named(path)
         .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
         Err(error) => {
-            let message = format!("cannot read the task from {path}: {error}");
+            let message = format!("cannot read {what} from {path}: {error}");
             let else_ = match error.kind() {
-                io::ErrorKind::InvalidInput => "; give the task on stdin",
-                _ => "",
+                io::ErrorKind::InvalidInput => format!("; give {what} on stdin"),
+                _ => String::new(),
             };
-            Err(Failure::new(Fault::InvalidUsage, message + else_))
+            Err(Failure::new(Fault::InvalidUsage, message + &else_))
         }
     }
 }

@@ -145,6 +145,21 @@ pub(super) fn show(preview: &Preview, state: State) {
     let _ = Stderr.write_all(text(preview, state, line).as_bytes());
 }
 
+/// Shows the diff of a preview on stderr, before a question about it.
+pub(super) fn show_diff(preview: &Preview) {
+    let line: fn(&str) -> String = if logs::in_colours(&io::stderr()) {
+        in_colours
+    } else {
+        plain
+    };
+    let lines = preview.diff.split_terminator('\n');
+    let shown: String = lines
+        .flat_map(|shown| [line(shown), "\n".to_owned()])
+        .collect();
+    // If stderr is gone, nobody can agree.
+    let _ = Stderr.write_all(shown.as_bytes());
+}
+
 fn text(preview: &Preview, state: State, line: impl FnMut(&str) -> String) -> String {
     let mut lines: Vec<String> = preview.diff.split_terminator('\n').map(line).collect();
     lines.push(String::new());

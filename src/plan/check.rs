@@ -18,8 +18,8 @@ use crate::{
 };
 
 use super::{
-    engine::{Seen, hash},
-    files::{Attributes, Dir, Facts, FileError, Inherited, Root, View},
+    engine::{Seen, hash, hash_of_link},
+    files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Root, View},
     model::{Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
     parts::{Part, Unknown, parts},
     pipeline,
@@ -56,6 +56,10 @@ pub(crate) enum After<'a> {
         /// SHA-256 of the query that made the bytes, if it may make others the next time.
         query: Option<&'a str>,
     },
+    /// A new symbolic link.
+    Linked {
+        to: &'a str,
+    },
     Deleted,
     Renamed {
         to: &'a RelPath,
@@ -66,7 +70,7 @@ impl Change<'_> {
     pub(crate) fn kind(&self) -> ChangeKind {
         match (self.before, &self.after) {
             (None, _) => ChangeKind::Create,
-            (Some(_), After::Written { .. }) => ChangeKind::Modify,
+            (Some(_), After::Written { .. } | After::Linked { .. }) => ChangeKind::Modify,
             (Some(_), After::Deleted) => ChangeKind::Delete,
             (Some(_), After::Renamed { .. }) => ChangeKind::Rename,
         }
@@ -282,7 +286,7 @@ fn originals(actions: &[&Action], located: &[Places]) -> u64 {
     for (action, places) in actions.iter().zip(located) {
         let Ok(places) = places else { continue };
         let changed = match &action.operation {
-            Operation::Create { .. } | Operation::Pipeline { .. } => None,
+            Operation::Create { .. } | Operation::Link { .. } | Operation::Pipeline { .. } => None,
             Operation::Sql(_) => places.sql.database.as_ref(),
             _ => Some(&places.target),
         };
@@ -332,7 +336,9 @@ impl Group {
             let mut edited = match action.operation {
                 Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
                 Operation::Create { .. }
-                | Operation::Delete
+                | Operation::Link { .. }
+                | Operation::SetMode(_)
+                | Operation::Delete { .. }
                 | Operation::Rename { .. }
                 | Operation::Sql(_)
                 | Operation::Pipeline { .. } => None,
@@ -367,6 +373,9 @@ impl Original {
     pub(crate) fn read(dir: &Dir<'_>, name: &str, most: u64) -> Result<Self, FileError> {
         if let Some(facts) = dir.look(name)? {
             settle(&facts);
+            if facts.kind == Kind::Link {
+                return Self::link(dir, name, facts);
+            }
         }
         let (bytes, facts, file) = dir.read_open(name, most)?;
         let attributes = Attributes::of(dir, name, &file, &facts)?;
@@ -378,6 +387,24 @@ impl Original {
                 attributes: attributes.digest(),
             },
             bytes,
+            attributes,
+        })
+    }
+}
+
+impl Original {
+    /// A symbolic link, whose content is where it leads.
+    fn link(dir: &Dir<'_>, name: &str, facts: Facts) -> Result<Self, FileError> {
+        let to = dir.read_link(name)?;
+        let attributes = Attributes::default();
+        Ok(Self {
+            seen: Seen {
+                facts,
+                mount: dir.mount()?,
+                sha256: hash_of_link(&to),
+                attributes: attributes.digest(),
+            },
+            bytes: to.into_bytes(),
             attributes,
         })
     }

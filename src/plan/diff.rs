@@ -9,12 +9,13 @@ use similar::{DiffOp, TextDiff};
 
 use crate::task::{CUT, Hiding, RelPath};
 
-use super::{engine::hash, record::DiffSummary};
+use super::{engine::hash, files::LINK_MODE, record::DiffSummary};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) name: &'a RelPath,
     pub(crate) bytes: &'a [u8],
+    /// Permission bits; of a symbolic link, [`LINK_MODE`].
     pub(crate) mode: u32,
 }
 
@@ -197,6 +198,13 @@ fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
         (None, None) => return String::new(),
     };
     let mut text = String::new();
+    if mode(before) == mode(after) && before.bytes == after.bytes && before.mode != after.mode {
+        let _ = writeln!(
+            text,
+            "old mode 100{:03o}\nnew mode 100{:03o}",
+            before.mode, after.mode
+        );
+    }
     if mode(before) != mode(after) {
         let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
     }
@@ -208,12 +216,12 @@ fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
     text
 }
 
-/// The two modes git knows of a file.
+/// The mode as git writes it: it knows two of files.
 fn mode(side: Side<'_>) -> &'static str {
-    if side.mode & 0o100 == 0 {
-        "100644"
-    } else {
-        "100755"
+    match side.mode {
+        LINK_MODE => "120000",
+        mode if mode & 0o100 == 0 => "100644",
+        _ => "100755",
     }
 }
 

@@ -5,8 +5,11 @@
 //! check is refused ([`EditError::Refused`]).
 
 mod draft;
+mod hunks;
 mod json;
+pub(crate) mod names;
 mod nearest;
+mod patch;
 mod path;
 mod pattern;
 mod schema;
@@ -14,7 +17,9 @@ mod text;
 mod yaml;
 
 pub(crate) use draft::Draft;
+pub(crate) use hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach};
 pub(crate) use json::JsonEdit;
+pub(crate) use patch::{Index, Patch};
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern};
 pub(crate) use schema::{schema_update, value_of};
@@ -40,6 +45,8 @@ pub(crate) enum Edit {
         line: u64,
         content: String,
     },
+    /// The hunks of a diff of this file.
+    Patch(Patch),
     /// Lines `first` to `last`, both included, counted from 1.
     LineDelete {
         first: u64,
@@ -64,7 +71,10 @@ impl Edit {
         let language = match self {
             Self::Json { .. } => Language::Json,
             Self::YamlUpdate { .. } => Language::Yaml,
-            Self::TextReplace { .. } | Self::LineInsert { .. } | Self::LineDelete { .. } => {
+            Self::TextReplace { .. }
+            | Self::Patch(_)
+            | Self::LineInsert { .. }
+            | Self::LineDelete { .. } => {
                 return None;
             }
         };
@@ -158,6 +168,12 @@ pub(crate) enum EditError {
         last: usize,
         allowed: usize,
     },
+    /// A hunk that does not fit.
+    #[error("{0}")]
+    Misfit(String),
+    /// A hunk that fits at more than one place.
+    #[error("{0}")]
+    MisfitOften(String),
     #[error("{path}: {problem}")]
     PlaceNotFound { path: JsonPath, problem: String },
     /// An edit that could change something else.
@@ -227,10 +243,10 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
         let fault = match &error {
             EditError::NotText { .. } | EditError::Nul { .. } => Fault::NotText,
-            EditError::PatternNotFound { .. } => Fault::PatternNotFound,
-            EditError::PatternAmbiguous { .. } | EditError::PatternOverlaps { .. } => {
-                Fault::PatternAmbiguous
-            }
+            EditError::PatternNotFound { .. } | EditError::Misfit(_) => Fault::PatternNotFound,
+            EditError::PatternAmbiguous { .. }
+            | EditError::PatternOverlaps { .. }
+            | EditError::MisfitOften(_) => Fault::PatternAmbiguous,
             EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
             EditError::PlaceNotFound { .. } => Fault::PlaceNotFound,
             EditError::Refused(_) => Fault::EditRefused,
@@ -306,6 +322,7 @@ pub(crate) fn edit(
             replacement,
             count,
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
+        Edit::Patch(patch) => patch::apply(text, patch, budget)?,
         Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
         Edit::Json { path, edit } => {
@@ -343,6 +360,15 @@ pub(crate) fn edit(
         }
     }
     Ok(edited)
+}
+
+/// The content of a file with the hunks of a diff.
+pub(crate) fn patched(
+    patch: &Patch,
+    before: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Edited, EditError> {
+    patch::apply(Text::read(before)?, patch, &Budget::of_check(stopped))
 }
 
 /// The result of a check, unless the check was given up before its end.

@@ -13,7 +13,7 @@ mod transaction;
 mod undo;
 mod volumes;
 
-pub(crate) use content::{is_undone, same_content};
+pub(crate) use content::{is_result, is_undone, same_content};
 pub(crate) use entry::{Entry, Pre, Way};
 pub(crate) use folder::{
     Folder, Mark, REPORTS, UNFINISHED, clear_begun, finished, forget, interrupted, mark_of,
@@ -24,7 +24,7 @@ pub(crate) use journal::{
 };
 pub(crate) use recover::{Ask, Consent, End, open_plans, recover};
 pub(crate) use scratch::{Scratch, clear_scratch};
-pub(crate) use stage::{Seen, Stage, hash};
+pub(crate) use stage::{Seen, Stage, hash, hash_of_link};
 pub(crate) use transaction::{Applied, Committed, Documents, UndoEnd, Undoing};
 pub(crate) use undo::Conflict;
 

@@ -302,6 +302,9 @@ impl Birth {
     }
 }
 
+/// The mode of a symbolic link in a diff of git.
+pub(crate) const LINK_MODE: u32 = 0o120_000;
+
 impl Facts {
     fn of(stat: &Stat) -> Self {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -324,6 +327,34 @@ impl Facts {
             gid: stat.st_gid,
             nlink: wide(stat.st_nlink),
         }
+    }
+
+    /// What a look at a new symbolic link would tell of its kind.
+    pub(crate) fn of_new_link() -> Self {
+        Self {
+            kind: Kind::Link,
+            dev: 0,
+            ino: 0,
+            bytes: 0,
+            mtime: 0,
+            mode: 0o777,
+            uid: 0,
+            gid: 0,
+            nlink: 1,
+        }
+    }
+
+    /// The permission bits; of a symbolic link, [`LINK_MODE`].
+    pub(crate) fn git_mode(&self) -> u32 {
+        match self.kind {
+            Kind::Link => LINK_MODE,
+            Kind::File | Kind::Dir | Kind::Other => self.mode,
+        }
+    }
+
+    /// Whether it has a content that can be compared: a file, or a link, whose content is where it leads.
+    pub(crate) fn has_content(&self) -> bool {
+        matches!(self.kind, Kind::File | Kind::Link)
     }
 
     /// Whether it is the same file with, as far as a look tells, the same content, owner and permissions.

@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::task::{ActionType, RelPath, Risk};
 
-use super::{edit::Edit, limits::Limits};
+use super::{
+    edit::{Edit, Patch},
+    limits::Limits,
+};
 
 /// A validated plan (001 §3.3) with what it may touch.
 #[derive(Debug)]
@@ -57,8 +60,17 @@ pub(crate) enum Operation {
         /// Permission bits; none = 0666 under the umask.
         mode: Option<u32>,
     },
+    /// A new symbolic link.
+    Link {
+        /// Where it leads, from its own directory: inside the root.
+        to: String,
+    },
     Modify(Edit),
-    Delete,
+    SetMode(ModeChange),
+    Delete {
+        /// The diff that must remove the whole content of the file.
+        diff: Option<Patch>,
+    },
     Rename {
         to: RelPath,
     },
@@ -67,6 +79,27 @@ pub(crate) enum Operation {
     Pipeline {
         parameters: Map<String, Value>,
     },
+}
+
+/// Other permission bits for a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModeChange {
+    Exactly(u32),
+    /// Who may read the file may execute it (`+x`).
+    Executable,
+    /// Nobody may execute it (`-x`).
+    NotExecutable,
+}
+
+impl ModeChange {
+    /// The bits of a file that has these.
+    pub(crate) const fn of(self, mode: u32) -> u32 {
+        match self {
+            Self::Exactly(mode) => mode,
+            Self::Executable => mode | (mode & 0o444) >> 2,
+            Self::NotExecutable => mode & !0o111,
+        }
+    }
 }
 
 /// A query of DuckDB (001 §A.2).
@@ -139,8 +172,10 @@ impl Action {
             Operation::Sql(sql) => paths.extend(sql.changes().chain(sql.inputs())),
             Operation::Pipeline { .. } => paths.clear(),
             Operation::Create { .. }
+            | Operation::Link { .. }
             | Operation::Modify(_)
-            | Operation::Delete
+            | Operation::SetMode(_)
+            | Operation::Delete { .. }
             | Operation::SchemaUpdate(_) => {}
         }
         paths
@@ -158,9 +193,9 @@ impl Action {
 impl Operation {
     pub(crate) fn action_type(&self) -> ActionType {
         match self {
-            Self::Create { .. } => ActionType::FileCreate,
-            Self::Modify(_) => ActionType::FileModify,
-            Self::Delete => ActionType::FileDelete,
+            Self::Create { .. } | Self::Link { .. } => ActionType::FileCreate,
+            Self::Modify(_) | Self::SetMode(_) => ActionType::FileModify,
+            Self::Delete { .. } => ActionType::FileDelete,
             Self::Rename { .. } => ActionType::FileRename,
             Self::SchemaUpdate(_) => ActionType::SchemaUpdate,
             Self::Sql(_) => ActionType::SqlExecute,

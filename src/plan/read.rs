@@ -158,6 +158,15 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     if let Some(inner) = fields.optional("execution_instructions", Found::fields) {
         document.asked = Asked::read(inner);
     }
+    if fields
+        .optional("made_from", |found| found.word(&[("diff", ())]))
+        .is_some()
+    {
+        findings.note_in_any_case(
+            "The plan was made from a diff. Whoever applied the diff vouched for it; that counts as its protocol validation."
+                .to_owned(),
+        );
+    }
     // The envelope has already read this key.
     fields.get("protocol_validation");
     fields.descriptive(&[
@@ -227,7 +236,11 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
         Operation::Pipeline { parameters } => {
             programs::pipeline_within(limits, &place, &action.target, parameters, findings);
         }
-        Operation::Modify(_) | Operation::SchemaUpdate(_) | Operation::Delete => {}
+        Operation::Link { .. }
+        | Operation::Modify(_)
+        | Operation::SetMode(_)
+        | Operation::SchemaUpdate(_)
+        | Operation::Delete { .. } => {}
     }
     findings.about(Subject::default());
 }

@@ -11,8 +11,8 @@ use crate::{
         Desk,
         check::{self, After, Change, Checker, Sink},
         diff::{self, Pair, Reader, Side},
-        engine::{Stage, Way, hash},
-        files::{Facts, FileError, Inherited, Kept, Root},
+        engine::{Stage, Way, hash, hash_of_link},
+        files::{Facts, FileError, Inherited, Kept, LINK_MODE, Root},
         limits::Limits,
         model::{Action, ChangeKind, Operation, Plan},
         nothing_done, pipeline, read,
@@ -124,6 +124,10 @@ impl Sink for Staging<'_> {
                 fidelity.degraded = written.kept;
                 Some(state(&written.post.sha256, &written.facts))
             }
+            (After::Linked { to }, _) => {
+                let written = self.stage.link(path, to, mount)?;
+                Some(state(&written.post.sha256, &written.facts))
+            }
             (After::Deleted, Some(seen)) => {
                 self.stage.delete(path, seen, mount)?;
                 None
@@ -168,7 +172,7 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
     let before = change.before.map(|before| Side {
         name: change.path,
         bytes: &before.bytes,
-        mode: before.seen.facts.mode,
+        mode: before.seen.facts.git_mode(),
     });
     let after = match &change.after {
         After::Written {
@@ -177,6 +181,11 @@ fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
             name: change.path,
             bytes,
             mode: attributes.mode.unwrap_or(0o644),
+        }),
+        After::Linked { to } => Some(Side {
+            name: change.path,
+            bytes: to.as_bytes(),
+            mode: LINK_MODE,
         }),
         After::Deleted => None,
         After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
@@ -190,6 +199,7 @@ fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
         After::Written {
             attributes, query, ..
         } => (change.path, None, attributes.mode, *query),
+        After::Linked { .. } => (change.path, None, Some(LINK_MODE), None),
         After::Deleted => (change.path, None, None, None),
         After::Renamed { to } => (*to, Some(change.path.clone()), None, None),
     };
@@ -346,6 +356,7 @@ impl Sink for Foresight<'_> {
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
         let after = match &change.after {
             After::Written { bytes, .. } => Some(hash(bytes)),
+            After::Linked { to } => Some(hash_of_link(to)),
             After::Deleted => None,
             After::Renamed { .. } => change.before.map(|before| before.seen.sha256.clone()),
         };

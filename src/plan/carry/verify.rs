@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     plan::{
         edit::{self, EditError, Language},
-        engine::{Entry, hash, same_content},
+        engine::{Entry, hash, is_result, same_content},
         files::{Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
@@ -91,8 +91,7 @@ fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
         Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
             let dir = view.parent(path)?;
-            let bytes = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
-            hash(&bytes) == post.sha256
+            is_result(&dir, path.name(), post).map_err(|_| changed())?
         }
         Entry::Delete { path, .. } => view.look(path)?.is_none(),
         Entry::Rename { to, pre, .. } => {

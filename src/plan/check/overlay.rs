@@ -14,12 +14,12 @@ use crate::{
     plan::{
         edit,
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
-        model::{Action, ActionId, Operation, Plan},
+        model::{Action, ActionId, ModeChange, Operation, Plan},
     },
     task::{Failure, Fault, RelPath},
 };
 
-use super::{Original, Place};
+use super::{Original, Place, places::outside};
 use edits::{Failed, FileContext, Now, within};
 
 pub(super) struct Overlay<'a> {
@@ -83,10 +83,24 @@ impl<'a> Overlay<'a> {
                     |now: &mut Now<'a>, file: &FileContext<'_>| now.modify(action, change, file);
                 self.with(path, stopped, modify)?.unwrap_or_default()
             }
-            Operation::Delete => {
+            Operation::Link { to } => {
+                self.link(&place.target, to)?;
+                format!("Symbolic link '{}' to '{to}' created", action.target)
+            }
+            Operation::SetMode(change) => {
+                self.load(&place.target)?;
+                let mode = self.set_mode(path, *change);
+                format!("Mode of '{}' set to {mode:04o}", action.target)
+            }
+            Operation::Delete { diff } => {
                 no_link(&place.target)?;
                 self.load(&place.target)?;
                 self.no_mount(path)?;
+                if let Some(diff) = diff {
+                    let emptied =
+                        |now: &mut Now<'a>, file: &FileContext<'_>| now.emptied(diff, file);
+                    self.with(path, stopped, emptied)?;
+                }
                 self.entry(path).now = None;
                 format!("File '{}' deleted", action.target)
             }
@@ -184,6 +198,9 @@ impl<'a> Overlay<'a> {
                     "File not found: `{path}` no longer exists when this action is performed; an earlier action deletes or renames it"
                 )
             };
+            if entry.now.as_ref().is_some_and(|now| now.link.is_some()) {
+                return regular(path, &Facts::of_new_link());
+            }
             let now = entry.now.as_ref().map(|_| ());
             return now.ok_or_else(|| Failure::new(Fault::FileNotFound, message()));
         }
@@ -269,6 +286,39 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
+    /// Makes a symbolic link, which leads to a place that the plan could also change by its own path.
+    fn link(&mut self, located: &Located, to: &str) -> Result<(), Failure> {
+        let path = &located.path;
+        self.vacant(located)?;
+        if self.files.contains_key(path) {
+            let message = format!(
+                "`{path}` is a file before the plan; a plan does not put a symbolic link in its place"
+            );
+            return Err(Failure::new(Fault::PlanConflict, message));
+        }
+        let target = link_target(path, to)?;
+        let leads = self.view.locate(&target).map_err(outside)?;
+        self.plan.limits.admits(&target)?;
+        self.plan.limits.admits(&leads.path)?;
+        self.entry(path).now = Some(Now::linked(to));
+        Ok(())
+    }
+
+    /// Sets the permission bits of a file that is loaded, and returns them.
+    fn set_mode(&mut self, path: &RelPath, change: ModeChange) -> u32 {
+        const NEW: u32 = 0o644;
+        let named = self.files.get(path).and_then(|entry| entry.now.as_ref());
+        let origin = named.and_then(|now| self.files.get(now.origin.as_ref()?));
+        let before = origin.and_then(|entry| entry.before.as_ref());
+        let before = before.map(|before| before.seen.facts.mode);
+        let mode = named.and_then(|now| now.mode).or(before).unwrap_or(NEW);
+        let mode = change.of(mode);
+        if let Some(now) = &mut self.entry(path).now {
+            now.mode = Some(mode);
+        }
+        mode
+    }
+
     fn mount_of(&self, path: &RelPath) -> Result<u64, FileError> {
         self.nearest(path)?.mount()
     }
@@ -278,6 +328,35 @@ impl<'a> Overlay<'a> {
         let nearest = innermost(path, |dir| self.view.look(dir))?;
         self.view.dir(nearest.as_ref())
     }
+}
+
+/// Where a link at that path leads, as a path below the root.
+fn link_target(path: &RelPath, to: &str) -> Result<RelPath, Failure> {
+    let refused = |why: &str| {
+        let message = format!("the symbolic link `{path}` would lead to `{to}`: {why}");
+        Failure::new(Fault::PathOutside, message)
+    };
+    let mut parts: Vec<&str> = path
+        .directories()
+        .last()
+        .map_or_else(Vec::new, |dir| dir.split('/').collect());
+    if to.starts_with('/') {
+        return Err(refused(
+            "a link of a plan leads to a path relative to its own directory",
+        ));
+    }
+    for part in to.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts
+                    .pop()
+                    .ok_or_else(|| refused("this leads out of the root"))?;
+            }
+            name => parts.push(name),
+        }
+    }
+    RelPath::parse(&parts.join("/")).map_err(|why| refused(&why.to_string()))
 }
 
 fn missing(located: &Located) -> Failure {

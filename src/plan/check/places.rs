@@ -56,8 +56,10 @@ pub(super) fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: 
     let to = match &action.operation {
         Operation::Rename { to } => Some(place(to)?),
         Operation::Create { .. }
+        | Operation::Link { .. }
         | Operation::Modify(_)
-        | Operation::Delete
+        | Operation::SetMode(_)
+        | Operation::Delete { .. }
         | Operation::SchemaUpdate(_)
         | Operation::Sql(_)
         | Operation::Pipeline { .. } => None,
@@ -84,7 +86,7 @@ pub(super) fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: 
     })
 }
 
-fn outside(error: FileError) -> Failure {
+pub(super) fn outside(error: FileError) -> Failure {
     let leads_out = matches!(error.errno, Errno::LOOP | Errno::XDEV);
     let mut failure = Failure::from(error);
     if leads_out {

@@ -12,7 +12,10 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::entry::{Entry, Post, Pre, Way};
+use super::{
+    entry::{Entry, Post, Pre, Way},
+    stage::hash_of_link,
+};
 
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
@@ -28,7 +31,7 @@ pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool
     // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
     // another user may belong to this user.
     let fits = |facts: &Facts| {
-        (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes)
+        (facts.kind, facts.bytes) == (pre.facts.kind, pre.facts.bytes)
             && facts.mode & !pre.facts.mode == 0
             && [pre.facts.uid, user_id()].contains(&facts.uid)
     };
@@ -94,7 +97,7 @@ fn adopt(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
             path, slot, post, ..
         } => {
             for at in [slot, path] {
-                let fits = |found: &Facts| (found.kind, found.bytes) == (Kind::File, post.bytes);
+                let fits = |found: &Facts| found.has_content() && found.bytes == post.bytes;
                 let dir = held(root, at)?;
                 let found = dir.map_or(Ok(None), |dir| {
                     with_content(&dir, at.name(), &post.sha256, fits)
@@ -147,7 +150,7 @@ pub(crate) fn same_content(
     hash: &str,
 ) -> Result<bool, FileError> {
     let kept = |facts: &Facts| (facts.kind, facts.mode, facts.uid, facts.gid);
-    let fits = |facts: &Facts| facts.kind == Kind::File && kept(facts) == kept(then);
+    let fits = |facts: &Facts| facts.has_content() && kept(facts) == kept(then);
     Ok(with_content(dir, name, hash, fits)?.is_some())
 }
 
@@ -163,14 +166,15 @@ pub(super) fn still(
 }
 
 /// Whether a regular file with the content that the plan wrote is there.
-pub(super) fn is_result(dir: &Dir<'_>, name: &str, post: &Post) -> Result<bool, FileError> {
-    let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, post.bytes);
+pub(crate) fn is_result(dir: &Dir<'_>, name: &str, post: &Post) -> Result<bool, FileError> {
+    let fits = |facts: &Facts| facts.has_content() && facts.bytes == post.bytes;
     Ok(with_content(dir, name, &post.sha256, fits)?.is_some())
 }
 
 /// The file, if it is exactly the file that the plan put there.
 pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
-    let fits = |facts: &Facts| (facts.ino, facts.bytes) == (post.ino, post.bytes);
+    let fits =
+        |facts: &Facts| facts.has_content() && (facts.ino, facts.bytes) == (post.ino, post.bytes);
     with_content(dir, name, &post.sha256, fits)
 }
 
@@ -188,8 +192,14 @@ pub(super) fn with_content(
     Ok((sha256(dir, name)? == hash).then_some(facts))
 }
 
-/// The SHA-256 of a file, in lower-case hexadecimal.
+/// The SHA-256 of a file or a symbolic link, in lower-case hexadecimal.
 pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+    if dir
+        .look(name)?
+        .is_some_and(|facts| facts.kind == Kind::Link)
+    {
+        return Ok(hash_of_link(&dir.read_link(name)?));
+    }
     let (mut file, _) = dir.open(name)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; BLOCK];

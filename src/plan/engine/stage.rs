@@ -1,5 +1,6 @@
 //! Stages the changes: the new contents are written into slots, and the tree is not changed.
 
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -70,6 +71,11 @@ pub(crate) struct Written {
 /// SHA-256 in lower-case hexadecimal (R-001-102).
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+/// The hash of a symbolic link: no file with the same bytes has it.
+pub(crate) fn hash_of_link(to: &str) -> String {
+    hash(format!("symlink\0{to}").as_bytes())
 }
 
 /// Ends a plan before its first change. The journal states this, because on a full disk the answer may not be recorded.
@@ -150,6 +156,34 @@ impl<'a> Stage<'a> {
             },
         };
         self.entries.push(entry);
+        Ok(written)
+    }
+
+    /// Stages a new symbolic link.
+    pub(crate) fn link(
+        &mut self,
+        path: RelPath,
+        to: &str,
+        mount: u64,
+    ) -> Result<Written, FileError> {
+        let slot = self.slot(&path, mount)?;
+        let dir = self.folder.beside(&slot)?;
+        dir.make_link(to, slot.name())?;
+        let facts = dir.look(slot.name())?;
+        let facts = facts.ok_or_else(|| dir.failed("look at", slot.name(), Errno::NOENT))?;
+        let post = Post {
+            ino: facts.ino,
+            bytes: facts.bytes,
+            sha256: hash_of_link(to),
+            attributes: None,
+        };
+        let written = Written {
+            post: post.clone(),
+            facts,
+            kept: Kept::new(),
+            way: Way::Exchange,
+        };
+        self.entries.push(Entry::Create { path, slot, post });
         Ok(written)
     }
 

@@ -338,7 +338,7 @@ impl Change<'_> {
     /// The file at the path is not the one that the plan put there. It is the original, or others have changed it.
     /// Only the content tells, because file systems give the inode number of a removed file to a new one.
     fn as_before(&self, pre: &Pre) -> Result<Undone, FileError> {
-        let fits = |facts: &Facts| (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes);
+        let fits = |facts: &Facts| (facts.kind, facts.bytes) == (pre.facts.kind, pre.facts.bytes);
         let dir = there(self.root.parent(self.path))?;
         let found = dir.map_or(Ok(None), |dir| {
             with_content(&dir, self.path.name(), &pre.sha256, fits)

@@ -20,14 +20,14 @@ use sha2::{Digest, Sha256};
 use crate::task::hexadecimal;
 
 use super::{
-    Dir, Facts, FileError,
+    Dir, Facts, FileError, Kind,
     acl::{self, ACL, DEFAULT_ACL},
     faults::Call,
     timespec,
 };
 
 /// The attributes of one file, to be given to another.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     /// The permission bits; `None` = what the umask leaves of a new file's.
     pub(crate) mode: Option<u32>,
@@ -268,6 +268,12 @@ impl Attributes {
 impl Dir<'_> {
     /// Copies a file with its times; blocks are shared where the file system can.
     pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
+        if self
+            .look(name)?
+            .is_some_and(|facts| facts.kind == Kind::Link)
+        {
+            return to.make_link(&self.read_link(name)?, new);
+        }
         let (mut from, facts) = self.open(name)?;
         let (mut copy, made) = to.create(new, 0o600)?;
         to.change(Call::Write, "write", new, || {

@@ -14,7 +14,7 @@ use rustix::{
     fs::{
         Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes,
         StatxFlags, Timespec, Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync,
-        fstat, fsync, ftruncate, futimens, mkdirat, readlinkat, statat, statx, unlinkat,
+        fstat, fsync, ftruncate, futimens, mkdirat, readlinkat, statat, statx, symlinkat, unlinkat,
     },
     io::Errno,
     process::geteuid,
@@ -382,6 +382,13 @@ impl<'a> Dir<'a> {
         };
         self.change(Call::Attributes, "set the times of", name, || {
             futimens(&file, &times)
+        })
+    }
+
+    /// Makes a symbolic link.
+    pub(crate) fn make_link(&self, to: &str, name: &str) -> Result<(), FileError> {
+        self.change(Call::Create, "make the link", name, || {
+            symlinkat(to, &self.fd, name)
         })
     }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        edit::{Count, Edit, JsonEdit, JsonPath, Pattern},
+        edit::{Count, Counts, Edit, Index, JsonEdit, JsonPath, Patch, Pattern},
         limits::action_timeout,
-        model::{Action, ActionId, Operation},
+        model::{Action, ActionId, ModeChange, Operation},
     },
     task::{ActionType, Fault, RelPath, redact_presigned},
 };
@@ -157,18 +157,29 @@ fn read_operation(
     let mut fields = found.fields()?.with_inner("details");
     let operation = match kind {
         ActionType::FileCreate => {
-            only(&mut fields, "create");
-            create(&mut fields)
+            let kinds: [(&str, ReadOperation); 2] = [("create", create), ("symlink", symlink)];
+            let meaning = "one of `create`, `symlink`";
+            let read = fields.required("type", meaning, |found| found.word(&kinds));
+            read.and_then(|read| read(&mut fields))
         }
-        ActionType::FileDelete => only(&mut fields, "delete").map(|()| Operation::Delete),
+        ActionType::FileDelete => {
+            only(&mut fields, "delete");
+            let diff = if fields.has("diff") {
+                Some(patch(target, &mut fields)?)
+            } else {
+                None
+            };
+            Some(Operation::Delete { diff })
+        }
         ActionType::FileRename => {
             only(&mut fields, "rename");
             let meaning = "where the file is to go, relative to the root";
             let to = fields.required("new_path", meaning, Found::path);
             to.map(|to| Operation::Rename { to })
         }
-        ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
-        ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),
+        ActionType::FileModify if fields.says("type", "set_mode") => set_mode(&mut fields),
+        ActionType::FileModify => edit(kind, target, &mut fields).map(Operation::Modify),
+        ActionType::SchemaUpdate => edit(kind, target, &mut fields).map(Operation::SchemaUpdate),
         ActionType::SqlExecute => {
             only(&mut fields, "sql_execute");
             Some(Operation::Sql(programs::sql(target, &mut fields)))
@@ -213,6 +224,43 @@ fn create(fields: &mut Fields<'_>) -> Option<Operation> {
     Some(Operation::Create { content, mode })
 }
 
+fn symlink(fields: &mut Fields<'_>) -> Option<Operation> {
+    let meaning = "where the link is to lead, from its own directory";
+    let to = fields.required("to", meaning, |found| {
+        let to = found.text()?;
+        let fits = !to.is_empty() && !to.contains('\0');
+        fits.then_some(to).or_else(|| found.invalid("is no path"))
+    });
+    to.map(|to| Operation::Link { to: to.to_owned() })
+}
+
+fn set_mode(fields: &mut Fields<'_>) -> Option<Operation> {
+    fields.get("type");
+    let meaning = "the permissions in octal as a text, such as \"0644\", or `+x` or `-x`";
+    let change = fields.required("mode", meaning, |found| match found.value.as_str() {
+        Some("+x") => Some(ModeChange::Executable),
+        Some("-x") => Some(ModeChange::NotExecutable),
+        _ => permissions(found).map(ModeChange::Exactly),
+    });
+    change.map(Operation::SetMode)
+}
+
+/// The diff of the file of the action.
+fn patch(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<Patch> {
+    let counts = match fields.optional("recount", Found::flag) {
+        Some(true) => Counts::Recounted,
+        Some(false) | None => Counts::Binding,
+    };
+    let index = match fields.optional("require_index", Found::flag) {
+        Some(true) => Index::Required,
+        Some(false) | None => Index::Told,
+    };
+    let meaning = "a unified diff of this file";
+    fields.required("diff", meaning, |found| {
+        found.good(Patch::parse(found.text()?, target?, counts, index))
+    })
+}
+
 /// Reads permission bits from an octal text. A number is refused, because 644 could be octal or decimal.
 fn permissions(found: &Found<'_>) -> Option<u32> {
     const OCTAL: &str = "permissions in octal as a text, such as \"0644\"";
@@ -239,6 +287,8 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
     Some(bits)
 }
 
+type ReadOperation = fn(&mut Fields<'_>) -> Option<Operation>;
+
 type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
 
 /// In which files an edit can be made.
@@ -259,13 +309,22 @@ const EDITS: &[(&str, Documents, ReadEdit)] = &[
     ("yaml_update", Documents::Schema, yaml_update),
 ];
 
-fn edit(kind: ActionType, fields: &mut Fields<'_>) -> Option<Edit> {
+fn edit(kind: ActionType, target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<Edit> {
+    if kind == ActionType::FileModify && fields.says("type", "patch") {
+        fields.get("type");
+        return patch(target, fields).map(Edit::Patch);
+    }
     let possible = EDITS.iter().filter(|(_, documents, _)| {
         kind == ActionType::FileModify || *documents == Documents::Schema
     });
     let possible: Vec<(&str, ReadEdit)> = possible.map(|(name, _, read)| (*name, *read)).collect();
-    let meaning = format!("one of {}", listed(possible.iter().map(|(name, _)| *name)));
-    let read = fields.required("type", &meaning, |found| found.word(&possible))?;
+    let beside = ["patch", "set_mode"]
+        .into_iter()
+        .filter(|_| kind == ActionType::FileModify);
+    let names = possible.iter().map(|(name, _)| *name).chain(beside);
+    let known = listed(names);
+    let meaning = format!("one of {known}");
+    let read = fields.required("type", &meaning, |found| found.word_of(&possible, &known))?;
     read(fields)
 }
 

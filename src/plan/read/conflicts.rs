@@ -62,15 +62,15 @@ impl<'a> Tree<'a> {
     fn take(&mut self, action: &'a Action) -> Result<(), String> {
         let target = &action.target;
         match &action.operation {
-            Operation::Create { .. } => {
+            Operation::Create { .. } | Operation::Link { .. } => {
                 self.must_be_free("creates", target)?;
                 self.is(State::Present, target, action);
             }
-            Operation::Modify(_) | Operation::SchemaUpdate(_) => {
+            Operation::Modify(_) | Operation::SetMode(_) | Operation::SchemaUpdate(_) => {
                 self.must_be_there("changes", target)?;
                 self.is(State::Present, target, action);
             }
-            Operation::Delete => {
+            Operation::Delete { .. } => {
                 self.must_be_there("deletes", target)?;
                 self.is(State::Absent, target, action);
             }
@@ -119,7 +119,7 @@ impl<'a> Tree<'a> {
                 "{does} `{path}`, which is there already: {} {} it before",
                 by.id,
                 match by.operation {
-                    Operation::Create { .. } => "creates",
+                    Operation::Create { .. } | Operation::Link { .. } => "creates",
                     Operation::Rename { .. } => "renames a file to",
                     _ => "changes",
                 }

@@ -81,12 +81,17 @@ impl<'a> Found<'a> {
     }
 
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        let known = listed(words.iter().map(|(word, _)| *word));
+        self.word_of(words, &known)
+    }
+
+    /// The same; `known` are the words that a message names.
+    pub(super) fn word_of<T: Copy>(&self, words: &[(&str, T)], known: &str) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
-        found.map(|(_, meaning)| *meaning).or_else(|| {
-            let words = listed(words.iter().map(|(word, _)| *word));
-            self.invalid(format!("is {}; known are {words}", quoted(text)))
-        })
+        found
+            .map(|(_, meaning)| *meaning)
+            .or_else(|| self.invalid(format!("is {}; known are {known}", quoted(text))))
     }
 
     /// An object whose keys are not the plan's.
@@ -178,6 +183,16 @@ impl<'a> Fields<'a> {
         self.known.push(key);
         let value = self.layers.iter().find_map(|(_, map)| map.get(key))?;
         Some(Found::new(&self.place(key), value, self.findings))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.layers.iter().any(|(_, map)| map.contains_key(key))
+    }
+
+    /// Whether the value of a key is this text.
+    pub(super) fn says(&self, key: &str, text: &str) -> bool {
+        let mut values = self.layers.iter().filter_map(|(_, map)| map.get(key));
+        values.next().and_then(Value::as_str) == Some(text)
     }
 
     pub(super) fn need(&mut self, key: &'static str, meaning: &str) -> Option<Found<'a>> {

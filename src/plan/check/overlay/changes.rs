@@ -79,13 +79,25 @@ impl<'a> Overlay<'a> {
             Some(now) => {
                 let bytes = now.content(self.original(now));
                 let same = match (before, &now.origin) {
-                    (Some(before), Some(origin)) => origin == path && bytes == before.bytes,
+                    (Some(before), Some(origin)) => {
+                        origin == path && bytes == before.bytes && now.keeps_mode(before)
+                    }
                     // A plain rename is a change of the path where the file was.
                     (None, Some(origin)) => renames.get(origin) == Some(path),
                     (_, None) => false,
                 };
                 if same {
                     return Ok(None);
+                }
+                if let Some(to) = &now.link {
+                    return Ok(Some(Change {
+                        actions: &entry.actions,
+                        path,
+                        before,
+                        after: After::Linked { to },
+                        link: None,
+                        mount: self.mount_of(path)?,
+                    }));
                 }
                 let attributes = self.attributes(path, now)?;
                 After::Written {
@@ -127,6 +139,7 @@ impl<'a> Overlay<'a> {
             let now = entry.now.as_ref().filter(|_| entry.before.is_none());
             now.is_some_and(|now| {
                 now.origin.as_ref() == Some(origin)
+                    && now.keeps_mode(before)
                     && now
                         .bytes
                         .as_ref()
@@ -165,7 +178,7 @@ impl<'a> Overlay<'a> {
                 (change.path, origin.unwrap_or(change.path), attributes.mode)
             }
             After::Renamed { to } => (*to, change.path, None),
-            After::Deleted => return Ok(()),
+            After::Deleted | After::Linked { .. } => return Ok(()),
         };
         let origin = self.files.get(came_from);
         let before = origin.and_then(|origin| origin.before.as_ref());

@@ -2,7 +2,8 @@
 
 use crate::{
     plan::{
-        edit::{self, Budget, Draft, Edit, EditError, Edited},
+        check::Original,
+        edit::{self, Budget, Draft, Edit, EditError, Edited, Patch},
         limits::Limits,
         model::{Action, ActionId, Operation},
     },
@@ -16,8 +17,10 @@ pub(super) struct Now<'a> {
     pub(super) bytes: Option<Vec<u8>>,
     /// The path of the original that the file comes from; `None` for a created file.
     pub(super) origin: Option<RelPath>,
-    /// The permissions that the plan names for a created file.
+    /// The permissions that the plan names.
     pub(super) mode: Option<u32>,
+    /// Where a new symbolic link leads.
+    pub(super) link: Option<String>,
     /// SHA-256 of the query that made the content, if the query may make another one the next time.
     pub(super) query: Option<String>,
     doubt: Option<Doubt>,
@@ -78,6 +81,35 @@ impl<'a> Now<'a> {
         }
     }
 
+    pub(super) fn linked(to: &str) -> Self {
+        Self {
+            bytes: Some(to.as_bytes().to_vec()),
+            link: Some(to.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Checks that a diff leaves nothing of the file.
+    pub(super) fn emptied(&mut self, diff: &Patch, file: &FileContext<'_>) -> Result<(), Failure> {
+        self.settle(file)?;
+        let before = self.content(file.original);
+        let edited =
+            edit::patched(diff, before, file.stopped).map_err(|error| file.failure(error))?;
+        if edited.bytes.is_empty() {
+            return Ok(());
+        }
+        let lines = edited
+            .bytes
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count()
+            .max(1);
+        let message = format!(
+            "the diff deletes the file, but it has {lines} more lines than the diff removes"
+        );
+        Err(file.failure(EditError::Misfit(message)))
+    }
+
     /// The same file with a content that a query made.
     pub(super) fn queried(self, bytes: Vec<u8>, query: Option<&str>) -> Self {
         Self {
@@ -85,6 +117,12 @@ impl<'a> Now<'a> {
             query: query.map(str::to_owned),
             ..self
         }
+    }
+
+    /// Whether the plan leaves the permissions of the original.
+    pub(super) fn keeps_mode(&self, before: &Original) -> bool {
+        let mode = self.mode;
+        mode.is_none_or(|mode| mode == before.seen.facts.mode)
     }
 
     pub(super) fn content<'b>(&'b self, original: &'b [u8]) -> &'b [u8] {

@@ -1,0 +1,380 @@
+//! Reads a diff file by file: git's extended headers, and the headers of other tools.
+
+use crate::plan::edit::{Counts, Cursor, DiffError, Hunk, Mark, names};
+
+use super::{
+    begin_patch,
+    files::{After, Before, FileDiff, Mode},
+};
+
+type Files = (Vec<FileDiff>, Vec<DiffError>);
+
+/// Every file of the diff, and what a plan cannot express.
+pub(super) fn read(cursor: &mut Cursor<'_>, counts: Counts) -> Files {
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    while let Some(line) = cursor.peek() {
+        let at = cursor.at;
+        let section = if line.starts_with("*** Begin Patch") {
+            begin_patch::read(cursor, counts)
+        } else if let Some(names) = line.strip_prefix("diff --git ") {
+            cursor.at += 1;
+            git(cursor, names, counts).map(|file| vec![file])
+        } else if cursor.has_names(at) {
+            plain(cursor, counts).map(|file| vec![file])
+        } else if let Some(problem) = inexpressible(cursor) {
+            Err(cursor.error(problem))
+        } else {
+            cursor.at += 1;
+            continue;
+        };
+        match section {
+            Ok(section) => files.extend(section),
+            Err(problem) => {
+                problems.push(problem);
+                cursor.at = cursor.at.max(at + 1);
+                while cursor.peek().is_some() && !resumes(cursor) {
+                    cursor.at += 1;
+                }
+            }
+        }
+    }
+    if files.is_empty() && problems.is_empty() {
+        problems.push(nothing(cursor));
+    }
+    (files, problems)
+}
+
+/// Whether the next file begins here, after one that could not be read.
+fn resumes(cursor: &Cursor<'_>) -> bool {
+    let line = cursor.peek().unwrap_or_default();
+    let begins = [
+        "diff ",
+        "Index: ",
+        "Only in ",
+        "Binary files ",
+        "Files ",
+        "*** Begin Patch",
+    ];
+    begins.iter().any(|begin| line.starts_with(begin)) || cursor.has_names(cursor.at)
+}
+
+/// Why a text is no diff.
+fn nothing(cursor: &Cursor<'_>) -> DiffError {
+    let mut lines = (0..).map_while(|at| cursor.line(at));
+    let indented = lines.any(|line| {
+        let text = line.trim_start();
+        text.len() < line.len()
+            && ["--- ", "diff --git "]
+                .iter()
+                .any(|begin| text.starts_with(begin))
+    });
+    let problem = if indented {
+        "the diff is indented; send it without the blanks before its lines"
+    } else {
+        "the text has no diff: no `diff --git` line, no `---` and `+++` lines and no `*** Begin Patch`"
+    };
+    cursor.error_at(0, problem)
+}
+
+/// What a line says that no plan can express.
+fn inexpressible(cursor: &Cursor<'_>) -> Option<String> {
+    let line = cursor.peek()?;
+    let said = |what: &str| Some(format!("`{line}`: {what}"));
+    let begins = |begin| line.starts_with(begin);
+    if begins("diff --cc ") || begins("diff --combined ") || begins("@@@ ") {
+        return said("a combined diff, of a merge, is not read; make a diff against one parent");
+    }
+    if line == "***************" {
+        return said("a context diff is not read; make a unified diff (diff -u)");
+    }
+    if begins("@@ ") {
+        return said("these hunks name no file; put `--- FILE` and `+++ FILE` above them");
+    }
+    if begins("Only in ") {
+        return said(
+            "the diff has nothing of its content; make the diff with `diff -N`, or leave the file out",
+        );
+    }
+    if (begins("Binary files ") || begins("Files ")) && line.ends_with(" differ") {
+        return said(
+            "the content of a binary file is not in the diff; change it by an action of a plan",
+        );
+    }
+    if begins("Cannot display: ") {
+        return said(
+            "the content of a binary file is not in the diff; change it by an action of a plan",
+        );
+    }
+    if begins("Property changes on: ") {
+        return said(
+            "a plan has no properties of Subversion; leave them out (svn diff --ignore-properties)",
+        );
+    }
+    if begins("Submodule ") && line.ends_with(':') {
+        return said(
+            "a plan cannot change a submodule; leave it out (git diff --ignore-submodules)",
+        );
+    }
+    let next = (cursor.line(cursor.at + 1), cursor.line(cursor.at + 2));
+    let is_empty =
+        |line: Option<&str>| line.is_none_or(|line| line.is_empty() || line.starts_with("Index: "));
+    if begins("Index: ") && next.0.is_some_and(|next| next.starts_with("===")) && is_empty(next.1) {
+        return said("the diff names the file and says nothing of it, as of an empty one");
+    }
+    None
+}
+
+/// What the extended headers of git say of a file.
+#[derive(Default)]
+struct Headers {
+    renamed: (Option<String>, Option<String>),
+    copied: (Option<String>, Option<String>),
+    modes: (Option<Mode>, Option<Mode>),
+    is_new: bool,
+    is_deleted: bool,
+    index: Option<String>,
+}
+
+/// The file that `diff --git` begins. `rest` are its names.
+fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, DiffError> {
+    let line = cursor.at;
+    let mut headers = Headers::default();
+    while let Some(header) = cursor.peek() {
+        if !headers
+            .read(header)
+            .map_err(|problem| cursor.error(problem))?
+        {
+            break;
+        }
+        cursor.at += 1;
+    }
+    let mut names =
+        names_of(&headers, rest).map_err(|problem| cursor.error_at(line - 1, problem))?;
+    if cursor.has_names(cursor.at) {
+        let (old, new) = sides(cursor)?;
+        headers.is_new |= old.is_missing;
+        headers.is_deleted |= new.is_missing;
+        for (side, name) in [(&old.name, &names.0), (&new.name, &names.1)] {
+            if let Some(side) = side
+                && side != name
+                && names::without_prefix(side) != name
+            {
+                let problem = format!(
+                    "`{side}` is another file than `{name}` in the `diff --git` line, and no rename lines say so"
+                );
+                return Err(cursor.error(problem));
+            }
+        }
+        cursor.at += 2;
+    }
+    let from = cursor.at;
+    let hunks = cursor.hunks(counts)?;
+    let to = cursor.at;
+    if !hunks.is_empty() {
+        cursor.skip_text()?;
+    }
+    let old = std::mem::take(&mut names.0);
+    let before = match (&headers.copied.0, headers.is_new) {
+        (Some(from), _) => Before::Copied(from.clone()),
+        (None, true) => Before::Nothing,
+        (None, false) => Before::At(old),
+    };
+    let after = if headers.is_deleted {
+        After::Nothing
+    } else {
+        After::At(names.1)
+    };
+    links(&headers, &before, &after).map_err(|problem| cursor.error_at(line - 1, problem))?;
+    let file = FileDiff {
+        line,
+        before,
+        after,
+        modes: headers.modes,
+        index: headers.index.map(|index| cursor.written(&index)),
+        hunks,
+        text: Some(cursor.text(from, to)),
+    };
+    sensible(cursor, file)
+}
+
+impl Headers {
+    /// Takes in a header line; false where the headers end.
+    fn read(&mut self, line: &str) -> Result<bool, String> {
+        let named = |name: &str| {
+            if name.starts_with('"') {
+                names::quoted(name).map(|(name, _)| Some(name))
+            } else {
+                Ok(Some(name.to_owned()))
+            }
+        };
+        let Some((key, value)) = KEYS
+            .iter()
+            .find_map(|key| Some((*key, line.strip_prefix(key)?)))
+        else {
+            return Ok(false);
+        };
+        match key {
+            "rename from " => self.renamed.0 = named(value)?,
+            "rename to " => self.renamed.1 = named(value)?,
+            "copy from " => self.copied.0 = named(value)?,
+            "copy to " => self.copied.1 = named(value)?,
+            "old mode " => self.modes.0 = mode(value)?,
+            "new mode " => self.modes.1 = mode(value)?,
+            "new file mode " => {
+                self.modes.1 = mode(value)?;
+                self.is_new = true;
+            }
+            "deleted file mode " => {
+                self.modes.0 = mode(value)?;
+                self.is_deleted = true;
+            }
+            "index " => {
+                if let Some((_, unchanged)) = value.split_once(' ') {
+                    let unchanged = mode(unchanged)?;
+                    self.modes = (self.modes.0.or(unchanged), self.modes.1.or(unchanged));
+                }
+                self.index = Some(line.to_owned());
+            }
+            "GIT binary patch" | "Binary files " => {
+                return Err(
+                    "the file is binary; change it by an action of a plan (FILE_CREATE or \
+                            replace_content, with base64)"
+                        .to_owned(),
+                );
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+const KEYS: [&str; 13] = [
+    "rename from ",
+    "rename to ",
+    "copy from ",
+    "copy to ",
+    "old mode ",
+    "new mode ",
+    "new file mode ",
+    "deleted file mode ",
+    "similarity index ",
+    "dissimilarity index ",
+    "index ",
+    "GIT binary patch",
+    "Binary files ",
+];
+
+fn mode(octal: &str) -> Result<Option<Mode>, String> {
+    match octal.trim_end() {
+        "100755" | "100775" => Ok(Some(Mode::Executable)),
+        "120000" => Ok(Some(Mode::Link)),
+        "160000" => Err(
+            "a plan cannot change a submodule; leave it out (git diff --ignore-submodules)"
+                .to_owned(),
+        ),
+        mode if mode.starts_with("100") => Ok(Some(Mode::Plain)),
+        mode => Err(format!("`{mode}` is not the mode of a file")),
+    }
+}
+
+/// A plan can make a symbolic link, and do nothing else with one.
+fn links(headers: &Headers, before: &Before, after: &After) -> Result<(), String> {
+    let is_link = [headers.modes.0, headers.modes.1].contains(&Some(Mode::Link));
+    match (before, after) {
+        (Before::Nothing, After::At(_)) => Ok(()),
+        _ if is_link => Err(
+            "a plan can make a symbolic link, but neither change, rename nor delete one".to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The names of the file before and after, without prefixes.
+fn names_of(headers: &Headers, rest: &str) -> Result<(String, String), String> {
+    for pair in [&headers.renamed, &headers.copied] {
+        if let (Some(from), Some(to)) = pair {
+            return Ok((from.clone(), to.clone()));
+        }
+    }
+    let (old, new) = names::of_git(rest)?;
+    if old == new {
+        return Ok((old, new));
+    }
+    let bare = |name: &str| names::without_prefix(name).to_owned();
+    Ok((bare(&old), bare(&new)))
+}
+
+fn sides(cursor: &Cursor<'_>) -> Result<(names::Side, names::Side), DiffError> {
+    let read = |at, mark| {
+        let line = cursor.line(at).unwrap_or_default();
+        names::side(line.strip_prefix(mark).unwrap_or_default())
+            .map_err(|problem| cursor.error_at(at, problem))
+    };
+    Ok((read(cursor.at, "--- ")?, read(cursor.at + 1, "+++ ")?))
+}
+
+/// The file that `---` and `+++` begin, without extended headers.
+fn plain(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError> {
+    let line = cursor.at;
+    let (old, new) = sides(cursor)?;
+    cursor.at += 2;
+    let from = cursor.at;
+    let hunks = cursor.hunks(counts)?;
+    let to = cursor.at;
+    if hunks.is_empty() {
+        return Err(cursor.error_at(line, "no hunk follows these names"));
+    }
+    cursor.skip_text()?;
+    let name = match (&old.name, &new.name) {
+        (Some(old), Some(new)) => names::common(old, new).ok_or_else(|| {
+            cursor.error_at(line, format!(
+                "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file \
+                 in both lines"
+            ))
+        })?,
+        (Some(name), None) | (None, Some(name)) => names::without_prefix(name).to_owned(),
+        (None, None) => return Err(cursor.error_at(line, "both names are /dev/null")),
+    };
+    let file = FileDiff {
+        line: line + 1,
+        before: if old.is_missing {
+            Before::Nothing
+        } else {
+            Before::At(name.clone())
+        },
+        after: if new.is_missing {
+            After::Nothing
+        } else {
+            After::At(name)
+        },
+        modes: (None, None),
+        index: None,
+        hunks,
+        text: Some(cursor.text(from, to)),
+    };
+    sensible(cursor, file)
+}
+
+/// Refuses what contradicts itself, or changes nothing.
+fn sensible(cursor: &Cursor<'_>, file: FileDiff) -> Result<FileDiff, DiffError> {
+    let wrong = |problem: &str| Err(cursor.error_at(file.line - 1, problem));
+    let only = |mark: Mark| {
+        let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.all(|line| line.mark == mark)
+    };
+    if let Some(number) = file.hunks.iter().position(|hunk| !Hunk::changes(hunk)) {
+        return wrong(&format!("hunk {} of this file changes nothing", number + 1));
+    }
+    match (&file.before, &file.after) {
+        (Before::At(_), After::Nothing) if !only(Mark::Removed) => {
+            wrong("the diff deletes the file, but some of its lines stay")
+        }
+        (Before::At(before), After::At(after))
+            if before == after && file.hunks.is_empty() && file.modes.0 == file.modes.1 =>
+        {
+            wrong("the diff says nothing of this file")
+        }
+        _ => Ok(file),
+    }
+}
