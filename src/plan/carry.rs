@@ -7,9 +7,12 @@ mod staging;
 mod telling;
 mod verify;
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
-use crate::task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach, Sanction};
+use crate::{
+    host::Moment,
+    task::{Bounds, Failure, Fault, Outcome, PlanOrder, Reach, RelPath, Sanction},
+};
 
 use super::{
     Desk, Reader, broken,
@@ -32,8 +35,13 @@ pub(super) use staging::{Foresight, Staging};
 pub(super) use telling::Teller;
 use verify::verify;
 
-/// How often a plan is tried if other programs change a file between the check and the change.
-const TRIES: u32 = 3;
+/// How long a plan is tried again if other programs change a file between the check and the change, if its time
+/// limit does not end it earlier.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a file must stay as it is before the plan is tried again, and how often it is looked at meanwhile.
+const QUIET: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Applies a plan completely or not at all. `expect` is the hash that its preview must have.
 pub(crate) fn execute(
@@ -108,22 +116,22 @@ impl<'a> Carrier<'a> {
         let _lock = locked(self.root, &stopped)?;
         let notes = settle_others(self.root, self.desk, self.plan.limits.max_concurrency)?;
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
-        let mut tries = 1;
+        let begun = self.desk.host.moment();
         loop {
-            match self.attempt(folder, tries) {
+            match self.attempt(folder, begun) {
                 ControlFlow::Continue(again) => folder = again,
                 ControlFlow::Break(mut finished) => {
                     finished.notes.splice(0..0, notes);
                     return Ok(finished);
                 }
             }
-            tries += 1;
         }
     }
 
     /// One try. `Continue`: another program changed a file, everything was undone, and the plan can be tried
     /// again.
-    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Outcome, Folder<'a>> {
+    fn attempt(&self, folder: Folder<'a>, begun: Moment) -> ControlFlow<Outcome, Folder<'a>> {
+        let attempt = self.desk.host.moment();
         let actions = self.plan.actions.iter();
         let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
         let plan_id = self.plan.plan_id.clone();
@@ -198,7 +206,7 @@ impl<'a> Carrier<'a> {
             drop(checked.held);
             let made = self.in_parts(staging, &mut teller, checker, &bound);
             let made = committed(made, &mut teller);
-            return self.ended(made, teller, tries);
+            return self.ended(made, teller, (begun, attempt));
         }
         let (stage, undo) = staging.ready();
         let threads = self.plan.limits.max_concurrency;
@@ -210,21 +218,21 @@ impl<'a> Carrier<'a> {
             &stopped,
             &mut |entries, teller| self.verified(entries, teller),
         );
-        self.ended(made, teller, tries)
+        self.ended(made, teller, (begun, attempt))
     }
 
     fn ended(
         &self,
         made: Result<Committed<'a>, Box<Undoing<'a>>>,
         teller: Teller<'a>,
-        tries: u32,
+        (begun, attempt): (Moment, Moment),
     ) -> ControlFlow<Outcome, Folder<'a>> {
         match made {
             Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
             Err(undoing)
-                if tries < TRIES
-                    && teller.story.pipelines.is_empty()
-                    && self.is_worth_another(&undoing) =>
+                if teller.story.pipelines.is_empty()
+                    && self.is_worth_another(&undoing)
+                    && self.is_quiet(undoing.at.as_ref(), begun, attempt.passed()) =>
             {
                 tracing::info!("{}; the plan is checked again.", undoing.why.message);
                 ControlFlow::Continue(undoing.folder)
@@ -264,6 +272,23 @@ impl<'a> Carrier<'a> {
             UndoEnd::Stuck(_) => false,
         };
         clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
+    }
+
+    /// Waits until the file has not changed for longer than an attempt takes. False if that does not come in time.
+    fn is_quiet(&self, file: Option<&RelPath>, begun: Moment, attempt: Duration) -> bool {
+        let look = || file.and_then(|path| self.root.look(path).ok().flatten());
+        let (mut last, mut since) = (look(), self.desk.host.moment());
+        while begun.passed() < PATIENCE && self.stopped().is_none() {
+            if since.passed() >= QUIET.max(attempt) {
+                return true;
+            }
+            thread::sleep(LOOK);
+            let now = look();
+            if now != last {
+                (last, since) = (now, self.desk.host.moment());
+            }
+        }
+        false
     }
 
     fn stopped(&self) -> Option<Failure> {

@@ -118,7 +118,7 @@ mod tests {
         Action {
             id: ActionId(id.to_owned()),
             target: RelPath::parse("f").unwrap(),
-            operation: Operation::Delete,
+            operation: Operation::Delete { diff: None },
             depends_on: depends_on
                 .iter()
                 .map(|id| ActionId((*id).to_owned()))

@@ -25,8 +25,19 @@ pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     pub(crate) instructions: Instructions,
     pub(crate) limits: Limits,
+    pub(crate) links: Links,
     /// Sentences about assumptions and ignored keys.
     pub(crate) notes: Vec<String>,
+}
+
+/// What a path of a plan may lead through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// Symbolic links inside the root.
+    #[default]
+    Followed,
+    /// None: a diff names files by their own paths.
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ use crate::task::{
 use super::{
     graph,
     limits::{self, Limits},
-    model::{Action, ActionId, Operation, Plan},
+    model::{Action, ActionId, Links, Operation, Plan},
     parts::{changed_twice, parts},
     protected::Kept,
 };
@@ -79,6 +79,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, kept: &Kept) -> Result<Pl
         }
     }
     dependencies(&document.actions, &names, &findings);
+    let links = document.links;
     let all = document.actions.len() == names.len();
     let mut actions: Vec<Action> = document
         .actions
@@ -113,6 +114,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, kept: &Kept) -> Result<Pl
             actions,
             instructions,
             limits,
+            links,
             notes,
         }),
         (_, plan_id, _) => Err(rejected(plan_id, names, problems)),
@@ -141,6 +143,7 @@ struct Document {
     /// With their places in `action_plan`.
     actions: Vec<(usize, Action)>,
     asked: Asked,
+    links: Links,
 }
 
 fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
@@ -162,6 +165,7 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
         .optional("made_from", |found| found.word(&[("diff", ())]))
         .is_some()
     {
+        document.links = Links::Refused;
         findings.note_in_any_case(
             "The plan was made from a diff. Whoever applied the diff vouched for it; that counts as its protocol validation."
                 .to_owned(),

@@ -27,7 +27,7 @@ static SCHEMA: LazyLock<Result<Validator>> = LazyLock::new(|| {
 
 /// One line of compact JSON that is an envelope; no process and no scratch left (R-000-09 …
 /// R-000-12, R-000-136).
-pub(crate) fn always(ran: &Ran) -> Result<()> {
+pub(crate) fn always(folder: &Folder, ran: &Ran) -> Result<()> {
     let line = ran
         .stdout
         .strip_suffix('\n')
@@ -54,14 +54,14 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
         "staging still holds {:?}",
         ran.staging
     );
-    untouched(ran)
+    untouched(folder, ran)
 }
 
-/// What keeps its bytes stays the same file, with its mode and its time, and no empty directory is left behind
-/// (R-001-07, R-001-117).
-fn untouched(ran: &Ran) -> Result<()> {
+/// What keeps its bytes stays the same file, with its mode and its time, unless the scenario states others, and no empty
+/// directory is left behind (R-001-07, R-001-117).
+fn untouched(folder: &Folder, ran: &Ran) -> Result<()> {
     for (path, bytes) in &ran.before {
-        if ran.after.get(path) == Some(bytes) {
+        if ran.after.get(path) == Some(bytes) && !folder.facts.contains_key(path) {
             let (before, after) = (ran.facts_before.get(path), ran.facts.get(path));
             ensure!(before == after, "{before:?} became {after:?}");
         }

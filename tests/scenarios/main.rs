@@ -65,7 +65,7 @@ fn scenario(dir: &Utf8Path) -> Result<()> {
     let mode = Mode::of_environment();
     let folder = Folder::read(dir, mode)?;
     let ran = run::run(&folder)?;
-    expect::always(&ran)?;
+    expect::always(&folder, &ran)?;
     match mode {
         Mode::Compare => expect::as_written(&folder, &ran),
         Mode::Bless => expect::bless(&folder, &ran),

@@ -1,6 +1,7 @@
 //! File plans that are killed, refused by the disk, or lose their power: the tree is as before or as
 //! asked, never between. `ONEACT_CRASH=all` goes to every point instead of every so many.
 
+mod diffs;
 pub(crate) mod disks;
 mod injected;
 pub(crate) mod lab;

@@ -22,6 +22,8 @@ mod conformance;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod diffs;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod documents;

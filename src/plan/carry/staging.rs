@@ -12,7 +12,7 @@ use crate::{
         check::{self, After, Change, Checker, Sink},
         diff::{self, Pair, Reader, Side},
         engine::{Stage, Way, hash, hash_of_link},
-        files::{Facts, FileError, Inherited, Kept, LINK_MODE, Root},
+        files::{Attributes, Facts, FileError, Inherited, Kept, LINK_MODE, Root},
         limits::Limits,
         model::{Action, ChangeKind, Operation, Plan},
         nothing_done, pipeline, read,
@@ -125,7 +125,8 @@ impl Sink for Staging<'_> {
                 Some(state(&written.post.sha256, &written.facts))
             }
             (After::Linked { to }, _) => {
-                let written = self.stage.link(path, to, mount)?;
+                let attributes = Attributes::default().stamped(self.host.standing());
+                let written = self.stage.link(path, to, &attributes, mount)?;
                 Some(state(&written.post.sha256, &written.facts))
             }
             (After::Deleted, Some(seen)) => {

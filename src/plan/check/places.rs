@@ -8,9 +8,9 @@ use crate::{
     plan::{
         files::{FileError, Located, View},
         limits::Limits,
-        model::{Access, Action, Operation, Plan},
+        model::{Access, Action, Links, Operation, Plan},
     },
-    task::{Failure, RelPath},
+    task::{Failure, Fault, RelPath},
 };
 
 /// Where an action's paths really lead.
@@ -50,6 +50,13 @@ pub(super) fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: 
             plan.limits.admits(link)?;
         }
         plan.limits.admits(&located.path)?;
+        if plan.links == Links::Refused && located.path != *path {
+            let message = format!(
+                "`{path}` leads through a symbolic link to `{}`; a diff names files by their own paths",
+                located.path
+            );
+            return Err(Failure::new(Fault::NotAFile, message));
+        }
         mounts.admit(&located)?;
         Ok(located)
     };

@@ -278,15 +278,20 @@ impl<'t> Cursor<'t> {
                 self.at = body;
                 let lines = self.rest()?;
                 let right = ranges.with(&lines);
+                if let Some(stray) = self.stray() {
+                    return Err(self.error(format!(
+                        "`{stray}` begins with neither a blank, `+` nor `-`, as the lines of a hunk do"
+                    )));
+                }
                 if counts == Counts::Binding || lines.is_empty() {
                     let given = self.line(header).unwrap_or_default();
-                    return Err(self.error_at(header, match lines.is_empty() {
-                        true => format!("`{given}` has no lines below it"),
-                        false => format!(
-                            "the counts of `{given}` do not fit the lines below it, so the diff may be \
-                             incomplete; its lines need `{right}` (recount accepts them as they are)"
+                    return Err(self.error_at(
+                        header,
+                        format!(
+                            "the counts of `{given}` do not fit the lines below it, so the diff may be incomplete; its \
+                             lines need `{right}` (recount accepts them as they are)"
                         ),
-                    }));
+                    ));
                 }
                 (lines, Some(right))
             }
@@ -338,6 +343,14 @@ impl<'t> Cursor<'t> {
         });
         self.at = end;
         Ok(lines?.unwrap_or_default())
+    }
+
+    /// The line here, if it can neither belong to a hunk nor end one.
+    fn stray(&self) -> Option<&'t str> {
+        const ENDS: [&str; 5] = ["@@", "```", "# ", "From ", "commit "];
+        let line = self.peek()?;
+        let ends = ENDS.iter().any(|begin| line.starts_with(begin)) || self.begins_file(self.at);
+        (!ends && self.ends_body(self.at) && !self.is_signature(self.at)).then_some(line)
     }
 
     fn is_blank(&self, at: usize) -> bool {

@@ -164,11 +164,13 @@ impl<'a> Stage<'a> {
         &mut self,
         path: RelPath,
         to: &str,
+        attributes: &Attributes,
         mount: u64,
     ) -> Result<Written, FileError> {
         let slot = self.slot(&path, mount)?;
         let dir = self.folder.beside(&slot)?;
         dir.make_link(to, slot.name())?;
+        attributes.date_link(&dir, slot.name())?;
         let facts = dir.look(slot.name())?;
         let facts = facts.ok_or_else(|| dir.failed("look at", slot.name(), Errno::NOENT))?;
         let post = Post {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Facts, FileError, Root, View, there},
+        files::{Facts, FileError, Kind, Root, View, there},
         record::{Durability, Weakness},
     },
     task::{Failure, Fault, RelPath},
@@ -175,7 +175,10 @@ impl<'a> Stage<'a> {
             if !kept {
                 return Err(to.failed("copy a file to", new, Errno::IO).into());
             }
-            backups.push(pre.backup.clone());
+            // A symbolic link is on the disk with its directory.
+            if pre.facts.kind != Kind::Link {
+                backups.push(pre.backup.clone());
+            }
         }
         Ok(backups)
     }

@@ -8,8 +8,8 @@ use std::{ffi::CString, fs::File, os::fd::AsFd};
 use jiff::Timestamp;
 use rustix::{
     fs::{
-        Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-        fremovexattr, fsetxattr, futimens, ioctl_ficlone,
+        AtFlags, Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
+        fremovexattr, fsetxattr, futimens, ioctl_ficlone, utimensat,
     },
     io::Errno,
     process::{Gid, Uid},
@@ -182,6 +182,20 @@ impl Attributes {
     /// set.
     pub(crate) fn initial_mode(&self) -> u32 {
         self.mode.map_or(0o666, |mode| mode & 0o777)
+    }
+
+    /// Gives a symbolic link the modification time, if there is one. It has no other attributes.
+    pub(crate) fn date_link(&self, dir: &Dir<'_>, name: &str) -> Result<(), FileError> {
+        let Some(modified) = self.modified else {
+            return Ok(());
+        };
+        let times = Timestamps {
+            last_access: modified,
+            last_modification: modified,
+        };
+        dir.change(Call::Attributes, "set the times of", name, || {
+            utimensat(dir.fd(), name, &times, AtFlags::SYMLINK_NOFOLLOW)
+        })
     }
 
     pub(crate) fn give(

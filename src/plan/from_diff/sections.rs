@@ -141,13 +141,13 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
     let line = cursor.at;
     let mut headers = Headers::default();
     while let Some(header) = cursor.peek() {
-        if !headers
+        let read = headers
             .read(header)
-            .map_err(|problem| cursor.error(problem))?
-        {
+            .map_err(|problem| cursor.error(problem));
+        cursor.at += usize::from(read != Ok(false));
+        if !read? {
             break;
         }
-        cursor.at += 1;
     }
     let mut names =
         names_of(&headers, rest).map_err(|problem| cursor.error_at(line - 1, problem))?;

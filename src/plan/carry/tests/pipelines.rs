@@ -11,7 +11,7 @@ fn bounds(script: &str) -> Bounds {
             description: String::new(),
             command: vec![fixed("/bin/sh"), fixed("-c"), fixed(script)],
             parameters: json!({"type": "object"}),
-            writes: vec![crate::task::RelPath::parse("out").unwrap()],
+            writes: vec![RelPath::parse("out").unwrap()],
             env_pass: Vec::new(),
             network: Network::Refused,
             shared_memory: SharedMemory::Refused,

@@ -59,7 +59,7 @@ fn a_creation_that_is_not_clear_is_refused() {
     for (operation, words) in [
         (
             json!({"content": ""}),
-            "`action_plan[0].operation.type` is missing: write `\"type\": \"create\"`",
+            "`action_plan[0].operation.type` is missing: one of `create`, `symlink`",
         ),
         (
             json!({"type": "write", "content": ""}),
@@ -118,7 +118,7 @@ fn no_plan_sets_setuid_setgid_or_the_sticky_bit() {
 fn a_file_is_deleted_or_renamed_r_001_89_and_90() {
     assert!(matches!(
         operation("FILE_DELETE", &json!({"type": "delete"})),
-        Operation::Delete
+        Operation::Delete { diff: None }
     ));
     match operation("FILE_RENAME", &json!({"type": "rename", "new_path": "b/c"})) {
         Operation::Rename { to } => assert_eq!(to.as_str(), "b/c"),
