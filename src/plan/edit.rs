@@ -21,11 +21,10 @@ pub(crate) use hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach};
 pub(crate) use json::JsonEdit;
 pub(crate) use patch::{Index, Patch};
 pub(crate) use path::JsonPath;
-pub(crate) use pattern::{Count, Pattern};
+pub(crate) use pattern::{Count, Pattern, Sought};
 pub(crate) use schema::{schema_update, value_of};
 pub(crate) use text::Position;
-
-use serde_json::Value;
+pub(crate) use yaml::{MissingKey, YamlEdit};
 
 use crate::task::{Failure, Fault, RelPath};
 
@@ -39,7 +38,10 @@ pub(crate) enum Edit {
         pattern: Pattern,
         replacement: String,
         count: Count,
+        sought: Sought,
     },
+    /// The whole file has these bytes instead.
+    ReplaceContent(Vec<u8>),
     /// The content becomes line `line`, counted from 1; one past the last appends.
     LineInsert {
         line: u64,
@@ -56,11 +58,11 @@ pub(crate) enum Edit {
         path: JsonPath,
         edit: JsonEdit,
     },
-    YamlUpdate {
+    Yaml {
         path: JsonPath,
         /// Which document of the file, counted from 1; the only one that has the path, if none is named.
         document: Option<u64>,
-        value: Value,
+        edit: YamlEdit,
     },
 }
 
@@ -70,9 +72,10 @@ impl Edit {
     fn language(&self, name: &RelPath) -> Option<Language> {
         let language = match self {
             Self::Json { .. } => Language::Json,
-            Self::YamlUpdate { .. } => Language::Yaml,
+            Self::Yaml { .. } => Language::Yaml,
             Self::TextReplace { .. }
             | Self::Patch(_)
+            | Self::ReplaceContent(_)
             | Self::LineInsert { .. }
             | Self::LineDelete { .. } => {
                 return None;
@@ -133,33 +136,39 @@ impl<'a> Budget<'a> {
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EditError {
     #[error(
-        "the file is not UTF-8 text: invalid byte at offset {offset}; to change it, delete it and create it anew from base64"
+        "the file is not UTF-8 text: invalid byte at offset {offset}; replace it as a whole with replace_content"
     )]
     NotText { offset: usize },
     #[error(
-        "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; to change it, delete it and create it anew from base64"
+        "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; replace it as a whole with replace_content"
     )]
     Nul { offset: usize },
-    #[error("the text to replace is nowhere in the file; {hint}")]
+    #[error("{sought} is nowhere in the file; {hint}")]
     PatternNotFound {
+        sought: Sought,
         /// Where something like it is, or why nothing matches.
         hint: String,
     },
     #[error(
-        "the text to replace was found {found} times (lines {lines}), not {wanted}; lengthen it until \
-         it is unique, or give the count"
+        "{sought} was found {found} times (lines {lines}), not {wanted}; lengthen it until it is unique, or {}",
+        sought.all_of_them()
     )]
     PatternAmbiguous {
+        sought: Sought,
         found: usize,
         wanted: usize,
         /// The first of them.
         lines: String,
     },
     #[error(
-        "two places where the text to replace is found overlap (they start in the lines {first} and {second}), so it \
-         is not clear which is meant, whatever the count is; lengthen the text until its places do not overlap"
+        "{sought} is found at two places that overlap (they start in the lines {first} and {second}), so it is not \
+         clear which is meant, whatever the count is; lengthen it until its places do not overlap"
     )]
-    PatternOverlaps { first: usize, second: usize },
+    PatternOverlaps {
+        sought: Sought,
+        first: usize,
+        second: usize,
+    },
     #[error(
         "there is no line {line}: the file ends with line {last}, so {allowed} is the largest number here"
     )]
@@ -315,31 +324,44 @@ pub(crate) fn edit(
     last_whole: &[u8],
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
-    let text = Text::read(before)?;
+    let text = || Text::read(before);
     let edited = match edit {
         Edit::TextReplace {
             pattern,
             replacement,
             count,
-        } => pattern::replace(text, pattern, replacement, *count, budget)?,
-        Edit::Patch(patch) => patch::apply(text, patch, budget)?,
-        Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
-        Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
+            sought,
+        } => pattern::replace(text()?, (pattern, *sought), replacement, *count, budget)?,
+        Edit::ReplaceContent(bytes) => {
+            budget.fits(bytes.len() as u64)?;
+            syntax(name, bytes, Grammar::of(name), budget).map_err(EditError::after)?;
+            let said = format!("Content replaced with {} bytes", bytes.len());
+            return Ok(Edited::whole(bytes.clone(), said));
+        }
+        Edit::Patch(patch) => patch::apply(text()?, patch, budget)?,
+        Edit::LineInsert { line, content } => text::insert(text()?, *line, content)?,
+        Edit::LineDelete { first, last } => text::delete(text()?, *first, *last)?,
         Edit::Json { path, edit } => {
             let instead = match edit {
-                JsonEdit::Remove { .. } => "use line_delete or text_replace",
+                JsonEdit::Remove { .. } => "use yaml_remove",
+                JsonEdit::Append { .. } => "use yaml_append",
                 JsonEdit::Add { .. } | JsonEdit::Update { .. } => "use yaml_update",
             };
             must_not_be(Language::Yaml, name, instead)?;
-            return json::edit(text, path, edit, budget);
+            return json::edit(text()?, path, edit, budget);
         }
-        Edit::YamlUpdate {
+        Edit::Yaml {
             path,
             document,
-            value,
+            edit,
         } => {
-            must_not_be(Language::Json, name, "use json_update_value")?;
-            return yaml::update(text, path, *document, value, budget);
+            let instead = match edit {
+                YamlEdit::Update { .. } => "use json_update_value",
+                YamlEdit::Append { .. } => "use json_append",
+                YamlEdit::Remove => "use json_remove_property",
+            };
+            must_not_be(Language::Json, name, instead)?;
+            return yaml::edit(text()?, path, *document, edit, budget);
         }
     };
     let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);

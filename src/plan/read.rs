@@ -6,6 +6,7 @@
 
 mod action;
 mod conflicts;
+mod edits;
 mod fields;
 mod findings;
 mod instructions;

@@ -3,7 +3,7 @@
 
 use crate::task::RelPath;
 
-use super::{Budget, Edit, EditError, Language, json, text::Text, yaml};
+use super::{Budget, Edit, EditError, JsonEdit, Language, YamlEdit, json, text::Text, yaml};
 
 /// The number of levels that `serde_json` reads. An edit with a longer path is made alone, so edits that are made together
 /// cannot nest values much deeper.
@@ -52,17 +52,25 @@ impl Draft {
             return Ok(None);
         }
         match (&mut self.kind, change) {
+            // The next edit may mean the new item by its index, so an item is appended alone.
+            (
+                Kind::Json(_),
+                Edit::Json {
+                    edit: JsonEdit::Append { .. },
+                    ..
+                },
+            ) => Ok(None),
             (Kind::Json(draft), Edit::Json { path, edit }) if path.steps().len() < DEEPEST => {
                 draft.edit(path, edit, budget).map(Some)
             }
             (
                 Kind::Yaml(draft),
-                Edit::YamlUpdate {
+                Edit::Yaml {
                     path,
                     document,
-                    value,
+                    edit: YamlEdit::Update { value, missing },
                 },
-            ) => draft.update(path, *document, value, budget),
+            ) => draft.update(path, *document, (value, *missing), budget),
             _ => Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! The three JSON edits. One pass over the tokens finds where bytes are removed and inserted, so everything else stays
+//! The JSON edits. One pass over the tokens finds where bytes are removed and inserted, so everything else stays
 //! as it is. Added text looks like its neighbours. Comments and trailing commas are accepted in a file that has them
 //! already (`tsconfig.json`). The document is never held as a tree: of each value, only its place is. Time and memory
 //! are at most in proportion to the size. `jsonc-parser` can edit a tree (feature `cst`), but it breaks the line when
@@ -21,7 +21,7 @@ use super::{
 
 pub(super) use reading::Grammar;
 
-use outline::{Kind, Outline, Swap, no_key};
+use outline::{Container, Found, Kind, Outline, Swap, no_key};
 use reading::{Change, Meaning};
 use splice::Style;
 
@@ -34,6 +34,8 @@ pub(crate) enum JsonEdit {
     Remove { key: String },
     /// Another value of the place.
     Update { value: Value },
+    /// A new last item of the array there.
+    Append { value: Value },
 }
 
 /// An edit whose place was found.
@@ -79,21 +81,53 @@ fn add(
         let problem = "the key is there already; change it with json_update_value";
         return Err(path.child(key).missing(problem));
     }
+    let said = format!("Property '{key}' added successfully");
+    grown(outline, &found, object, Some(key), value, said, budget)
+}
+
+/// `json_append`: the path leads to an array.
+fn append(
+    (body, outline): (&str, &Outline),
+    path: &JsonPath,
+    value: &Value,
+    budget: &Budget<'_>,
+) -> Result<Planned, EditError> {
+    let found = outline.find(body, path, None)?;
+    let Some(array) = found.node.as_ref().filter(|_| found.kind == Kind::Array) else {
+        let problem = format!(
+            "it is {}; json_append adds to arrays only, so name one, or write the whole value with \
+             json_update_value",
+            found.kind.words()
+        );
+        return Err(path.clone().missing(problem));
+    };
+    let said = format!("Value at {path} extended successfully");
+    grown(outline, &found, array, None, value, said, budget)
+}
+
+/// A new last member of this object, or a new last item of this array.
+fn grown(
+    outline: &Outline,
+    found: &Found<'_>,
+    whole: &Container<'_>,
+    key: Option<&str>,
+    value: &Value,
+    said: String,
+    budget: &Budget<'_>,
+) -> Result<Planned, EditError> {
     let style = Style::of(&found.habits, budget);
     let after_last = found.trail.last().map_or(0, |at| outline.values(*at).end);
-    let from = object
-        .last
-        .as_ref()
-        .map_or(object.start + 1, |last| last.end);
+    let last = whole.last.as_ref();
+    let from = last.map_or(whole.start + 1, |last| last.end);
     Ok(Planned {
-        splices: splice::add(object, &style, key, value)?,
+        splices: splice::add(whole, &style, key, value)?,
         swap: Swap {
             gone: after_last..after_last,
-            written: Some(from..object.end - 1),
-            around: found.trail,
+            written: Some(from..whole.end - 1),
+            around: found.trail.clone(),
         },
-        steps: found.steps,
-        said: format!("Property '{key}' added successfully"),
+        steps: found.steps.clone(),
+        said,
     })
 }
 
@@ -227,6 +261,7 @@ impl<'a> Draft<'a> {
             JsonEdit::Add { key, value } => add(text, path, key, value, budget)?,
             JsonEdit::Remove { key } => remove(text, path, key)?,
             JsonEdit::Update { value } => update(text, path, value, budget)?,
+            JsonEdit::Append { value } => append(text, path, value, budget)?,
         };
         let after = apply(&self.body, &planned.splices, budget)?;
         self.outline.swap(planned.swap, self.body.len(), &after)?;

@@ -219,12 +219,16 @@ impl Difference {
 
 impl<'a> Nearest<'a> {
     /// A sentence about it, without credentials. `wanted` is the name of the text that was not found.
-    pub(super) fn told(&self, wanted: &'a str, hiding: Hiding) -> impl Display + 'a {
-        let nearest = *self;
-        fmt::from_fn(move |f| nearest.write(wanted, hiding, f))
+    pub(super) fn told(self, wanted: impl Display + 'a, hiding: Hiding) -> impl Display + 'a {
+        fmt::from_fn(move |f| self.write(&wanted, hiding, f))
     }
 
-    fn write(&self, wanted: &str, hiding: Hiding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(
+        &self,
+        wanted: &impl Display,
+        hiding: Hiding,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
         let (equal, lines) = (self.equal, self.lines);
         if self.first == self.last {
             write!(f, "the nearest place is line {}", self.first)?;

@@ -20,6 +20,32 @@ pub(crate) enum Count {
     All,
 }
 
+/// What the plan calls the text that is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sought {
+    Pattern,
+    OldString,
+}
+
+impl Sought {
+    /// What to do if all occurrences are meant.
+    pub(super) const fn all_of_them(self) -> &'static str {
+        match self {
+            Self::Pattern => "give the count",
+            Self::OldString => "write `\"replace_all\": true`",
+        }
+    }
+}
+
+impl std::fmt::Display for Sought {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pattern => "the text to replace",
+            Self::OldString => "`old_string`",
+        })
+    }
+}
+
 /// What `text_replace` looks for, byte by byte, in a text without its byte order mark.
 ///
 /// - A literal is found as it is written. If it has line ends and is nowhere to be found, it is looked
@@ -71,7 +97,7 @@ impl Pattern {
 /// Replaces every match, if there are as many as `count` says.
 pub(super) fn replace(
     text: Text<'_>,
-    pattern: &Pattern,
+    (pattern, sought): (&Pattern, Sought),
     replacement: &str,
     count: Count,
     budget: &Budget<'_>,
@@ -94,20 +120,25 @@ pub(super) fn replace(
         }
     };
     if let Some((first, second)) = rewriting.overlap {
-        return Err(EditError::PatternOverlaps { first, second });
+        return Err(EditError::PatternOverlaps {
+            sought,
+            first,
+            second,
+        });
     }
     let number = rewriting.number;
     if number == 0 {
         let hint = match pattern {
-            Pattern::Literal(literal) => literal_hint(text.body, literal, replacement),
+            Pattern::Literal(literal) => literal_hint(text.body, (literal, sought), replacement),
             Pattern::Regex(expression) => expression.hint(text.body, budget)?,
         };
         let hint = hint.unwrap_or_else(|| "compare it with the file as it is now".to_owned());
-        return Err(EditError::PatternNotFound { hint });
+        return Err(EditError::PatternNotFound { sought, hint });
     }
     if let Some(wanted) = wanted.filter(|wanted| number != *wanted) {
         let lines = rewriting.first.iter();
         return Err(EditError::PatternAmbiguous {
+            sought,
             found: number,
             wanted,
             lines: lines
@@ -182,7 +213,11 @@ fn again(body: &str, literal: &str, start: usize) -> Option<usize> {
 }
 
 /// Where something like the literal is, or that the replacement is there already.
-fn literal_hint(body: &str, literal: &str, replacement: &str) -> Option<String> {
+fn literal_hint(
+    body: &str,
+    (literal, sought): (&str, Sought),
+    replacement: &str,
+) -> Option<String> {
     let lines: Vec<_> = body.split_inclusive('\n').collect();
     let old: Vec<_> = literal.split_inclusive('\n').collect();
     let nearest = nearest_of(&old, &lines, None, Edges::Partial);
@@ -200,5 +235,5 @@ fn literal_hint(body: &str, literal: &str, replacement: &str) -> Option<String> 
         ));
     }
     let hiding = Hiding::of(body, literal);
-    nearest.map(|nearest| nearest.told("the pattern", hiding).to_string())
+    nearest.map(|nearest| nearest.told(sought, hiding).to_string())
 }

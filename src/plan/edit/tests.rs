@@ -3,6 +3,7 @@
 mod growth;
 mod json;
 mod json_random;
+mod parts;
 mod paths;
 mod places;
 mod schema;
@@ -14,7 +15,10 @@ mod yaml_random;
 
 use serde_json::Value;
 
-use super::{Budget, Count, Edit, EditError, Edited, JsonEdit, JsonPath, Pattern};
+use super::{
+    Budget, Count, Draft, Edit, EditError, Edited, JsonEdit, JsonPath, MissingKey, Pattern, Sought,
+    YamlEdit,
+};
 use crate::task::{Failure, Fault, RelPath};
 
 const FREE: Budget<'_> = Budget {
@@ -72,6 +76,7 @@ fn literal(pattern: &str, replacement: &str, count: Count) -> Edit {
         pattern: Pattern::literal(pattern).unwrap(),
         replacement: replacement.to_owned(),
         count,
+        sought: Sought::Pattern,
     }
 }
 
@@ -84,6 +89,7 @@ fn regex(pattern: &str, replacement: &str, count: Count) -> Edit {
         pattern: Pattern::regex(pattern).unwrap(),
         replacement: replacement.to_owned(),
         count,
+        sought: Sought::Pattern,
     }
 }
 
@@ -116,10 +122,45 @@ fn json(place: &str, edit: JsonEdit) -> Edit {
     Edit::Json { path, edit }
 }
 
+/// Sets a value, or makes the last key of the path.
 fn yaml_update(place: &str, new: &str) -> Edit {
-    Edit::YamlUpdate {
+    yaml_update_at(path(place), None, value(new))
+}
+
+fn yaml_update_at(path: JsonPath, document: Option<u64>, value: Value) -> Edit {
+    let missing = MissingKey::Created;
+    Edit::Yaml {
+        path,
+        document,
+        edit: YamlEdit::Update { value, missing },
+    }
+}
+
+/// Sets a value that must be there.
+fn yaml_set(place: &str, new: &str) -> Edit {
+    let missing = MissingKey::Refused;
+    let value = value(new);
+    yaml(place, YamlEdit::Update { value, missing })
+}
+
+fn yaml_append(place: &str, new: &str) -> Edit {
+    let value = value(new);
+    yaml(place, YamlEdit::Append { value })
+}
+
+fn yaml_remove(place: &str) -> Edit {
+    yaml(place, YamlEdit::Remove)
+}
+
+fn json_append(place: &str, new: &str) -> Edit {
+    let value = value(new);
+    json(place, JsonEdit::Append { value })
+}
+
+fn yaml(place: &str, edit: YamlEdit) -> Edit {
+    Edit::Yaml {
         path: path(place),
         document: None,
-        value: value(new),
+        edit,
     }
 }

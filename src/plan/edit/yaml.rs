@@ -1,4 +1,5 @@
-//! `yaml_update` sets one value. The parser's tree shows where bytes are removed and inserted.
+//! `yaml_update` sets one value, `yaml_append` adds one, and `yaml_remove` takes one out. The parser's tree shows where
+//! bytes are removed and inserted.
 //!
 //! Everything else stays as it is by construction: comments, quotes, indentation, anchors, byte order
 //! mark, line ends, final line end. A result is accepted only if the parser finds in it the old
@@ -8,6 +9,7 @@ mod draft;
 mod lines;
 mod model;
 mod place;
+mod removal;
 mod splice;
 mod write;
 
@@ -25,33 +27,70 @@ use place::Place;
 use splice::Spot;
 use write::Form;
 
-/// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
+/// An edit at a place of a YAML document.
+#[derive(Debug)]
+pub(crate) enum YamlEdit {
+    /// Another value of the place.
+    Update { value: Value, missing: MissingKey },
+    /// A new last item of the sequence there.
+    Append { value: Value },
+    /// The member or the item there is taken out.
+    Remove,
+}
+
+/// What is done if a mapping does not have the last key of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingKey {
+    /// It may be a typing error.
+    Refused,
+    Created,
+}
+
+/// Makes one edit of one document.
 ///
 /// Comments, anchors, quotes and layout stay. An anchor on the value stays, so what refers to it
-/// changes with it. Refused: places behind an alias, values with a tag, and values that hold anchors.
-pub(super) fn update(
+/// changes with it. Refused: places behind an alias; for an update, values with a tag and values that hold anchors;
+/// for a removal, anchors that something else refers to.
+pub(super) fn edit(
     text: Text<'_>,
     path: &JsonPath,
     document: Option<u64>,
-    value: &Value,
+    change: &YamlEdit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let body = text.body;
     let documents = model::read(body, budget)?;
-    let (number, place) = choose(body, &documents, path, document)?;
-    let said = said(&documents, number, done(&place), path);
+    let (number, place) = choose(body, &documents, path, document, change)?;
+    let said = said(&documents, number, done(change, &place), path);
+    let whole = documents.get(number);
+    let ways: Vec<(Vec<Splice>, Spot)> = match change {
+        YamlEdit::Update { value, .. } => ways(body, &place, None, value).collect(),
+        YamlEdit::Append { value } => appended(body, &place, value),
+        YamlEdit::Remove => {
+            let ways = whole.map_or_else(Vec::new, |root| removal::ways(body, root, path));
+            ways.into_iter().map(|way| (way, Spot::After)).collect()
+        }
+    };
     let mut problem = "cannot be written there".to_owned();
-    for (splices, spot) in ways(body, &place, None, value) {
+    for (splices, spot) in ways {
         let after = apply(body, &splices, budget)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
-            set(root, path, value, spot);
-        }
-        match unless_given_up(model::read(&after, budget))? {
-            Ok(is) if is == expected => {
-                return Ok(Edited::whole(text.with(after), said));
+            match change {
+                YamlEdit::Update { value, .. } => set(root, path, value, spot),
+                YamlEdit::Append { value } => push(root, path, value),
+                YamlEdit::Remove => removal::take_out(root, path),
             }
-            Ok(_) => "is not what was meant".clone_into(&mut problem),
+        }
+        removal::count_again(&mut expected);
+        match unless_given_up(model::read(&after, budget))? {
+            Ok(mut is) => {
+                removal::count_again(&mut is);
+                if is == expected {
+                    return Ok(Edited::whole(text.with(after), said));
+                }
+                "is not what was meant".clone_into(&mut problem);
+            }
             Err(error) => problem = format!("is broken ({error})"),
         }
     }
@@ -70,28 +109,46 @@ fn ways<'a>(
         Place::There(_) => &[Spot::After],
         Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],
     };
-    let forms = [Form::Lines, Form::Quoted, Form::Line];
     let all = spots
         .iter()
-        .flat_map(move |spot| forms.map(|form| (form, *spot)));
+        .flat_map(move |spot| FORMS.map(|form| (form, *spot)));
     all.filter_map(move |way| {
         let splices = match place {
             Place::There(seat) => splice::set(body, seat, value, way.0),
             Place::New { mapping, key } => {
-                splice::add(body, mapping, key, earlier.unwrap_or_default(), value, way)
+                let earlier = earlier.unwrap_or_default();
+                splice::add(body, mapping, Some(key), earlier, value, way)
             }
         };
         Some((splices?, way.1))
     })
 }
 
+/// The ways in which an item can be added to the sequence.
+fn appended(body: &str, place: &Place<'_>, value: &Value) -> Vec<(Vec<Splice>, Spot)> {
+    let Place::There(sequence) = place else {
+        return Vec::new();
+    };
+    let spots = [Spot::After, Spot::AfterBlanks].into_iter();
+    let all = spots.flat_map(|spot| FORMS.map(|form| (form, spot)));
+    let ways = all.filter_map(|way| {
+        let splices = splice::add(body, sequence, None, 0, value, way)?;
+        Some((splices, way.1))
+    });
+    ways.collect()
+}
+
+const FORMS: [Form; 3] = [Form::Lines, Form::Quoted, Form::Line];
+
 const UPDATED: &str = "updated";
 const CREATED: &str = "created";
 
-fn done(place: &Place<'_>) -> &'static str {
-    match place {
-        Place::There(_) => UPDATED,
-        Place::New { .. } => CREATED,
+fn done(change: &YamlEdit, place: &Place<'_>) -> &'static str {
+    match (change, place) {
+        (YamlEdit::Append { .. }, _) => "extended",
+        (YamlEdit::Remove, _) => "removed",
+        (YamlEdit::Update { .. }, Place::There(_)) => UPDATED,
+        (YamlEdit::Update { .. }, Place::New { .. }) => CREATED,
     }
 }
 
@@ -114,6 +171,7 @@ fn choose<'a>(
     documents: &'a [Node],
     path: &'a JsonPath,
     document: Option<u64>,
+    change: &YamlEdit,
 ) -> Result<(usize, Place<'a>), EditError> {
     let count = documents.len();
     if let Some(asked) = document {
@@ -123,14 +181,14 @@ fn choose<'a>(
                 "there is no document {asked}: the file contains {count}, counted from 1"
             ))
         })?;
-        return Ok((number, Place::find(body, root, path)?));
+        return Ok((number, Place::find(body, root, path, change)?));
     }
     let mut places = Vec::new();
     let mut problem = EditError::Refused(
         "the file contains no YAML document yet; write it as a whole".to_owned(),
     );
     for (number, root) in documents.iter().enumerate() {
-        match Place::find(body, root, path) {
+        match Place::find(body, root, path, change) {
             Ok(place) => places.push((number, place)),
             // A document that has the path but cannot be edited there gives the more useful error.
             Err(error) if matches!(error, EditError::Refused(_)) => return Err(error),
@@ -180,6 +238,15 @@ fn set(root: &mut Node, path: &JsonPath, value: &Value, spot: Spot) {
     }
 }
 
+/// Adds an item to the sequence in the tree.
+fn push(root: &mut Node, path: &JsonPath, value: &Value) {
+    if let Some(sequence) = root.at_mut(path.steps())
+        && let Content::Items(items) = &mut sequence.content
+    {
+        items.push(said_as(value));
+    }
+}
+
 /// The node that a reader must find for this value.
 fn said_as(value: &Value) -> Node {
     let content = match value {
@@ -191,7 +258,7 @@ fn said_as(value: &Value) -> Node {
                 .map(|(key, value)| (said_as(&Value::from(key.as_str())), said_as(value)))
                 .collect(),
         ),
-        other => Content::Other(other.to_string()),
+        other => Content::Other(write::scalar(other)),
     };
     Node {
         content,

@@ -1,5 +1,4 @@
-//! One item of `action_plan` (001 §3.3): 001 §2.2's operations, 001 §A.1's edits, and the spellings where 001
-//! is silent.
+//! One item of `action_plan` (001 §3.3): 001 §2.2's operations, and the spellings where 001 is silent.
 
 use std::collections::HashSet;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        edit::{Count, Counts, Edit, Index, JsonEdit, JsonPath, Patch, Pattern},
+        edit::{Counts, Edit, Index, Patch},
         limits::action_timeout,
         model::{Action, ActionId, ModeChange, Operation},
     },
@@ -16,7 +15,8 @@ use crate::{
 };
 
 use super::{
-    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
+    edits::edit,
+    fields::{Fields, Found, NUMBER, TEXT, quoted},
     findings::Subject,
     instructions::{self, seconds},
     programs,
@@ -178,8 +178,13 @@ fn read_operation(
             to.map(|to| Operation::Rename { to })
         }
         ActionType::FileModify if fields.says("type", "set_mode") => set_mode(&mut fields),
-        ActionType::FileModify => edit(kind, target, &mut fields).map(Operation::Modify),
-        ActionType::SchemaUpdate => edit(kind, target, &mut fields).map(Operation::SchemaUpdate),
+        ActionType::FileModify if fields.says("type", "patch") => {
+            fields.get("type");
+            let patch = patch(target, &mut fields);
+            patch.map(|patch| Operation::Modify(Edit::Patch(patch)))
+        }
+        ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
+        ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),
         ActionType::SqlExecute => {
             only(&mut fields, "sql_execute");
             Some(Operation::Sql(programs::sql(target, &mut fields)))
@@ -208,20 +213,24 @@ enum Encoding {
 }
 
 fn create(fields: &mut Fields<'_>) -> Option<Operation> {
+    let mode = fields.optional("mode", permissions);
+    let content = content(fields)?;
+    Some(Operation::Create { content, mode })
+}
+
+/// The bytes of a whole file: `content`, in its `encoding`.
+pub(super) fn content(fields: &mut Fields<'_>) -> Option<Vec<u8>> {
     let encodings = [("utf-8", Encoding::Utf8), ("base64", Encoding::Base64)];
     let encoding = fields.optional("encoding", |found| found.word(&encodings));
-    let found = fields.need("content", "the text of the new file, which may be empty");
-    let content = found.as_ref().and_then(Found::text);
-    let mode = fields.optional("mode", permissions);
-    let (found, content) = (found?, content?);
-    let content = match encoding {
+    let found = fields.need("content", "the text of the new file, which may be empty")?;
+    let content = found.text()?;
+    match encoding {
         Some(Encoding::Base64) => match STANDARD.decode(content) {
-            Ok(bytes) => bytes,
-            Err(error) => return found.invalid(format!("is not base64: {error}")),
+            Ok(bytes) => Some(bytes),
+            Err(error) => found.invalid(format!("is not base64: {error}")),
         },
-        Some(Encoding::Utf8) | None => content.as_bytes().to_vec(),
-    };
-    Some(Operation::Create { content, mode })
+        Some(Encoding::Utf8) | None => Some(content.as_bytes().to_vec()),
+    }
 }
 
 fn symlink(fields: &mut Fields<'_>) -> Option<Operation> {
@@ -288,145 +297,3 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
 }
 
 type ReadOperation = fn(&mut Fields<'_>) -> Option<Operation>;
-
-type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
-
-/// In which files an edit can be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Documents {
-    Any,
-    /// Also in a JSON or YAML schema.
-    Schema,
-}
-
-const EDITS: &[(&str, Documents, ReadEdit)] = &[
-    ("text_replace", Documents::Any, text_replace),
-    ("line_insert", Documents::Any, line_insert),
-    ("line_delete", Documents::Any, line_delete),
-    ("json_add_property", Documents::Schema, json_add),
-    ("json_remove_property", Documents::Schema, json_remove),
-    ("json_update_value", Documents::Schema, json_update),
-    ("yaml_update", Documents::Schema, yaml_update),
-];
-
-fn edit(kind: ActionType, target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<Edit> {
-    if kind == ActionType::FileModify && fields.says("type", "patch") {
-        fields.get("type");
-        return patch(target, fields).map(Edit::Patch);
-    }
-    let possible = EDITS.iter().filter(|(_, documents, _)| {
-        kind == ActionType::FileModify || *documents == Documents::Schema
-    });
-    let possible: Vec<(&str, ReadEdit)> = possible.map(|(name, _, read)| (*name, *read)).collect();
-    let beside = ["patch", "set_mode"]
-        .into_iter()
-        .filter(|_| kind == ActionType::FileModify);
-    let names = possible.iter().map(|(name, _)| *name).chain(beside);
-    let known = listed(names);
-    let meaning = format!("one of {known}");
-    let read = fields.required("type", &meaning, |found| found.word_of(&possible, &known))?;
-    read(fields)
-}
-
-fn line_insert(fields: &mut Fields<'_>) -> Option<Edit> {
-    let meaning = "the number the new line will have, from 1 on";
-    let line = fields.required("line_number", meaning, Found::whole);
-    let content = fields.required("content", "the line or lines to insert", Found::text);
-    Some(Edit::LineInsert {
-        line: line?,
-        content: content?.to_owned(),
-    })
-}
-
-fn line_delete(fields: &mut Fields<'_>) -> Option<Edit> {
-    let meaning = "the first line to delete, from 1 on";
-    let first = fields.required("start_line", meaning, Found::whole);
-    let end = fields.need("end_line", "the last line to delete");
-    let last = end.as_ref().and_then(Found::whole);
-    let (first, end, last) = (first?, end?, last?);
-    if last < first {
-        return end.invalid(format!(
-            "is {last}, before `start_line`, which is {first}; both lines are deleted, too"
-        ));
-    }
-    Some(Edit::LineDelete { first, last })
-}
-
-fn json_add(fields: &mut Fields<'_>) -> Option<Edit> {
-    let path = document_path(fields);
-    let key = fields.required("key", "the name of the property to add", Found::text);
-    let value = any_value(fields);
-    let (key, value) = (key?.to_owned(), value?);
-    json(path, JsonEdit::Add { key, value })
-}
-
-fn json_remove(fields: &mut Fields<'_>) -> Option<Edit> {
-    let path = document_path(fields);
-    let key = fields.required("key", "the name of the property to remove", Found::text);
-    let key = key?.to_owned();
-    json(path, JsonEdit::Remove { key })
-}
-
-fn json_update(fields: &mut Fields<'_>) -> Option<Edit> {
-    let (path, value) = (document_path(fields), any_value(fields));
-    json(path, JsonEdit::Update { value: value? })
-}
-
-fn json(path: Option<JsonPath>, edit: JsonEdit) -> Option<Edit> {
-    path.map(|path| Edit::Json { path, edit })
-}
-
-fn yaml_update(fields: &mut Fields<'_>) -> Option<Edit> {
-    let (path, value) = (document_path(fields), any_value(fields));
-    let document = fields.optional("document", Found::whole);
-    Some(Edit::YamlUpdate {
-        path: path?,
-        document,
-        value: value?,
-    })
-}
-
-fn text_replace(fields: &mut Fields<'_>) -> Option<Edit> {
-    let is_regex = fields.optional("regex", Found::flag).unwrap_or(false);
-    let pattern = fields.required("pattern", "the text to look for", |found| {
-        let text = found.text()?;
-        found.good(if is_regex {
-            Pattern::regex(text)
-        } else {
-            Pattern::literal(text)
-        })
-    });
-    let meaning = "the text to put there, which may be empty";
-    let replacement = fields.required("replacement", meaning, Found::text);
-    // Once, unless the plan says otherwise.
-    let count = match fields.get("count") {
-        None => Some(Count::Exactly(1)),
-        Some(found) => count(&found),
-    };
-    Some(Edit::TextReplace {
-        pattern: pattern?,
-        replacement: replacement?.to_owned(),
-        count: count?,
-    })
-}
-
-fn count(found: &Found<'_>) -> Option<Count> {
-    const MEANING: &str = "how often the pattern is there (a whole number from 1 on) or \"all\"";
-    match (found.value.as_str(), found.value.as_u64()) {
-        (Some("all"), _) => Some(Count::All),
-        (_, Some(times @ 1..)) => Some(Count::Exactly(times)),
-        _ => found.wrong(MEANING),
-    }
-}
-
-fn document_path(fields: &mut Fields<'_>) -> Option<JsonPath> {
-    let meaning = "the place in the document, such as `$.properties`";
-    fields.required("path", meaning, |found| {
-        found.good(JsonPath::parse(found.text()?))
-    })
-}
-
-fn any_value(fields: &mut Fields<'_>) -> Option<Value> {
-    let meaning = "any JSON value, `null` too";
-    fields.required("value", meaning, |found| Some(found.value.clone()))
-}

@@ -76,7 +76,7 @@ const LIMITS: [(&str, &str); 5] = [
 ];
 
 /// Of every object that has the key which is meant.
-const OF_ANY: [(&str, &str); 9] = [
+const OF_ANY: [(&str, &str); 15] = [
     ("execution_order", "order mode"),
     // Of an action and its rules.
     (
@@ -98,6 +98,12 @@ const OF_ANY: [(&str, &str); 9] = [
         "cnt occurrences times expectedcount expectedreplacements",
     ),
     ("count: \"all\"", "replaceall global all"),
+    ("pattern", "oldstring oldstr oldtext search find"),
+    ("replacement", "newstring newstr newtext replace"),
+    ("old_string", "oldstr oldtext search find pattern"),
+    ("new_string", "newstr newtext replace replacement"),
+    ("replace_all", "all global multiple"),
+    ("create", "createmissing createifmissing upsert addmissing"),
     ("regex", "isregex useregex regexp isregexp"),
     ("mode", "permissions chmod filemode"),
 ];

@@ -2,6 +2,7 @@
 
 mod actions;
 mod configured;
+mod edits;
 mod mutations;
 mod operations;
 mod programs;

@@ -4,7 +4,7 @@ use super::*;
 
 fn yaml(id: &str, target: &str, path: &str, value: &Value) -> Value {
     json!({"action_id": id, "action_type": "FILE_MODIFY", "target": target,
-        "operation": {"type": "yaml_update", "path": path, "value": value}})
+        "operation": {"type": "yaml_update", "path": path, "value": value, "create": true}})
 }
 
 fn json_update(id: &str, path: &str, value: &Value) -> Value {

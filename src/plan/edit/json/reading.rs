@@ -69,7 +69,7 @@ pub(super) enum Change {
     Inside {
         /// By the steps of the text, where items that were removed count.
         parts: BTreeMap<Step, Change>,
-        /// The new members of an object.
+        /// The new members of an object, or the new items of an array.
         added: Value,
     },
     /// Another value, or none.
@@ -92,6 +92,10 @@ impl Change {
         match (path, edit, self) {
             ([], JsonEdit::Update { value }, all) => *all = Self::Instead(Some(value.clone())),
             ([], JsonEdit::Remove { .. }, all) => *all = Self::Instead(None),
+            // No edit follows it, so its item is the only one.
+            ([], JsonEdit::Append { value }, Self::Inside { added, .. }) => {
+                *added = vec![value.clone()].into();
+            }
             (_, _, Self::Instead(Some(value))) => alter(value, path, edit),
             (_, _, Self::Instead(None)) => {}
             ([], JsonEdit::Add { .. }, Self::Inside { added, .. }) => alter(added, path, edit),
@@ -328,6 +332,11 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
             let item = self.child(|| Step::Index(index));
             if items.next_element_seed(item)?.is_none() {
                 break;
+            }
+        }
+        if let Some(Change::Inside { added, .. }) = self.change {
+            for value in added.as_array().into_iter().flatten() {
+                self.say(|hash| hash.value(value));
             }
         }
         self.say(|hash| hash.mark(b']'));

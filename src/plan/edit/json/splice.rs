@@ -68,11 +68,11 @@ impl<'b> Container<'b> {
     }
 }
 
-/// A new member at the end of an object.
+/// A new member at the end of an object; without a key, a new item at the end of an array.
 pub(super) fn add(
     object: &Container<'_>,
     style: &Style<'_>,
-    key: &str,
+    key: Option<&str>,
     value: &Value,
 ) -> Result<Vec<Splice>, EditError> {
     let Some(last) = &object.last else {
@@ -90,34 +90,34 @@ pub(super) fn add(
         let shape = Shape::Lines(indent.to_owned());
         let at = object.end_of_line(after).unwrap_or(after);
         let lead = [end, indent].concat();
-        (at, lead, style.text(Some(key), value, &shape, end)?)
+        (at, lead, style.text(key, value, &shape, end)?)
     } else {
         let lead = style.gap().to_owned();
-        (after, lead, style.text(Some(key), value, &Shape::Line, "")?)
+        (after, lead, style.text(key, value, &Shape::Line, "")?)
     };
     let added = [put(at, [&lead, &member, behind].concat())];
     Ok(before.into_iter().chain(added).collect())
 }
 
-/// The first member of an object, which may hold comments.
+/// The first member of an object or item of an array, which may hold comments.
 fn open(
     object: &Container<'_>,
     style: &Style<'_>,
-    key: &str,
+    key: Option<&str>,
     value: &Value,
 ) -> Result<Vec<Splice>, EditError> {
     let inside = object.start + 1..object.end - 1;
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
-        let member = style.text(Some(key), value, &Shape::Line, "")?;
+        let member = style.text(key, value, &Shape::Line, "")?;
         let gap = if kept > inside.start { " " } else { "" };
         return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
     }
     let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
-    let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
+    let member = style.text(key, value, &Shape::Lines(inner.clone()), end)?;
     if object.text(kept..inside.end).contains('\n') && kept > inside.start {
         return Ok(vec![put(kept, [end, &inner, &member].concat())]);
     }

@@ -107,7 +107,7 @@ fn a_text_that_is_not_found_is_shown_its_nearest_place() {
     assert_eq!(
         found,
         "the text to replace is nowhere in the file; the nearest place is lines 2 to 3, with 1 of 2 \
-         lines; line 3 differs only in white space: the pattern has `    b();\\n`, the file has `\\tb();\\n`"
+         lines; line 3 differs only in white space: the text to replace has `    b();\\n`, the file has `\\tb();\\n`"
     );
     let found = words(&once("colour = Red", "x"), "size = 1\ncolour = red\n");
     assert!(

@@ -374,11 +374,7 @@ fn a_text_that_ends_with_the_file_stays_as_it_is() {
 #[test]
 fn one_of_several_documents_is_edited() {
     let before = "a: 1\n---\n# c\nb: 2\n---\nb: 3\n...\n";
-    let numbered = |document, place: &str| Edit::YamlUpdate {
-        path: path(place),
-        document: Some(document),
-        value: value("9"),
-    };
+    let numbered = |document, place: &str| yaml_update_at(path(place), Some(document), value("9"));
     assert_eq!(
         done(Y, &yaml_update("$.a", "9"), before),
         before.replace("a: 1", "a: 9")

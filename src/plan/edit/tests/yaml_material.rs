@@ -76,11 +76,7 @@ fn set_everything(name: &str, before: &str, values: &[&str]) -> (usize, usize) {
             .iter()
             .flat_map(|path| values.iter().map(move |new| (path, *new)))
         {
-            let change = Edit::YamlUpdate {
-                path: path.clone(),
-                document: Some(number as u64 + 1),
-                value: value(new),
-            };
+            let change = yaml_update_at(path.clone(), Some(number as u64 + 1), value(new));
             let edited = match edit(&change, &super::name("a.yaml"), before.as_bytes()) {
                 Ok(edited) => edited,
                 Err(EditError::Refused(why)) => {
@@ -161,11 +157,7 @@ fn a_scalar_takes_no_comment_with_it() {
                     continue;
                 }
                 for new in VALUES {
-                    let change = Edit::YamlUpdate {
-                        path: path.clone(),
-                        document: Some(number as u64 + 1),
-                        value: value(new),
-                    };
+                    let change = yaml_update_at(path.clone(), Some(number as u64 + 1), value(new));
                     let Ok(edited) = edit(&change, &super::name("a.yaml"), before.as_bytes())
                     else {
                         continue;

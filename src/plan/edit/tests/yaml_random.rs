@@ -416,11 +416,7 @@ pub(super) fn several(rng: &mut Rng) -> (String, Vec<Edit>) {
         } else {
             target
         };
-        Edit::YamlUpdate {
-            path,
-            document: None,
-            value: any(rng, 2),
-        }
+        yaml_update_at(path, None, any(rng, 2))
     };
     let edits = (0..count).map(|_| edit(rng)).collect();
     (text, edits)

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    CREATED, UPDATED, choose, done, index,
+    CREATED, MissingKey, UPDATED, YamlEdit, choose, done, index,
     model::{self, Node},
     place::Place,
     said, set,
@@ -62,23 +62,28 @@ impl Draft {
         &mut self,
         path: &JsonPath,
         document: Option<u64>,
-        value: &Value,
+        (value, missing): (&Value, MissingKey),
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
-        let (number, place) = match choose(&self.body, &self.documents, path, document) {
+        let new = (value, missing);
+        let change = YamlEdit::Update {
+            value: Value::Null,
+            missing,
+        };
+        let (number, place) = match choose(&self.body, &self.documents, path, document, &change) {
             Ok(found) => found,
             // The tree does not contain the values of the earlier changes.
             Err(_) if !self.changes.is_empty() => {
                 let only = (self.documents.len() == 1).then_some(0);
                 let number = document.map_or(only, index);
                 return number.map_or(Ok(None), |number| {
-                    self.change_again(number, path, value, budget)
+                    self.change_again(number, path, new, budget)
                 });
             }
             Err(error) => return Err(error),
         };
         if self.changes.iter().any(|change| change.meets(number, path)) {
-            return self.change_again(number, path, value, budget);
+            return self.change_again(number, path, new, budget);
         }
         let is_new = matches!(place, Place::New { .. });
         let earlier = is_new.then(|| self.new_beside(number, path));
@@ -89,7 +94,7 @@ impl Draft {
             return Ok(None);
         }
         let size = resized(self.size, &[], &splices, budget)?;
-        let said = said(&self.expected, number, done(&place), path);
+        let said = said(&self.expected, number, done(&change, &place), path);
         if let Some(root) = self.expected.get_mut(number) {
             set(root, path, value, spot);
         }
@@ -121,7 +126,7 @@ impl Draft {
         &mut self,
         number: usize,
         path: &JsonPath,
-        value: &Value,
+        (value, missing): (&Value, MissingKey),
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
         let all = self.changes.iter_mut();
@@ -131,11 +136,16 @@ impl Draft {
         };
         let mut whole = change.value.clone();
         let within = path.steps().strip_prefix(change.path.steps());
-        let Some(done) = within.and_then(|within| put(&mut whole, within, value)) else {
+        let Some(done) = within.and_then(|within| put(&mut whole, within, value, missing)) else {
             return Ok(None);
         };
         let asked = Some(number as u64 + 1);
-        let (_, place) = choose(&self.body, &self.documents, &change.path, asked)?;
+        // The key of the earlier change is known to be missing or there.
+        let known = YamlEdit::Update {
+            value: Value::Null,
+            missing: MissingKey::Created,
+        };
+        let (_, place) = choose(&self.body, &self.documents, &change.path, asked, &known)?;
         let Some((splices, _)) = ways(&self.body, &place, change.earlier, &whole).next() else {
             return Ok(None);
         };
@@ -184,7 +194,12 @@ impl Draft {
 }
 
 /// Sets a place in a value, and returns the word for it; `None` if the place does not exist and cannot be created.
-fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
+fn put(
+    value: &mut Value,
+    steps: &[Step],
+    new: &Value,
+    missing: MissingKey,
+) -> Option<&'static str> {
     let Some((step, rest)) = steps.split_first() else {
         value.clone_from(new);
         return Some(UPDATED);
@@ -192,7 +207,7 @@ fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
     let inner = match (step, value) {
         (Step::Name(name), Value::Object(members)) => match members.get_mut(name) {
             Some(inner) => inner,
-            None if rest.is_empty() => {
+            None if rest.is_empty() && missing == MissingKey::Created => {
                 members.insert(name.clone(), new.clone());
                 return Some(CREATED);
             }
@@ -204,5 +219,5 @@ fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
         }
         _ => return None,
     };
-    put(inner, rest, new)
+    put(inner, rest, new, missing)
 }

@@ -143,6 +143,32 @@ impl Node {
             }
     }
 
+    /// Calls this for it and everything in it, in the order of the text.
+    pub(super) fn each(&self, call: &mut impl FnMut(&Self)) {
+        call(self);
+        match &self.content {
+            Content::Items(items) => items.iter().for_each(|item| item.each(call)),
+            Content::Members(members) => members.iter().for_each(|(key, value)| {
+                key.each(call);
+                value.each(call);
+            }),
+            _ => {}
+        }
+    }
+
+    /// The same, for changes.
+    pub(super) fn each_mut(&mut self, call: &mut impl FnMut(&mut Self)) {
+        call(self);
+        match &mut self.content {
+            Content::Items(items) => items.iter_mut().for_each(|item| item.each_mut(call)),
+            Content::Members(members) => members.iter_mut().for_each(|(key, value)| {
+                key.each_mut(call);
+                value.each_mut(call);
+            }),
+            _ => {}
+        }
+    }
+
     pub(super) fn kind(&self) -> &'static str {
         match &self.content {
             Content::Text(_) | Content::Other(_) => "a scalar",

@@ -1,6 +1,7 @@
 //! Finds the place of a path in the text, and checks that an edit can be made there.
 
 use super::{
+    MissingKey, YamlEdit,
     lines::column,
     model::{Content, Node, Style, after as after_sign, after_properties, skip},
 };
@@ -42,13 +43,58 @@ pub(super) enum After {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn find(body: &str, root: &'a Node, path: &'a JsonPath) -> Result<Self, EditError> {
-        let Some(last) = path.steps().len().checked_sub(1) else {
-            return Err(EditError::Refused(
-                "`$` is the whole document; name a place in it, or write the file as a whole"
-                    .to_owned(),
-            ));
-        };
+    /// The place of the path, if the edit can be made there.
+    pub(super) fn find(
+        body: &str,
+        root: &'a Node,
+        path: &'a JsonPath,
+        change: &YamlEdit,
+    ) -> Result<Self, EditError> {
+        let place = Self::of(body, root, path)?;
+        let missing = |problem: &str| Err(path.clone().missing(problem));
+        match (change, &place) {
+            (YamlEdit::Update { .. } | YamlEdit::Remove, _) if path.steps().is_empty() => {
+                return Err(EditError::Refused(
+                    "`$` is the whole document; name a place in it, or write the file as a whole"
+                        .to_owned(),
+                ));
+            }
+            (YamlEdit::Update { .. }, Self::There(seat)) => replaceable(seat.node, path)?,
+            (YamlEdit::Append { .. }, Self::There(seat)) => match &seat.node.content {
+                Content::Items(_) => {}
+                Content::Alias(_) => return Err(behind_alias(path.clone())),
+                _ => {
+                    let problem = format!(
+                        "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
+                        seat.node.kind()
+                    );
+                    return missing(&problem);
+                }
+            },
+            (YamlEdit::Remove, Self::There(seat)) => removable(root, seat.node, path)?,
+            (
+                YamlEdit::Update {
+                    missing: MissingKey::Created,
+                    ..
+                },
+                Self::New { .. },
+            ) => {}
+            (YamlEdit::Update { .. }, Self::New { mapping, key }) => {
+                let problem = format!(
+                    "{}; `\"create\": true` adds a new key",
+                    no_key(mapping.node, key)
+                );
+                return missing(&problem);
+            }
+            (YamlEdit::Append { .. } | YamlEdit::Remove, Self::New { mapping, key }) => {
+                return missing(&no_key(mapping.node, key));
+            }
+        }
+        Ok(place)
+    }
+
+    pub(super) fn of(body: &str, root: &'a Node, path: &'a JsonPath) -> Result<Self, EditError> {
+        let last = path.steps().len().saturating_sub(1);
         let mut seat = Seat::root(root);
         for (depth, step) in path.steps().iter().enumerate() {
             let missing = |problem: String| path.first(depth + 1).missing(problem);
@@ -63,7 +109,7 @@ impl<'a> Place<'a> {
                             key: name,
                         });
                     }
-                    None => return Err(missing("there is no such key".to_owned())),
+                    None => return Err(missing(no_key(seat.node, name))),
                 },
                 (Content::Items(items), Step::Index(index)) => {
                     let many = items.len();
@@ -72,11 +118,7 @@ impl<'a> Place<'a> {
                     seat = seat.item(body, items, index).ok_or_else(unclear)?;
                 }
                 (Content::Alias(_), _) => {
-                    return Err(EditError::Refused(format!(
-                        "{} is an alias: a change behind it would be made in the node it stands \
-                         for; name that one",
-                        path.first(depth)
-                    )));
+                    return Err(behind_alias(path.first(depth)));
                 }
                 _ => {
                     return Err(missing(format!(
@@ -87,7 +129,6 @@ impl<'a> Place<'a> {
                 }
             }
         }
-        replaceable(seat.node, path)?;
         Ok(Self::There(seat))
     }
 }
@@ -154,6 +195,52 @@ fn unclear() -> EditError {
     EditError::Refused(
         "the place cannot be located safely in the text; edit it with text_replace".to_owned(),
     )
+}
+
+fn behind_alias(path: JsonPath) -> EditError {
+    EditError::Refused(format!(
+        "{path} is an alias: a change behind it would be made in the node it stands for; name that one"
+    ))
+}
+
+/// The sentence about a key that the mapping does not have. It names the most similar key.
+fn no_key(mapping: &Node, key: &str) -> String {
+    /// How many keys are compared, and of how many bytes at most.
+    const COMPARED: usize = 1000;
+    const LONGEST: usize = 100;
+    let Content::Members(members) = &mapping.content else {
+        return "there is no such key".to_owned();
+    };
+    let names = members
+        .iter()
+        .take(COMPARED)
+        .filter_map(|(key, _)| key.key());
+    let like = |name: &&str| strsim::normalized_damerau_levenshtein(name, key);
+    let short = names.filter(|name| name.len() <= LONGEST && key.len() <= LONGEST);
+    match short.max_by(|a, b| like(a).total_cmp(&like(b))) {
+        Some(nearest) => format!("there is no such key; the nearest of its mapping is `{nearest}`"),
+        None if members.is_empty() => "there is no such key; the mapping is empty".to_owned(),
+        None => "there is no such key".to_owned(),
+    }
+}
+
+/// Refuses to remove an anchor that something outside of the value refers to.
+fn removable(root: &Node, node: &Node, path: &JsonPath) -> Result<(), EditError> {
+    let mut anchors = Vec::new();
+    node.each(&mut |node| anchors.extend((node.anchor > 0).then_some(node.anchor)));
+    let refers = |counted: &mut usize, node: &Node| {
+        let is_one = matches!(node.content, Content::Alias(to) if anchors.contains(&to));
+        *counted += usize::from(is_one);
+    };
+    let (mut within, mut all) = (0, 0);
+    node.each(&mut |node| refers(&mut within, node));
+    root.each(&mut |node| refers(&mut all, node));
+    if all > within {
+        return Err(EditError::Refused(format!(
+            "the value at {path} has an anchor that an alias elsewhere refers to; change the alias first"
+        )));
+    }
+    Ok(())
 }
 
 /// Refuses a value whose tag or anchors would be lost with it.

@@ -102,35 +102,49 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     Some(ended(body, seat.start, [first, more]))
 }
 
-/// The splices that add a member, after `earlier` other new ones; `None` if it cannot be written in that form or
-/// there.
+/// The splices that add a member with this key to a mapping, or an item to a sequence, after `earlier` other new ones;
+/// `None` if it cannot be written in that form or there.
 pub(super) fn add(
     body: &str,
-    mapping: &Seat<'_>,
-    key: &str,
+    whole: &Seat<'_>,
+    key: Option<&str>,
     earlier: usize,
     value: &Value,
     (form, spot): (Form, Spot),
 ) -> Option<Vec<Splice>> {
-    let Content::Members(members) = &mapping.node.content else {
-        return None;
+    // Where the last one starts, and its value.
+    let (count, last) = match (&whole.node.content, key) {
+        (Content::Members(members), Some(_)) => {
+            let last = members.last();
+            (
+                members.len(),
+                last.map(|(key, value)| (key.span.start, value)),
+            )
+        }
+        (Content::Items(items), None) => {
+            let last = items.last();
+            (items.len(), last.map(|item| (item.span.start, item)))
+        }
+        _ => return None,
     };
-    let name = write::name(key);
-    let last = members.last();
-    if mapping.node.style == Style::Flow {
+    let name = key.map(write::name);
+    if whole.node.style == Style::Flow {
         let wanted = form == Form::Line && spot == Spot::After;
-        let member = format!("{name}: {}", write::flow(value, Style::Plain));
-        return wanted.then(|| add_in_flow(body, mapping, last, earlier, &member))?;
+        let value = write::flow(value, Style::Plain);
+        let member = name.map_or_else(|| value.clone(), |name| format!("{name}: {value}"));
+        return wanted.then(|| add_in_flow(body, whole, last, earlier, &member))?;
     }
-    let (last_key, last_value) = last?;
-    let column = column(body, mapping.start);
+    let (last_start, last_value) = last?;
+    let column = column(body, whole.start);
     let deeper = column + INDENT;
-    let member = match Text::of(value, Style::Plain, deeper, form)? {
-        Text::Written(text) => format!("{name}: {text}"),
-        Text::Block(value) => {
+    let member = match (Text::of(value, Style::Plain, deeper, form)?, name) {
+        (Text::Written(text), Some(name)) => format!("{name}: {text}"),
+        (Text::Written(text), None) => format!("- {text}"),
+        (Text::Block(value), Some(name)) => {
             let (pad, text) = (" ".repeat(deeper), write::block(value, deeper, form));
             format!("{name}:\n{pad}{text}")
         }
+        (Text::Block(value), None) => format!("- {}", write::block(value, deeper, form)),
     };
     let pad = " ".repeat(column);
     let (at, text) = match spot {
@@ -143,9 +157,9 @@ pub(super) fn add(
             (end, format!("{pad}{member}\n"))
         }
         Spot::BeforeLast => {
-            let start = match members.len() {
-                1 => mapping.start,
-                _ => last_key.span.start,
+            let start = match count {
+                1 => whole.start,
+                _ => last_start,
             };
             (start, format!("{member}\n{pad}"))
         }
@@ -155,13 +169,13 @@ pub(super) fn add(
 
 fn add_in_flow(
     body: &str,
-    mapping: &Seat<'_>,
-    last: Option<&(Node, Node)>,
+    whole: &Seat<'_>,
+    last: Option<(usize, &Node)>,
     earlier: usize,
     member: &str,
 ) -> Option<Vec<Splice>> {
-    let Some((key, value)) = last else {
-        let inside = mapping.start + 1;
+    let Some((start, value)) = last else {
+        let inside = whole.start + 1;
         let spaces = body.get(inside..)?.find(|c| c != ' ')?;
         let gap = match (earlier, spaces) {
             (0, 0) => "",
@@ -176,20 +190,19 @@ fn add_in_flow(
     let rest = body.get(end..line)?.trim_start();
     let comma = rest.starts_with(',');
     let after = rest.trim_start_matches(',').trim_start();
-    let splices =
-        if starts_line(body, key.span.start) && (after.is_empty() || after.starts_with('#')) {
-            let pad = " ".repeat(column(body, key.span.start));
-            if comma {
-                vec![(line..line, format!("\n{pad}{member},"))]
-            } else if earlier > 0 {
-                vec![(line..line, format!(",\n{pad}{member}"))]
-            } else {
-                let text = format!("\n{pad}{member}");
-                vec![(end..end, ",".to_owned()), (line..line, text)]
-            }
+    let splices = if starts_line(body, start) && (after.is_empty() || after.starts_with('#')) {
+        let pad = " ".repeat(column(body, start));
+        if comma {
+            vec![(line..line, format!("\n{pad}{member},"))]
+        } else if earlier > 0 {
+            vec![(line..line, format!(",\n{pad}{member}"))]
         } else {
-            vec![(end..end, format!(", {member}"))]
-        };
+            let text = format!("\n{pad}{member}");
+            vec![(end..end, ",".to_owned()), (line..line, text)]
+        }
+    } else {
+        vec![(end..end, format!(", {member}"))]
+    };
     Some(ended(body, end, splices))
 }
 
@@ -258,7 +271,11 @@ fn cut(text: &str) -> (&str, &str) {
 }
 
 /// The splices, with the line ends of the neighbouring line.
-fn ended(body: &str, near: usize, splices: impl IntoIterator<Item = Splice>) -> Vec<Splice> {
+pub(super) fn ended(
+    body: &str,
+    near: usize,
+    splices: impl IntoIterator<Item = Splice>,
+) -> Vec<Splice> {
     let end = end_near(body, near);
     let splices = splices.into_iter();
     splices

@@ -19,8 +19,25 @@ pub(super) fn flow(value: &Value, style: Style) -> String {
                 .collect();
             format!("{{{}}}", members.join(", "))
         }
-        scalar => scalar.to_string(),
+        other => scalar(other),
     }
+}
+
+/// A scalar that is no text. Readers of YAML 1.1 take a number with an exponent for text if it has neither a point nor
+/// a sign in the exponent: `1e5` is written `1.0e+5`.
+pub(super) fn scalar(value: &Value) -> String {
+    let text = value.to_string();
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']).filter(|_| value.is_number())
+    else {
+        return text;
+    };
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    let sign = if exponent.starts_with(['+', '-']) {
+        ""
+    } else {
+        "+"
+    };
+    format!("{mantissa}{point}e{sign}{exponent}")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::task::ActionType;
 
 use super::*;
-use crate::plan::edit::{Count, Edit, JsonEdit, Pattern};
+use crate::plan::edit::{Count, Edit, JsonEdit, MissingKey, Pattern, YamlEdit};
 
 fn operation(action_type: &str, operation: &Value) -> Operation {
     good(one(action_type, operation))
@@ -12,7 +12,7 @@ fn operation(action_type: &str, operation: &Value) -> Operation {
         .operation
 }
 
-fn modify(edit: &Value) -> Edit {
+pub(super) fn modify(edit: &Value) -> Edit {
     match operation("FILE_MODIFY", edit) {
         Operation::Modify(edit) => edit,
         other => panic!("{other:?}"),
@@ -184,7 +184,14 @@ fn all_seven_edits_of_001_a_1_are_read_r_001_182_to_188() {
     ));
     assert!(matches!(
         modify(&json!({"type": "yaml_update", "path": "$.a", "value": "x"})),
-        Edit::YamlUpdate { .. }
+        Edit::Yaml {
+            document: None,
+            edit: YamlEdit::Update {
+                missing: MissingKey::Refused,
+                ..
+            },
+            ..
+        }
     ));
 }
 

@@ -125,6 +125,36 @@ fn operations() -> Vec<(&'static str, Value, (&'static str, Value))> {
             json!({"path": "$.a", "value": 1}),
             ("document", json!(0)),
         ),
+        edit(
+            "yaml_update",
+            json!({"path": "$.a", "value": 1}),
+            ("create", json!("yes")),
+        ),
+        edit(
+            "json_append",
+            json!({"path": "$.a", "value": 1}),
+            ("path", json!("a")),
+        ),
+        edit(
+            "yaml_append",
+            json!({"path": "$.a", "value": 1}),
+            ("document", json!(0)),
+        ),
+        edit(
+            "yaml_remove",
+            json!({"path": "$.a"}),
+            ("document", json!("1")),
+        ),
+        edit(
+            "edit",
+            json!({"old_string": "a", "new_string": ""}),
+            ("replace_all", json!("all")),
+        ),
+        edit(
+            "replace_content",
+            json!({"content": ""}),
+            ("encoding", json!("utf-16")),
+        ),
         (
             "SCHEMA_UPDATE",
             json!({"type": "yaml_update", "path": "$.a", "value": 1}),

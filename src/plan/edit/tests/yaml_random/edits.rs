@@ -70,11 +70,7 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
         };
         number += 1;
         let refusal_is_due = !create && place.holds_anchors();
-        let change = Edit::YamlUpdate {
-            path: target.clone(),
-            document: None,
-            value: new,
-        };
+        let change = yaml_update_at(target.clone(), None, new);
         match edit(&change, &name("a.yaml"), before.as_bytes()) {
             Ok(edited) => {
                 let after = text(edited);
@@ -117,4 +113,82 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
         refused * 100 < EDITS && due * 10 < EDITS,
         "{refused} edits refused"
     );
+}
+
+#[test]
+fn ten_thousand_random_items_are_added_or_taken_out_and_nothing_else_changes() {
+    use crate::plan::edit::path::Step;
+    let mut rng = Rng::with_seed(5);
+    let (mut appended, mut removed, mut refused) = (0, 0, 0);
+    for number in 0..10_000 {
+        let mut root = generate(&mut rng);
+        let (before, spots) = write(&mut rng, &root);
+        let spot = rng.choice(&spots).unwrap();
+        let target = path(&spot.path);
+        let place = root.at(&target).clone();
+        let new = any(&mut rng, 2);
+        let is_sequence = matches!(place.node, Node::Items(_));
+        let change = if is_sequence && rng.bool() {
+            if let Node::Items(items) = &mut root.at(&target).node {
+                items.push(Place {
+                    node: Node::Scalar(String::new(), as_read(&new)),
+                    anchor: None,
+                    flow: false,
+                });
+            }
+            YamlEdit::Append { value: new }
+        } else {
+            let Some((step, whole)) = target.steps().split_last() else {
+                continue;
+            };
+            match (&mut root.at(&target.first(whole.len())).node, step) {
+                (Node::Items(items), Step::Index(index)) => {
+                    items.remove(usize::try_from(*index).unwrap());
+                }
+                (Node::Members(members), Step::Name(name)) => {
+                    members.retain(|(key, _)| key_text(key) != *name);
+                }
+                other => panic!("{other:?}"),
+            }
+            YamlEdit::Remove
+        };
+        let change = yaml(&spot.path, change);
+        match edit(&change, &name("a.yaml"), before.as_bytes()) {
+            Ok(edited) => {
+                let after = text(edited);
+                let expected = root.resolve(&mut HashMap::new());
+                let is = read(after.trim_start_matches('\u{FEFF}')).to_string();
+                assert_eq!(
+                    is,
+                    expected.to_string(),
+                    "{number}: {change:?}\n{before}\n{after}"
+                );
+                if matches!(
+                    change,
+                    Edit::Yaml {
+                        edit: YamlEdit::Append { .. },
+                        ..
+                    }
+                ) {
+                    appended += 1;
+                    assert!(
+                        only_adds(&before, &after),
+                        "{number}: {change:?}\n{before}\n{after}"
+                    );
+                } else {
+                    removed += 1;
+                }
+            }
+            Err(EditError::Refused(why)) if why.contains("an alias elsewhere refers to") => {}
+            Err(EditError::Refused(why)) => {
+                if refused < 20 {
+                    println!("REFUSED {number} {why}: {change:?}\n{before}\n----");
+                }
+                refused += 1;
+            }
+            Err(error) => panic!("{number}: {change:?}: {error}\n{before}"),
+        }
+    }
+    println!("{appended} items added, {removed} taken out, {refused} edits refused");
+    assert!(refused < 100 && appended > 500 && removed > 5_000);
 }
