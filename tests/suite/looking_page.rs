@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// What a browser made of a page.
-struct Opened {
-    dom: String,
-    console: Vec<String>,
+pub(crate) struct Opened {
+    pub(crate) dom: String,
+    pub(crate) console: Vec<String>,
 }
 
-fn opened(root: &Root, file: &str) -> Opened {
+pub(crate) fn opened(root: &Root, file: &str) -> Opened {
     let user = TempDir::with_prefix("oneact-suite-").unwrap();
     let done = Command::new("chromium")
         .args([
