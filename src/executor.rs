@@ -35,7 +35,7 @@ use crate::{
 };
 
 pub(crate) use crate::plan::{
-    ARGUMENT, ChangeKind, Consent, Desk, DiffLine, Difference, Engine, Fate, FileExhibit,
+    ARGUMENT, ChangeKind, Consent, Desk, DiffLine, DiffMark, Difference, Engine, Fate, FileExhibit,
     PlanExhibit, Settled, ShownFile, Undo, Word, can_change, can_report, child, clear_expired,
     engine, exhibit as exhibit_plan, fate, is_journalled, lacks, recover, recover_all,
     recover_named, redacted as redacted_plan,

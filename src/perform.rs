@@ -40,8 +40,8 @@ pub use crate::{
 pub use answer::{Answer, broken, overdue};
 
 pub(crate) use crate::executor::{
-    ARGUMENT, ChangeKind, Consent, DiffLine, Difference, FileExhibit, PlanExhibit, Settled,
-    ShownFile, Undo, Word, child,
+    ARGUMENT, ChangeKind, Consent, DiffLine, DiffMark, Difference, FileExhibit, PlanExhibit,
+    Settled, ShownFile, Undo, Word, child,
 };
 
 /// The operator's decisions, which are made before a task arrives.

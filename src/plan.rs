@@ -56,7 +56,7 @@ pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };
 pub(crate) use child::child;
-pub(crate) use diff::{DiffLine, Difference, Reader, Word};
+pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use engine::Consent;
 pub(crate) use exhibit::{FileExhibit, PlanExhibit, ShownFile, Undo, exhibit};
 pub(crate) use fate::{Fate, fate, is_journalled};

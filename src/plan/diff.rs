@@ -13,7 +13,7 @@ use crate::task::{CUT, Hiding, RelPath};
 
 use super::{engine::hash, record::DiffSummary};
 
-pub(crate) use lines::{Difference, Line as DiffLine, Word, lines};
+pub(crate) use lines::{Difference, Line as DiffLine, Mark as DiffMark, Word, lines};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {

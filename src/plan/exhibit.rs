@@ -13,7 +13,7 @@ use super::{
     asking::{directory_of, is_from_here},
     diff::{Difference, Pair, Side, lines},
     engine::{Folder, hash},
-    files::{FileError, Root},
+    files::{FileError, Root, there},
     model::{ActionId, ChangeKind},
     record::DiffSummary,
     report::{At, CHANGE_LOG, MANIFEST, Manifest, ManifestStatus, Point},
@@ -31,7 +31,6 @@ pub(crate) struct PlanExhibit {
     pub(crate) files: Vec<FileExhibit>,
     /// For an action, the actions before it that its changes rest on, without those that these rest on themselves.
     pub(crate) after: BTreeMap<String, BTreeSet<String>>,
-    pub(crate) created_directories: Vec<RelPath>,
     pub(crate) undo: Undo,
 }
 
@@ -41,14 +40,10 @@ pub(crate) enum Undo {
     /// Nothing was changed.
     #[default]
     Nothing,
-    Possible {
-        until: Option<String>,
-        /// The changes that a rollback has undone, of all changes.
-        undone: usize,
-    },
-    Undone {
-        at: String,
-    },
+    /// Until then.
+    Possible(Option<String>),
+    /// At that time.
+    Undone(String),
     Expired,
 }
 
@@ -60,20 +55,11 @@ pub(crate) struct FileExhibit {
     pub(crate) from: Option<RelPath>,
     pub(crate) kind: ChangeKind,
     pub(crate) actions: Vec<String>,
-    /// The state of the file before and after the plan; none where no file was.
-    pub(crate) before: Option<State>,
-    pub(crate) after: Option<State>,
+    /// The sizes in bytes before and after the plan; none where no file was.
+    pub(crate) bytes: [Option<u64>; 2],
     /// As the change log counts it.
     pub(crate) summary: DiffSummary,
     pub(crate) shown: ShownFile,
-}
-
-/// A file, as the change log describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
-    pub(crate) bytes: u64,
-    /// Permission bits: `0644`.
-    pub(crate) mode: String,
 }
 
 /// What can be shown of a change.
@@ -99,7 +85,6 @@ struct Log {
 struct Logged {
     file_path: RelPath,
     operation: ChangeKind,
-    before_state: LoggedState,
     after_state: LoggedState,
     diff_summary: DiffSummary,
 }
@@ -107,7 +92,6 @@ struct Logged {
 #[derive(Deserialize)]
 struct LoggedState {
     size_bytes: Option<u64>,
-    mode: Option<String>,
 }
 
 /// The plan of this execution report, with diffs of at most `room` lines, which is reduced by what is shown. `Err`: its
@@ -135,58 +119,38 @@ pub(crate) fn exhibit(
     }
     let log: Log = serde_json::from_slice(&folder.report(CHANGE_LOG)?)
         .map_err(|why| unfit(&format!("has a change log that cannot be read: {why}")))?;
-    let logged: BTreeMap<_, _> = log
-        .changes
-        .into_iter()
-        .map(|change| ((change.file_path.clone(), change.operation), change))
-        .collect();
     let points = manifest.checkpoints.iter();
-    let files = points.map(|point| {
-        let found = logged.get(&(point.file_path.clone(), point.operation_to_reverse));
-        file(point, found, &folder, room)
-    });
+    let files = points
+        .map(|point| file(point, &log, &folder, room))
+        .collect();
     Ok(PlanExhibit {
-        files: files.collect(),
+        files,
         after: after(&manifest),
         undo: undo(&manifest, desk),
-        created_directories: manifest.created_directories,
     })
 }
 
 fn undo(manifest: &Manifest, desk: Desk<'_>) -> Undo {
     let text = |at: &Option<At>| at.clone().map(String::from);
-    let points = manifest.checkpoints.iter();
     match manifest.status {
-        ManifestStatus::Executed => Undo::Undone {
-            at: text(&manifest.executed_at).unwrap_or_default(),
-        },
-        ManifestStatus::Expired => Undo::Expired,
-        ManifestStatus::Active if manifest.is_over(desk.host.timestamp()) => Undo::Expired,
-        ManifestStatus::Active => Undo::Possible {
-            until: text(&manifest.expires_at),
-            undone: points.filter(|point| point.undone_at.is_some()).count(),
-        },
+        ManifestStatus::Executed => Undo::Undone(text(&manifest.executed_at).unwrap_or_default()),
+        ManifestStatus::Active if !manifest.is_over(desk.host.timestamp()) => {
+            Undo::Possible(text(&manifest.expires_at))
+        }
+        ManifestStatus::Active | ManifestStatus::Expired => Undo::Expired,
     }
 }
 
-fn file(
-    point: &Point,
-    logged: Option<&Logged>,
-    folder: &Folder<'_>,
-    room: &mut usize,
-) -> FileExhibit {
-    let state = |state: &LoggedState| {
-        Some(State {
-            bytes: state.size_bytes?,
-            mode: state.mode.clone()?,
-        })
+fn file(point: &Point, log: &Log, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
+    let is_of = |change: &&Logged| {
+        change.file_path == point.file_path && change.operation == point.operation_to_reverse
     };
-    let before = logged.and_then(|change| state(&change.before_state));
-    let after = logged.and_then(|change| state(&change.after_state));
-    let is_large = |state: &Option<State>| state.as_ref().is_some_and(|it| it.bytes > LARGEST);
+    let logged = log.changes.iter().find(is_of);
+    let after = logged.and_then(|change| change.after_state.size_bytes);
+    let bytes = [point.original_size, after];
     let shown = if point.undone_at.is_some() {
         ShownFile::Undone
-    } else if is_large(&before) || is_large(&after) {
+    } else if bytes.iter().flatten().any(|bytes| *bytes > LARGEST) {
         ShownFile::TooLarge
     } else {
         compared(point, folder, room).unwrap_or(ShownFile::ChangedSince)
@@ -196,33 +160,36 @@ fn file(
         from: point.new_path.as_ref().map(|_| point.file_path.clone()),
         kind: point.operation_to_reverse,
         actions: point.actions.iter().map(ToString::to_string).collect(),
-        before,
-        after,
-        summary: logged.map_or_else(DiffSummary::default, |change| change.diff_summary.clone()),
+        bytes,
+        summary: logged
+            .map(|change| change.diff_summary.clone())
+            .unwrap_or_default(),
         shown,
     }
 }
 
 /// Compares the backup with the file in the tree, if these still are what the plan read and wrote.
 fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<ShownFile, FileError> {
-    let is_right = |bytes: &[u8], sha256: &Option<String>| Some(hash(bytes)) == *sha256;
-    let before = match &point.backup_location {
-        None => None,
-        Some(backup) if folder.is_backup(backup) => match folder.root.read(backup, LARGEST) {
-            Ok(bytes) if is_right(&bytes, &point.original_hash) => Some(bytes),
-            Ok(_) | Err(_) => return Ok(ShownFile::NoBackup),
-        },
-        Some(_) => return Ok(ShownFile::NoBackup),
+    let read = |path: &RelPath, sha256: &Option<String>| {
+        let bytes = folder.root.read(path, LARGEST)?;
+        Ok(Some(bytes).filter(|bytes| Some(hash(bytes)) == *sha256))
     };
     let path = point.new_path.as_ref().unwrap_or(&point.file_path);
+    let backup = point.backup_location.as_ref();
+    let before = match backup.filter(|backup| folder.is_backup(backup)) {
+        Some(backup) => there(read(backup, &point.original_hash))?.flatten(),
+        None => None,
+    };
+    if before.is_none() && backup.is_some() {
+        return Ok(ShownFile::NoBackup);
+    }
     let after = match point.operation_to_reverse {
         ChangeKind::Delete => None,
         ChangeKind::Create | ChangeKind::Modify | ChangeKind::Rename => {
-            let bytes = folder.root.read(path, LARGEST)?;
-            if !is_right(&bytes, &point.result_hash) {
+            let Some(after) = read(path, &point.result_hash)? else {
                 return Ok(ShownFile::ChangedSince);
-            }
-            Some(bytes)
+            };
+            Some(after)
         }
     };
     let side = |bytes| Side {
@@ -235,7 +202,7 @@ fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<Show
         after: after.as_deref().map(side),
     };
     let difference = lines(pair, LONGEST.min(*room));
-    if let Difference::Lines { lines, .. } = &difference {
+    if let Difference::Lines(lines) = &difference {
         *room -= lines.len().min(*room);
     }
     Ok(ShownFile::Compared(difference))
@@ -251,21 +218,26 @@ fn after(manifest: &Manifest) -> BTreeMap<String, BTreeSet<String>> {
         }
     }
     let none = BTreeSet::new();
+    let earlier = |point: &Point| before.get(&point.checkpoint_id).unwrap_or(&none);
     let mut after: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for point in points {
         let mut covered: BTreeSet<usize> = BTreeSet::new();
-        let all = before.get(&point.checkpoint_id).unwrap_or(&none);
-        for at in all.iter().rev() {
-            let Some(earlier) = points.get(*at).filter(|_| !covered.contains(at)) else {
+        for (at, rests_on) in earlier(point)
+            .iter()
+            .rev()
+            .filter_map(|at| Some((at, points.get(*at)?)))
+        {
+            if covered.contains(at) {
                 continue;
-            };
-            covered.extend(before.get(&earlier.checkpoint_id).unwrap_or(&none));
-            let actions = earlier.actions.iter();
-            let actions = actions.filter(|action| !point.actions.contains(action));
-            let actions: Vec<String> = actions.map(ActionId::to_string).collect();
+            }
+            covered.extend(earlier(rests_on));
+            let others = rests_on
+                .actions
+                .iter()
+                .filter(|action| !point.actions.contains(action));
             for action in &point.actions {
-                let rests_on = after.entry(action.to_string()).or_default();
-                rests_on.extend(actions.iter().cloned());
+                let all = after.entry(action.to_string()).or_default();
+                all.extend(others.clone().map(ActionId::to_string));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::{
     host::Host,
     perform::{ChangeKind, Difference, FileExhibit, PlanExhibit, ShownFile, Undo, exhibit},
     record::Project,
-    task::{Failure, RelPath},
+    task::Failure,
 };
 
 use super::size;
@@ -116,24 +116,14 @@ impl<'a> Told<'a> {
         let sentence = match self.found.as_ref().map(|found| &found.undo) {
             Err(failure) => format!("{}.", failure.message),
             Ok(Undo::Nothing) => "No file was changed.".to_owned(),
-            Ok(Undo::Undone { .. }) if self.is_rolled_back() => {
+            Ok(Undo::Undone(_)) if self.is_rolled_back() => {
                 "Its changes were undone, because it failed.".to_owned()
             }
-            Ok(Undo::Undone { at }) => {
-                format!("Undone by a rollback at {}.", moment(at))
-            }
+            Ok(Undo::Undone(at)) => format!("Undone by a rollback at {}.", moment(at)),
             Ok(Undo::Expired) => "The time is over for which backups are kept.".to_owned(),
-            Ok(Undo::Possible { until, undone }) => {
-                let part = match undone {
-                    0 => String::new(),
-                    undone => {
-                        let files = self.files().len();
-                        format!("{undone} of {files} changes were undone. ")
-                    }
-                };
-                let until = until.as_deref().map(|at| format!(" until {}", moment(at)));
-                let until = until.unwrap_or_default();
-                return (format!("{part}Possible{until}, with:"), command());
+            Ok(Undo::Possible(None)) => return ("Possible with:".to_owned(), command()),
+            Ok(Undo::Possible(Some(at))) => {
+                return (format!("Possible until {}, with:", moment(at)), command());
             }
         };
         (sentence, None)
@@ -147,13 +137,7 @@ impl<'a> Told<'a> {
     /// Whether a rollback undid the plan after its end.
     pub(in crate::cli) fn is_undone_since(&self) -> bool {
         let undo = self.found.as_ref().map(|found| &found.undo);
-        matches!(undo, Ok(Undo::Undone { .. })) && !self.is_rolled_back()
-    }
-
-    /// The directories that the plan made.
-    pub(in crate::cli) fn made(&self) -> impl Iterator<Item = &str> {
-        let found = self.found.as_ref().into_iter();
-        found.flat_map(|found| found.created_directories.iter().map(RelPath::as_str))
+        matches!(undo, Ok(Undo::Undone(_))) && !self.is_rolled_back()
     }
 }
 
@@ -201,32 +185,25 @@ pub(in crate::cli) fn place(file: &FileExhibit) -> String {
 
 /// Why no lines of a change are shown; `None` where they are.
 pub(in crate::cli) fn unshown(file: &FileExhibit) -> Option<String> {
-    let sizes = || match (&file.before, &file.after) {
-        (Some(before), Some(after)) => {
-            format!("{} before, {} after", size(before.bytes), size(after.bytes))
-        }
-        (Some(one), None) | (None, Some(one)) => size(one.bytes),
-        (None, None) => "of unknown size".to_owned(),
+    let sizes = || match file.bytes {
+        [Some(before), Some(after)] => format!("{} before, {} after", size(before), size(after)),
+        [one, other] => size(one.or(other).unwrap_or_default()),
     };
     Some(match &file.shown {
-        ShownFile::Compared(Difference::Lines { .. }) => return None,
-        ShownFile::Compared(Difference::None) => match file.kind {
-            ChangeKind::Create | ChangeKind::Delete => "The file is empty.".to_owned(),
-            ChangeKind::Modify | ChangeKind::Rename => "The content is the same.".to_owned(),
-        },
-        ShownFile::Compared(Difference::Binary) => format!("The file is no text: {}.", sizes()),
-        ShownFile::Compared(Difference::TooLong) => {
-            format!("Too many lines differ to be shown here: {}.", sizes())
+        ShownFile::Compared(Difference::Lines(_)) => return None,
+        ShownFile::Compared(Difference::None) if file.bytes.contains(&None) => {
+            "The file is empty.".to_owned()
         }
-        ShownFile::TooLarge => format!("The file is too large to be compared here: {}.", sizes()),
+        ShownFile::Compared(Difference::None) => "The content is the same.".to_owned(),
+        ShownFile::Compared(Difference::Binary) => format!("The file is no text: {}.", sizes()),
+        ShownFile::Compared(Difference::TooLong) | ShownFile::TooLarge => {
+            format!("Too much to be compared here: {}.", sizes())
+        }
         ShownFile::Undone => "The change was undone.".to_owned(),
         ShownFile::ChangedSince => {
-            "The file has been changed or removed since the plan. The report says of this change:"
-                .to_owned()
+            "The file has been changed or removed since. The report says:".to_owned()
         }
-        ShownFile::NoBackup => {
-            "The backup is no longer there. The report says of this change:".to_owned()
-        }
+        ShownFile::NoBackup => "The backup is no longer there. The report says:".to_owned(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::task::{CUT, Hiding};
+use crate::task::Hiding;
 
 use super::{Hunks, Pair, text};
 
@@ -17,26 +17,27 @@ pub(crate) enum Difference {
     Binary,
     /// The diff has more lines than asked for.
     TooLong,
-    Lines {
-        lines: Vec<Line>,
-        /// How many credentials are hidden.
-        hidden: usize,
-    },
+    Lines(Vec<Line>),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// The place of the lines after it, as in a unified diff: `@@ -1,4 +1,5 @@`.
-    Place(String),
-    /// The numbers count from 1.
-    Kept(usize, usize, String),
-    Removed(usize, Vec<Word>),
-    Added(usize, Vec<Word>),
-    /// The line before it has no line ending.
-    Unended,
+pub(crate) struct Line {
+    pub(crate) mark: Mark,
+    /// The numbers of the line in both contents; 0 where it is not.
+    pub(crate) numbers: [usize; 2],
+    pub(crate) words: Vec<Word>,
 }
 
-/// A part of a removed or added line, compared with the line that replaces it or that it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mark {
+    Kept,
+    /// No line of a content: the place of the lines after it, or that the line before it has no line ending.
+    Remark,
+    Removed,
+    Added,
+}
+
+/// A part of a line, compared with the line that replaces it or that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     Same(String),
@@ -52,127 +53,94 @@ pub(crate) fn lines(pair: Pair<'_>, most: usize) -> Difference {
     let (Some(old), Some(new)) = (text(before), text(after)) else {
         return Difference::Binary;
     };
-    let hunks = Hunks::between(old, new);
-    if hunks.lines().take(most + 1).count() > most {
+    let (hunks, hiding) = (Hunks::between(old, new), Hiding::of(old, new));
+    let mut next = [0; 2];
+    let numbered = hunks.lines().take(most + 1).map(|(mark, text)| {
+        let (mark, counts) = match mark {
+            Some('-') => (Mark::Removed, [1, 0]),
+            Some('+') => (Mark::Added, [0, 1]),
+            Some(_) => (Mark::Kept, [1, 1]),
+            None => (Mark::Remark, [0, 0]),
+        };
+        if let (Mark::Remark, Some(place)) = (mark, text.strip_prefix("@@ ")) {
+            next = begins(place);
+        }
+        let numbers = [next[0] * counts[0], next[1] * counts[1]];
+        next = [next[0] + counts[0], next[1] + counts[1]];
+        let words = vec![Word::Same(hiding.hide_all(&text).into_owned())];
+        Line {
+            mark,
+            numbers,
+            words,
+        }
+    });
+    let mut lines: Vec<Line> = numbered.collect();
+    if lines.len() > most {
         return Difference::TooLong;
     }
-    let mut shown = Shown {
-        hiding: Hiding::of(old, new),
-        lines: Vec::new(),
-        hidden: 0,
-    };
-    for group in &hunks.groups {
-        shown.lines.push(Line::Place(hunks.head(group)));
-        for op in group {
-            shown.operation(&hunks, op);
-        }
+    for block in lines.chunk_by_mut(|one, next| one.mark >= Mark::Removed && next.mark >= one.mark)
+    {
+        compare(block);
     }
-    Difference::Lines {
-        lines: shown.lines,
-        hidden: shown.hidden,
-    }
+    Difference::Lines(lines)
 }
 
-struct Shown {
-    hiding: Hiding,
-    lines: Vec<Line>,
-    hidden: usize,
+/// The first line of both contents: 3 and 4 of `-3,2 +4,7 @@`.
+fn begins(place: &str) -> [usize; 2] {
+    let mut starts = place.split(' ').map(|span| {
+        let start = span.trim_start_matches(['-', '+']).split(',').next();
+        start
+            .and_then(|start| start.parse().ok())
+            .unwrap_or_default()
+    });
+    [(); 2].map(|()| starts.next().unwrap_or_default())
 }
 
-impl Shown {
-    fn operation(&mut self, hunks: &Hunks<'_>, op: &DiffOp) {
-        let old = hunks.old.get(op.old_range()).unwrap_or_default();
-        let new = hunks.new.get(op.new_range()).unwrap_or_default();
-        let first_old = hunks.skipped + op.old_range().start + 1;
-        let first_new = hunks.skipped + op.new_range().start + 1;
-        if let DiffOp::Equal { .. } = op {
-            for (at, line) in old.iter().enumerate() {
-                let text = self.hide(line);
-                self.push(line, Line::Kept(first_old + at, first_new + at, text));
-            }
-            return;
-        }
-        let was: Vec<String> = old.iter().map(|line| self.hide(line)).collect();
-        let is: Vec<String> = new.iter().map(|line| self.hide(line)).collect();
-        let mut pairs = was.iter().zip(&is).map(|(was, is)| words(was, is)).unzip();
-        let (removed, added): &mut (Vec<_>, Vec<_>) = &mut pairs;
-        let rest = |all: &[String], from: usize| -> Vec<Vec<Word>> {
-            let rest = all.iter().skip(from);
-            rest.map(|line| vec![Word::Same(line.clone())]).collect()
-        };
-        removed.extend(rest(&was, removed.len()));
-        added.extend(rest(&is, added.len()));
-        for (at, (line, words)) in old.iter().zip(pairs.0).enumerate() {
-            self.push(line, Line::Removed(first_old + at, words));
-        }
-        for (at, (line, words)) in new.iter().zip(pairs.1).enumerate() {
-            self.push(line, Line::Added(first_new + at, words));
-        }
-    }
-
-    fn hide(&mut self, line: &str) -> String {
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let shown = self.hiding.hide_all(line);
-        if *shown != *line {
-            self.hidden += shown.matches(CUT).count();
-        }
-        shown.into_owned()
-    }
-
-    fn push(&mut self, line: &str, shown: Line) {
-        self.lines.push(shown);
-        if !line.ends_with('\n') {
-            self.lines.push(Line::Unended);
+/// Marks the changed words of removed lines and of the added lines after them, line by line.
+fn compare(block: &mut [Line]) {
+    let added = block.partition_point(|line| line.mark < Mark::Added);
+    let (removed, added) = block.split_at_mut(added);
+    for (old, new) in removed.iter_mut().zip(added) {
+        if let ([Word::Same(was)], [Word::Same(is)]) = (&*old.words, &*new.words)
+            && let Some((was, is)) = words(was, is)
+        {
+            (old.words, new.words) = (was, is);
         }
     }
 }
 
-/// The words of two lines that differ. If the lines have little in common, no word is told from the others.
-fn words(old: &str, new: &str) -> (Vec<Word>, Vec<Word>) {
+/// The words of two lines; `None` if the lines are long, or have little in common.
+fn words(old: &str, new: &str) -> Option<(Vec<Word>, Vec<Word>)> {
+    if old.len() + new.len() > WORDS {
+        return None;
+    }
     let (was, is) = (tokens(old), tokens(new));
     let (mut removed, mut added) = (Vec::new(), Vec::new());
     let mut common = 0;
-    if old.len() + new.len() <= WORDS {
-        for op in capture_diff_slices(Algorithm::Myers, &was, &is) {
-            let old = was.get(op.old_range()).unwrap_or_default().concat();
-            let new = is.get(op.new_range()).unwrap_or_default().concat();
-            let word = if let DiffOp::Equal { .. } = op {
-                common += old.trim().len();
-                Word::Same
-            } else {
-                Word::Changed
-            };
-            removed.extend(Some(old).filter(|text| !text.is_empty()).map(word));
-            added.extend(Some(new).filter(|text| !text.is_empty()).map(word));
-        }
+    for op in capture_diff_slices(Algorithm::Myers, &was, &is) {
+        let old = was.get(op.old_range()).unwrap_or_default().concat();
+        let new = is.get(op.new_range()).unwrap_or_default().concat();
+        let word = if let DiffOp::Equal { .. } = op {
+            common += old.trim().len();
+            Word::Same
+        } else {
+            Word::Changed
+        };
+        removed.extend(Some(old).filter(|text| !text.is_empty()).map(word));
+        added.extend(Some(new).filter(|text| !text.is_empty()).map(word));
     }
-    if common * 3 < old.trim().len().max(new.trim().len()) || common == 0 {
-        let whole = |line: &str| vec![Word::Same(line.to_owned())];
-        return (whole(old), whole(new));
-    }
-    (removed, added)
+    let longer = old.trim().len().max(new.trim().len());
+    (common > 0 && common * 3 >= longer).then_some((removed, added))
 }
 
 /// Words, runs of white space, and other characters one by one.
-fn tokens(line: &str) -> Vec<&str> {
-    let kind = |c: char| match c {
-        '_' => 1,
-        c if c.is_alphanumeric() => 1,
-        c if c.is_whitespace() => 2,
-        _ => 0,
+fn tokens(line: &str) -> Vec<String> {
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let belong = |a: &char, b: &char| {
+        (is_word(*a) && is_word(*b)) || (a.is_whitespace() && b.is_whitespace())
     };
-    let mut tokens = Vec::new();
-    let (mut from, mut before) = (0, 0);
-    for (at, c) in line.char_indices() {
-        let now = kind(c);
-        if at > from && (now == 0 || now != before) {
-            tokens.extend(line.get(from..at));
-            from = at;
-        }
-        before = now;
-    }
-    tokens.extend(line.get(from..).filter(|rest| !rest.is_empty()));
-    tokens
+    let chars: Vec<char> = line.chars().collect();
+    chars.chunk_by(belong).map(String::from_iter).collect()
 }
 
 #[cfg(test)]
@@ -194,77 +162,69 @@ mod tests {
         lines(pair, 100)
     }
 
-    fn same(text: &str) -> Word {
-        Word::Same(text.to_owned())
+    /// A line as text: its mark and numbers, and its words with brackets around those that changed.
+    fn shown(line: &Line) -> String {
+        let words = line.words.iter().map(|word| match word {
+            Word::Same(text) => text.clone(),
+            Word::Changed(text) => format!("[{text}]"),
+        });
+        let [before, after] = line.numbers;
+        format!(
+            "{:?} {before} {after} {}",
+            line.mark,
+            words.collect::<String>()
+        )
     }
 
-    fn changed(text: &str) -> Word {
-        Word::Changed(text.to_owned())
+    fn shown_between(old: &str, new: &str) -> Vec<String> {
+        match between(old, new) {
+            Difference::Lines(lines) => lines.iter().map(shown).collect(),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn each_line_has_its_numbers_and_its_changed_words() {
         let old = "1\n2\n3\n4\n5\nlet port = 80; // http\nend";
         let new = "1\n2\n3\n4\n5\nlet port = 443; // https\nmore\nend";
-        let expected = vec![
-            Line::Place("@@ -3,5 +3,6 @@".to_owned()),
-            Line::Kept(3, 3, "3".to_owned()),
-            Line::Kept(4, 4, "4".to_owned()),
-            Line::Kept(5, 5, "5".to_owned()),
-            Line::Removed(
-                6,
-                vec![
-                    same("let port = "),
-                    changed("80"),
-                    same("; // "),
-                    changed("http"),
-                ],
-            ),
-            Line::Added(
-                6,
-                vec![
-                    same("let port = "),
-                    changed("443"),
-                    same("; // "),
-                    changed("https"),
-                ],
-            ),
-            Line::Added(7, vec![same("more")]),
-            Line::Kept(7, 8, "end".to_owned()),
-            Line::Unended,
-        ];
-        let shown = Difference::Lines {
-            lines: expected,
-            hidden: 0,
-        };
-        assert_eq!(between(old, new), shown);
+        assert_eq!(
+            shown_between(old, new),
+            [
+                "Remark 0 0 @@ -3,5 +3,6 @@",
+                "Kept 3 3 3",
+                "Kept 4 4 4",
+                "Kept 5 5 5",
+                "Removed 6 0 let port = [80]; // [http]",
+                "Added 0 6 let port = [443]; // [https]",
+                "Added 0 7 more",
+                "Kept 7 8 end",
+                "Remark 0 0 \\ No newline at end of file",
+            ]
+        );
+        assert_eq!(
+            shown_between("", "one\n"),
+            ["Remark 0 0 @@ -0,0 +1 @@", "Added 0 1 one"]
+        );
     }
 
     #[test]
     fn in_lines_that_have_little_in_common_or_are_long_no_word_is_marked() {
-        assert_eq!(
-            words("return a;", "panic!(\"why\");"),
-            (vec![same("return a;")], vec![same("panic!(\"why\");")])
-        );
+        assert_eq!(words("return a;", "panic!(\"why\");"), None);
         let long = "word ".repeat(200);
-        let other = format!("{long}x");
-        assert_eq!(
-            words(&long, &other),
-            (vec![same(&long)], vec![same(&other)])
-        );
+        assert_eq!(words(&long, &format!("{long}x")), None);
+        assert!(words("one word", "two word").is_some());
     }
 
     #[test]
-    fn a_credential_is_hidden_and_counted_and_tells_no_word_r_001_161() {
-        let shown = Difference::Lines {
-            lines: vec![
-                Line::Place("@@ -1 +1 @@".to_owned()),
-                Line::Removed(1, vec![same("password = ***")]),
-                Line::Added(1, vec![same("password = ***")]),
-            ],
-            hidden: 2,
-        };
-        assert_eq!(between("password = a\n", "password = hunter2\n"), shown);
+    fn a_credential_is_hidden_and_tells_no_word_r_001_161() {
+        assert_eq!(
+            shown_between("password = a\n", "password = hunter2\n"),
+            [
+                "Remark 0 0 @@ -1 +1 @@",
+                "Removed 1 0 password = ***",
+                "Added 0 1 password = ***"
+            ]
+        );
     }
 
     #[test]

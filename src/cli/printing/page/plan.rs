@@ -1,13 +1,11 @@
 //! A finished plan on a page: its actions, its errors, how it is undone, and a diff of each file.
 
-use std::fmt::Write;
-
 use crate::{
     cli::printing::{
         duration,
         plan::{Done, Told, counted, kind, moment, place, unshown},
     },
-    perform::{DiffLine, Difference, FileExhibit, ShownFile, Word},
+    perform::{DiffLine, DiffMark, Difference, FileExhibit, ShownFile, Word},
 };
 
 use super::parts::{block, document, escaped};
@@ -173,15 +171,7 @@ fn warnings(told: &Told<'_>) -> String {
 fn undo(told: &Told<'_>) -> String {
     let (sentence, command) = told.undo();
     let command = command.map(|command| block(&command)).unwrap_or_default();
-    let made: Vec<String> = told.made().map(escaped).collect();
-    let made = match made.as_slice() {
-        [] => String::new(),
-        made => format!(
-            "<p class=\"soft\">Directories that the plan made: {}</p>\n",
-            made.join(", ")
-        ),
-    };
-    format!("<p>{}</p>\n{command}{made}", escaped(&sentence))
+    format!("<p>{}</p>\n{command}", escaped(&sentence))
 }
 
 fn changes(files: &[FileExhibit], depth: Depth) -> String {
@@ -206,66 +196,43 @@ fn changes(files: &[FileExhibit], depth: Depth) -> String {
 }
 
 fn change(file: &FileExhibit) -> String {
-    let actions: Vec<String> = file.actions.iter().map(|action| escaped(action)).collect();
-    let mut text = format!("<p class=\"soft\">By {}", actions.join(", "));
-    if let (Some(before), Some(after)) = (&file.before, &file.after)
-        && before.mode != after.mode
-    {
-        let (before, after) = (escaped(&before.mode), escaped(&after.mode));
-        // Writing to a String cannot fail.
-        let _ = write!(text, " · permissions {before} → {after}");
-    }
-    if let ShownFile::Compared(Difference::Lines { hidden, .. }) = &file.shown
-        && *hidden > 0
-    {
-        let _ = write!(text, " · {} hidden", counted(*hidden, "value"));
-    }
-    text.push_str("</p>\n");
-    if let ShownFile::Compared(Difference::Lines { lines, .. }) = &file.shown {
-        text.push_str(&table(lines));
-    }
-    if let Some(why) = unshown(file) {
-        let _ = writeln!(text, "<p>{}</p>", escaped(&why));
-        let is_compared = matches!(file.shown, ShownFile::Compared(_) | ShownFile::TooLarge);
-        if !is_compared && !file.summary.preview.is_empty() {
-            text.push_str(&block(&file.summary.preview));
-        }
-    }
-    text
+    let by = format!(
+        "<p class=\"soft\">By {}</p>\n",
+        escaped(&file.actions.join(", "))
+    );
+    let told = unshown(file).map(|why| format!("<p>{}</p>\n", escaped(&why)));
+    let shown = match &file.shown {
+        ShownFile::Compared(Difference::Lines(lines)) => table(lines),
+        ShownFile::Compared(_) | ShownFile::TooLarge => String::new(),
+        _ if file.summary.preview.is_empty() => String::new(),
+        _ => block(&file.summary.preview),
+    };
+    by + &told.unwrap_or_default() + &shown
 }
 
 fn table(lines: &[DiffLine]) -> String {
-    let mut text = "<table class=\"diff\"><thead class=\"unseen\"><tr><th>before</th><th>after</th><th>change</th>\
-                    <th>line</th></tr></thead><tbody>\n"
-        .to_owned();
-    for line in lines {
-        // Writing to a String cannot fail.
-        let _ = match line {
-            DiffLine::Place(place) => {
-                writeln!(text, "<tr class=\"at\"><td colspan=\"4\">{place}</td></tr>")
+    let rows = lines.iter().map(|line| {
+        let number = |at: usize| if at == 0 { String::new() } else { at.to_string() };
+        let [before, after] = line.numbers.map(number);
+        let (class, sign, tag) = match line.mark {
+            DiffMark::Remark => {
+                let remark = marked(&line.words, "b");
+                return format!("<tr class=\"at\"><td colspan=\"4\">{remark}</td></tr>\n");
             }
-            DiffLine::Unended => writeln!(
-                text,
-                "<tr class=\"at\"><td colspan=\"4\">No line ending at the end of the file</td></tr>"
-            ),
-            DiffLine::Kept(before, after, line) => writeln!(
-                text,
-                "<tr><td>{before}</td><td>{after}</td><td></td><td>{}</td></tr>",
-                escaped(line)
-            ),
-            DiffLine::Removed(before, words) => writeln!(
-                text,
-                "<tr class=\"less\"><td>{before}</td><td></td><td>−</td><td>{}</td></tr>",
-                marked(words, "del")
-            ),
-            DiffLine::Added(after, words) => writeln!(
-                text,
-                "<tr class=\"more\"><td></td><td>{after}</td><td>+</td><td>{}</td></tr>",
-                marked(words, "ins")
-            ),
+            DiffMark::Kept => ("kept", "", "b"),
+            DiffMark::Removed => ("less", "−", "del"),
+            DiffMark::Added => ("more", "+", "ins"),
         };
-    }
-    text + "</tbody></table>\n"
+        let words = marked(&line.words, tag);
+        format!(
+            "<tr class=\"{class}\"><td>{before}</td><td>{after}</td><td>{sign}</td><td>{words}</td></tr>\n"
+        )
+    });
+    let rows: String = rows.collect();
+    format!(
+        "<table class=\"diff\"><thead class=\"unseen\"><tr><th>before</th><th>after</th><th>change</th><th>line</th>\
+         </tr></thead><tbody>\n{rows}</tbody></table>\n"
+    )
 }
 
 fn marked(words: &[Word], tag: &str) -> String {
@@ -282,23 +249,24 @@ mod tests {
 
     #[test]
     fn a_line_shows_its_numbers_and_words_and_stays_text() {
-        let lines = [
-            DiffLine::Place("@@ -7 +7 @@".to_owned()),
-            DiffLine::Kept(7, 8, "<b>".to_owned()),
-            DiffLine::Removed(8, vec![Word::Changed("</td><script>".to_owned())]),
-            DiffLine::Added(
-                9,
-                vec![Word::Same("a ".to_owned()), Word::Changed("&\r".to_owned())],
-            ),
-            DiffLine::Unended,
-        ];
-        let shown = table(&lines);
+        let line = |mark, numbers, words: &[Word]| DiffLine {
+            mark,
+            numbers,
+            words: words.to_vec(),
+        };
+        let same = |text: &str| Word::Same(text.to_owned());
+        let changed = |text: &str| Word::Changed(text.to_owned());
+        let shown = table(&[
+            line(DiffMark::Remark, [0, 0], &[same("@@ -7 +7 @@")]),
+            line(DiffMark::Kept, [7, 8], &[same("<b>")]),
+            line(DiffMark::Removed, [8, 0], &[changed("</td><script>")]),
+            line(DiffMark::Added, [0, 9], &[same("a "), changed("&\r")]),
+        ]);
         for row in [
             "<tr class=\"at\"><td colspan=\"4\">@@ -7 +7 @@</td></tr>\n",
-            "<tr><td>7</td><td>8</td><td></td><td>&lt;b&gt;</td></tr>\n",
+            "<tr class=\"kept\"><td>7</td><td>8</td><td></td><td>&lt;b&gt;</td></tr>\n",
             "<tr class=\"less\"><td>8</td><td></td><td>−</td><td><del>&lt;/td&gt;&lt;script&gt;</del></td></tr>\n",
             "<tr class=\"more\"><td></td><td>9</td><td>+</td><td>a <ins>&amp;^M</ins></td></tr>\n",
-            "No line ending at the end of the file",
         ] {
             assert!(shown.contains(row), "{shown}");
         }
