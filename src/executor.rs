@@ -35,9 +35,10 @@ use crate::{
 };
 
 pub(crate) use crate::plan::{
-    ARGUMENT, Consent, Counts, Desk, DiffRules, Engine, Fate, Index, Settled, can_change,
-    can_report, child, clear_expired, engine, fate, from_diff, is_journalled, lacks, recover,
-    recover_all, recover_named, redacted as redacted_plan,
+    ARGUMENT, ChangeKind, Consent, Counts, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine,
+    Fate, FileExhibit, Index, PlanExhibit, Settled, ShownFile, Undo, Word, can_change, can_report,
+    child, clear_expired, engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks,
+    recover, recover_all, recover_named, redacted as redacted_plan,
 };
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;

@@ -40,7 +40,8 @@ pub use crate::{
 pub use answer::{Answer, broken, overdue};
 
 pub(crate) use crate::executor::{
-    ARGUMENT, Consent, Counts, DiffRules, Index, Settled, child, from_diff,
+    ARGUMENT, ChangeKind, Consent, Counts, DiffLine, DiffMark, DiffRules, Difference, FileExhibit,
+    Index, PlanExhibit, Settled, ShownFile, Undo, Word, child, from_diff,
 };
 
 /// The operator's decisions, which are made before a task arrives.
@@ -435,4 +436,14 @@ pub(crate) fn recover_named(
     host: &Host,
 ) -> Settled {
     project.with_desk(host, |desk| executor::recover_named(desk, path, ask))
+}
+
+/// The files that the plan of an execution report changed, as they are shown to people. `room` limits the lines.
+pub(crate) fn exhibit(
+    report: &Value,
+    room: &mut usize,
+    project: &Project,
+    host: &Host,
+) -> Result<PlanExhibit, Failure> {
+    project.with_desk(host, |desk| executor::exhibit_plan(report, room, desk))
 }

@@ -17,6 +17,7 @@ mod child;
 mod diff;
 mod edit;
 mod engine;
+mod exhibit;
 mod fate;
 mod files;
 mod from_diff;
@@ -56,13 +57,15 @@ pub(crate) use carry::{
     Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
 };
 pub(crate) use child::child;
-pub(crate) use diff::Reader;
+pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use edit::{Counts, Index};
 pub(crate) use engine::Consent;
+pub(crate) use exhibit::{FileExhibit, PlanExhibit, ShownFile, Undo, exhibit};
 pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use files::lacks;
 pub(crate) use from_diff::{DiffRules, from_diff};
 pub(crate) use jail::ARGUMENT;
+pub(crate) use model::ChangeKind;
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 pub(crate) use sql::{Found as Engine, probe as engine};

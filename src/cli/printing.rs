@@ -2,6 +2,8 @@
 
 pub(super) mod json;
 pub(super) mod page;
+pub(super) mod page_file;
+pub(super) mod plan;
 pub(super) mod words;
 
 use std::io;

@@ -1,21 +1,14 @@
 //! `oneact replay`: prints a recorded session or answer; with `--execute`, performs a step again and compares the
 //! results.
 
-use std::{
-    fs::{self, File, Metadata},
-    io,
-    io::Write as _,
-    os::unix::fs::MetadataExt as _,
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rustix::fs::fstat;
 use serde_json::{Value, json};
 
 use crate::{
-    host::{self, Interrupt, Interrupts},
+    host::{Interrupt, Interrupts},
     perform::{Arrived, Reuse, Settings, perform},
     record::{Comparison, Effects, Ran, Repeated, Row, repeat},
     task::Course,
@@ -23,7 +16,11 @@ use crate::{
 
 use super::{
     Stop, printed,
-    printing::{Desk, ReadArgs, columns, json, page, words},
+    printing::{
+        Desk, ReadArgs, columns, json, page,
+        page_file::{Written, written},
+        words,
+    },
     stop,
     terminal::{fit, hanging},
 };
@@ -81,18 +78,10 @@ fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop
 fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     let (page, whole) = desk.whole()?;
     let text = page::page(&page, &whole, desk);
-    let path = host::working_directory().map_err(stop(2))?.join(file);
-    if is_stdout(&path) {
-        // No other text is printed, because it would become part of the page.
-        return Ok(printed(text, 0));
-    }
-    let interrupts = desk.host.interrupts();
-    write(&path, text.as_bytes(), interrupts).map_err(|error| {
-        let code = interrupts
-            .caught()
-            .map_or(1, |signal| 128 + signal.number());
-        stop(code)(format!("cannot write {path}: {error}"))
-    })?;
+    let path = match written(file, &text, desk.host.interrupts())? {
+        Written::IsStdout => return Ok(printed(text, 0)),
+        Written::To(path) => path,
+    };
     let (session, steps) = (&page.session_id, whole.len());
     Ok(if args.read.json {
         let wrote = json!({"file": path.as_str(), "session_id": session, "steps": steps});
@@ -102,66 +91,6 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
         let path = words::line(path.as_str());
         printed(format!("Wrote {path}: {session}, {steps} steps.\n"), 0)
     })
-}
-
-/// Whether the path names the file that stdout is, e.g. `/dev/stdout`.
-fn is_stdout(path: &Utf8Path) -> bool {
-    let (Ok(there), Ok(stdout)) = (fs::metadata(path), fstat(io::stdout())) else {
-        return false;
-    };
-    (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
-}
-
-/// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
-fn write(path: &Utf8Path, bytes: &[u8], interrupts: &Interrupts) -> io::Result<()> {
-    let there = fs::metadata(path).ok();
-    if there.as_ref().is_some_and(|there| !there.is_file()) {
-        return File::options().write(true).open(path)?.write_all(bytes);
-    }
-    let path = led_to(path)?;
-    // A signal that ends the process would leave the temporary file.
-    interrupts.stand_by();
-    let placed = place(&path, bytes, there.as_ref(), interrupts);
-    interrupts.stand_down();
-    placed
-}
-
-/// Writes a new file beside the place, and moves it there unless a signal was caught.
-fn place(
-    path: &Utf8Path,
-    bytes: &[u8],
-    there: Option<&Metadata>,
-    interrupts: &Interrupts,
-) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Utf8Path::new("."));
-    // A new file is readable for its owner only, because the page can contain secrets.
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(bytes)?;
-    // A file that is replaced keeps its mode.
-    if let Some(there) = there {
-        file.as_file().set_permissions(there.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    if let Some(signal) = interrupts.caught() {
-        return Err(io::Error::other(format!("cancelled by {}", signal.name())));
-    }
-    file.persist(path)?;
-    Ok(())
-}
-
-/// The path to which a symbolic link leads, also if nothing exists there yet.
-fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    // The kernel follows the same number of links.
-    const LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS {
-        match path.read_link_utf8() {
-            Ok(target) => path = path.parent().unwrap_or(Utf8Path::new("/")).join(target),
-            // The path is no link, or does not exist.
-            Err(_) => return Ok(path),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
 }
 
 fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<ExitCode, Stop> {
@@ -270,24 +199,4 @@ fn compared(row: &Row, found: &Comparison) -> String {
         }
     }
     lines.join("\n") + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_new_page_is_readable_for_its_owner_only_and_a_replaced_one_keeps_its_mode() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = Utf8Path::from_path(dir.path()).unwrap().join("page.html");
-        let mode = || fs::metadata(&path).unwrap().mode() & 0o7777;
-        let interrupts = Interrupts::catch();
-        write(&path, b"one", &interrupts).unwrap();
-        assert_eq!(mode(), 0o600);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        write(&path, b"two", &interrupts).unwrap();
-        assert_eq!((mode(), fs::read(&path).unwrap()), (0o640, b"two".to_vec()));
-    }
 }

@@ -7,22 +7,34 @@ use std::{
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{Mode, Settings, perform_typed},
+    perform::{FileExhibit, Mode, Settings, ShownFile, perform_typed},
     task::{Outcome, Task, visible},
 };
 
 use super::{
     Stop, printed,
-    printing::{columns, duration, json::line},
+    printing::{
+        columns, duration,
+        json::line,
+        page::{LINES, plan_page},
+        page_file::{Written, written},
+        plan::{Done, Told, counted, kind, moment, place},
+    },
     rollback::plan_named,
     settings::PlaceArgs,
     stop,
-    terminal::hanging,
+    terminal::{fit, hanging, padded, width},
 };
+
+/// The widest text for people, in columns.
+const WIDEST: usize = 80;
+
+/// The column at which texts begin.
+const INDENT: usize = 11;
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -32,6 +44,9 @@ pub(super) struct ReportArgs {
     /// Print the execution report as JSON, also on a terminal
     #[arg(long)]
     json: bool,
+    /// Write the report to FILE as one self-contained page with a diff of each file; /dev/stdout prints it
+    #[arg(long, value_name = "FILE")]
+    html: Option<Utf8PathBuf>,
     #[command(flatten)]
     places: PlaceArgs,
 }
@@ -49,88 +64,101 @@ pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode,
     let outcome = answer.outcome();
     let report = match (&outcome.failure, &outcome.execution_report) {
         (Some(failure), _) => return Err(stop(1)(&failure.message)),
+        (None, None) if args.html.is_some() => {
+            return Err(stop(1)(outcome.reasoning.join(" ")));
+        }
         (None, None) => return Ok(printed(outcome.reasoning.join("\n") + "\n", 0)),
         (None, Some(report)) => report,
     };
-    let text = if args.json || !io::stdout().is_terminal() {
-        line(report)
-    } else {
-        told(report, outcome, columns())
+    let is_for_people = args.html.is_some() || (io::stdout().is_terminal() && !args.json);
+    if !is_for_people {
+        return Ok(printed(line(report), 0));
+    }
+    let told = Told::of(report, &mut { LINES }, &settings.project, &host);
+    let Some(file) = &args.html else {
+        return Ok(printed(
+            for_terminal(&told, outcome, columns().min(WIDEST)),
+            0,
+        ));
     };
-    Ok(printed(text, 0))
+    let page = plan_page(&told);
+    let path = match written(file, &page, host.interrupts())? {
+        Written::IsStdout => return Ok(printed(page, 0)),
+        Written::To(path) => path,
+    };
+    let (plan, files) = (told.text("plan_id"), told.files().len());
+    Ok(if args.json {
+        let wrote = json!({"file": path.as_str(), "plan_id": plan, "files": files});
+        printed(line(&wrote), 0)
+    } else {
+        let wrote = format!("Wrote {path}: {plan}, {}.", counted(files, "file"));
+        printed(visible(&wrote).into_owned() + "\n", 0)
+    })
 }
 
-fn told(report: &Value, outcome: &Outcome, columns: usize) -> String {
-    let text = |of: &Value, key: &str| {
-        of.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let all = |key: &str| {
-        report
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    let took = report
-        .get("duration_ms")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    let mut lines = vec![format!(
+fn for_terminal(told: &Told<'_>, outcome: &Outcome, columns: usize) -> String {
+    let whole = |line: &str| visible(line).into_owned();
+    let broken = |line: &str| hanging(&visible(line), columns, INDENT);
+    let mut lines = vec![broken(&format!(
         "plan {} of {}: {} in {}, {}",
-        text(report, "plan_id"),
-        text(report, "task_id"),
-        text(report, "status"),
-        duration(took),
-        text(report, "completed_at"),
-    )];
-    let action = |action: &Value| text(action, "action_id");
-    let done = all("actions_completed").map(|each| format!("  done     {}", action(each)));
-    let failed = all("actions_failed").map(|each| {
-        format!(
-            "  failed   {}: {}",
-            action(each),
-            text(each, "error_message")
-        )
-    });
-    let skipped = all("actions_skipped")
-        .map(|each| format!("  skipped  {}: {}", action(each), text(each, "reason")));
-    lines.extend(done.chain(failed).chain(skipped));
-    // The failure of an action is told with the action.
-    let of_plan = |error: &&Value| {
-        error
-            .pointer("/details/action_id")
-            .is_none_or(Value::is_null)
-    };
-    let errors = all("errors").filter(of_plan);
-    lines.extend(errors.map(|error| format!("  error    {}", text(error, "message"))));
-    lines.extend(
-        all("warnings")
-            .filter_map(Value::as_str)
-            .map(|warning| format!("  warning  {warning}")),
-    );
-    if report.get("rollback_performed") == Some(&Value::Bool(true)) {
-        lines.push("  undone   its changes were undone, because it failed".to_owned());
+        told.text("plan_id"),
+        told.text("task_id"),
+        told.text("status"),
+        duration(told.number("duration_ms")),
+        moment(told.text("completed_at")),
+    ))];
+    for (done, action, what) in told.actions() {
+        lines.push(broken(&match (done, told.after(action)) {
+            (Done::Yes, None) => format!("  done     {action}"),
+            (Done::Yes, Some(after)) => format!("  done     {action}, {after}"),
+            (Done::Failed, _) => format!("  failed   {action}: {what}"),
+            (Done::Skipped, _) => format!("  skipped  {action}: {what}"),
+        }));
+        let by = |file: &&FileExhibit| file.actions.first().is_some_and(|first| first == action);
+        let files = told.files().iter().filter(by);
+        lines.extend(files.map(|file| changed(file, columns)));
     }
-    if let Some(files) = &outcome.reports {
-        lines.push(format!("  files    {}", files.directory));
-        if files.rollback_manifest.is_some() {
-            lines.push(format!("  undo     oneact rollback {}", files.directory));
+    for (action, _, message, remedy) in told.errors() {
+        // The failure of an action is told with the action.
+        if action.is_none() {
+            lines.push(broken(&format!("  error    {message}")));
         }
+        let of = action.map(|action| format!("{action}: "));
+        lines.push(broken(&format!(
+            "  remedy   {}{remedy}",
+            of.unwrap_or_default()
+        )));
     }
-    let lines = lines.iter().map(|line| {
-        // A path or a command is copied whole.
-        let is_for_a_shell = ["  files", "  undo "]
-            .iter()
-            .any(|begin| line.starts_with(begin));
-        let room = if is_for_a_shell {
-            line.len() + 11
-        } else {
-            columns
-        };
-        hanging(&visible(line), room, 11) + "\n"
+    lines.extend(
+        told.warnings()
+            .map(|warning| broken(&format!("  warning  {warning}"))),
+    );
+    // A path or a command is copied whole.
+    if let Some(files) = &outcome.reports {
+        lines.push(whole(&format!("  files    {}", files.directory)));
+    }
+    let (sentence, command) = told.undo();
+    lines.push(match command {
+        Some(command) => whole(&format!("  undo     {command}")),
+        None => broken(&format!("  undo     {sentence}")),
     });
-    lines.collect()
+    lines.join("\n") + "\n"
+}
+
+/// One line: what was done to the file, its path, and the lines that were added and removed.
+fn changed(file: &FileExhibit, columns: usize) -> String {
+    let since = match file.shown {
+        ShownFile::ChangedSince => " changed since",
+        _ => "",
+    };
+    let (more, less) = (file.summary.lines_added, file.summary.lines_removed);
+    let counts = match (more, less) {
+        // Not a text, or only its name or its permissions changed.
+        (0, 0) => since.trim_start().to_owned(),
+        _ => format!("+{more} −{less}{since}"),
+    };
+    let begin = format!("{}{:<8} ", " ".repeat(INDENT), kind(file));
+    let room = columns.saturating_sub(begin.len() + width(&counts) + 1);
+    let path = fit(&visible(&place(file)), room);
+    format!("{begin}{} {counts}", padded(&path, room))
 }

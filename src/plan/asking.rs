@@ -141,7 +141,7 @@ fn is_at_work(pid: i32, root: &Root) -> bool {
 }
 
 /// Whether oneact wrote the journal of the plan at this place. A report alone can come with a checkout.
-fn is_from_here(folder: &Folder<'_>) -> bool {
+pub(super) fn is_from_here(folder: &Folder<'_>) -> bool {
     account(&folder.dir).is_ok_and(|found| found.origin == Origin::Here)
 }
 
@@ -194,7 +194,7 @@ pub(super) fn find(root: &Root, plan: &PlanName, sought: Sought) -> Result<Strin
 }
 
 /// The name of a report directory, from its path or from that of a file in it.
-fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
+pub(super) fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     let below = path
         .strip_prefix(root.path().as_str())
         .map_or(path, |rest| rest.trim_start_matches('/'));

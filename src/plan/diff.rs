@@ -3,6 +3,8 @@
 //!
 //! Time and memory depend on the part between the first and the last difference, not on the size of the file.
 
+mod lines;
+
 use std::{borrow::Cow, fmt::Write, ops::Range, time::Duration};
 
 use similar::{DiffOp, TextDiff};
@@ -10,6 +12,8 @@ use similar::{DiffOp, TextDiff};
 use crate::task::{CUT, Hiding, RelPath};
 
 use super::{engine::hash, files::LINK_MODE, record::DiffSummary};
+
+pub(crate) use lines::{Difference, Line as DiffLine, Mark as DiffMark, Word, lines};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {

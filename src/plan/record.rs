@@ -3,7 +3,7 @@
 mod run;
 
 use jiff::Zoned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -305,7 +305,7 @@ impl FileState {
 }
 
 /// What changed between two texts (001 §4.2, R-001-58).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DiffSummary {
     pub(crate) lines_added: u64,
     pub(crate) lines_removed: u64,

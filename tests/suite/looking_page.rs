@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// What a browser made of a page.
-struct Opened {
-    dom: String,
-    console: Vec<String>,
+pub(crate) struct Opened {
+    pub(crate) dom: String,
+    pub(crate) console: Vec<String>,
 }
 
-fn opened(root: &Root, file: &str) -> Opened {
+pub(crate) fn opened(root: &Root, file: &str) -> Opened {
     let user = TempDir::with_prefix("oneact-suite-").unwrap();
     let done = Command::new("chromium")
         .args([
@@ -210,7 +210,13 @@ fn ctrl_c_while_a_page_is_written_leaves_nothing() {
         let mut command = root.command();
         command.args(["replay", "--html", "pages/page.html"]);
         let mut child = command.spawn().unwrap();
-        while names() == 0 && child.try_wait().unwrap().is_none() {}
+        while names() == 0 {
+            if child.try_wait().unwrap().is_some() {
+                // It wrote the page between the two questions.
+                let _ = fs::remove_file(pages.join("page.html"));
+                return None;
+            }
+        }
         signal_child(&child, Signal::STOP);
         until("it is stopped", || {
             let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();

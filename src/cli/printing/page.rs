@@ -1,5 +1,8 @@
 //! A session as one self-contained web page, without scripts and requests. Foreign text is always escaped.
 
+mod parts;
+mod plan;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,10 +10,14 @@ use serde_json::Value;
 use crate::{
     envelope::{OldAnswer, read_response},
     record::{Exhibit, Made, Page, Reason, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit},
-    task::{Sight, Still, visible_lines},
+    task::{Sight, Still},
 };
 
-use super::{Desk, size, task, words};
+use super::{Desk, plan::Told, size, task, words};
+
+use parts::{block, document, escaped, list, pretty};
+use plan::Depth;
+pub(in crate::cli) use plan::plan_page;
 
 /// The limits for one exhibit and for all of them, in bytes before base64.
 const ROOM: Room = Room {
@@ -18,30 +25,28 @@ const ROOM: Room = Room {
     left: 100_000_000,
 };
 
-const STYLE: &str = include_str!("page.css");
+/// The most lines of diffs on a page.
+pub(in crate::cli) const LINES: usize = 50_000;
 
-/// The page fetches and runs nothing, and may show and play what it contains.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; base-uri 'none'; \
-    form-action 'none'";
+/// What the page has room for.
+struct Left {
+    exhibits: Room,
+    lines: usize,
+}
 
 pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String {
     let title = escaped(&page.session_id);
-    let mut room = ROOM;
+    let mut left = Left {
+        exhibits: ROOM,
+        lines: LINES,
+    };
     let sections: Vec<String> = whole
         .iter()
-        .map(|whole| section(whole, desk, &mut room))
+        .map(|whole| section(whole, desk, &mut left))
         .collect();
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-         http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<main>\n{}{}</main>\n<footer><p>oneact {} \
-         · written from the ledger; no tool was called for this page</p></footer>\n</body>\n</html>\n",
-        header(page, desk),
-        timeline(page, desk),
-        sections.concat(),
-        env!("CARGO_PKG_VERSION"),
-    )
+    let main = timeline(page, desk) + &sections.concat();
+    let from = "written from the ledger; no tool was called for this page";
+    document(&title, &header(page, desk), &main, from)
 }
 
 fn header(page: &Page, desk: &Desk) -> String {
@@ -98,7 +103,7 @@ fn badge(row: &Row) -> String {
     )
 }
 
-fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
+fn section(whole: &Whole, desk: &Desk, left: &mut Left) -> String {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     format!(
@@ -110,7 +115,7 @@ fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
         about(row, answer.as_ref(), desk),
         asked(row),
         decided(whole, desk),
-        answered(whole, answer.as_ref(), desk, room),
+        answered(whole, answer.as_ref(), desk, left),
         n = row.step_index,
     )
 }
@@ -222,7 +227,7 @@ fn decided(whole: &Whole, desk: &Desk) -> String {
     )
 }
 
-fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {
+fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, left: &mut Left) -> String {
     let row = &whole.step.row;
     let mut parts = Vec::new();
     if let Some(failure) = answer.and_then(|answer| answer.failure.as_ref()) {
@@ -239,7 +244,17 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
     }
     // Anyone who can write to the ledger can add an unsealed row, which could name any file of this user.
     if whole.sealed {
-        parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
+        if let Some(report) = answer.and_then(|answer| answer.execution_report.as_ref()) {
+            // The diffs of a plan show its files, without their credentials.
+            let told = Told::of(report, &mut left.lines, &desk.project, &desk.host);
+            parts.push(plan::parts(&told, Depth::Step(row.step_index)));
+        } else {
+            let made = row.made();
+            let figures = made
+                .iter()
+                .map(|made| figure(made, desk, &mut left.exhibits));
+            parts.extend(figures);
+        }
     } else if row.state.is_some() || row.output_ids.is_some() {
         parts.push(
             "<p class=\"bad\">No link of the ledger seals this answer, so its outputs are not shown. Another program \
@@ -368,61 +383,3 @@ fn ends(row: &Row) -> (i64, i64) {
     let end = read(&row.timestamp).unwrap_or_default();
     (read(&row.started_at).unwrap_or(end).min(end), end)
 }
-
-/// The longest text that is shown, in bytes.
-const TEXT: usize = 200_000;
-
-/// Escapes foreign text, so that it contains no tag, ends no attribute and changes no direction of writing.
-fn escaped(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    let text = visible_lines(&text);
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => shown.push_str("&amp;"),
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '"' => shown.push_str("&quot;"),
-            '\'' => shown.push_str("&#39;"),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-fn list(facts: &[(String, String)]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
-    let each = facts
-        .iter()
-        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
-    format!("<dl>\n{}</dl>\n", each.collect::<String>())
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-fn block(text: &str) -> String {
-    let end = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .take_while(|at| *at <= TEXT)
-        .last()
-        .unwrap_or_default();
-    let (shown, rest) = match text.len() {
-        length if length <= TEXT => (text, String::new()),
-        length => (
-            text.get(..end).unwrap_or_default(),
-            format!(
-                "<p class=\"soft\">{} more are not shown here.</p>",
-                size((length - end) as u64)
-            ),
-        ),
-    };
-    format!("<pre>{}</pre>{rest}", escaped(shown))
-}
-
-#[cfg(test)]
-mod tests;

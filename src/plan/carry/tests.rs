@@ -2,6 +2,7 @@
 
 mod belongings;
 mod crash;
+mod exhibited;
 mod inherited;
 mod kept;
 mod linked;

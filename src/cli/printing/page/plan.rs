@@ -1,0 +1,274 @@
+//! A finished plan on a page: its actions, its errors, how it is undone, and a diff of each file.
+
+use crate::{
+    cli::printing::{
+        duration,
+        plan::{Done, Told, counted, kind, moment, place, unshown},
+    },
+    perform::{DiffLine, DiffMark, Difference, FileExhibit, ShownFile, Word},
+};
+
+use super::parts::{block, document, escaped};
+
+/// With more files or actions than this, they are folded.
+const OPEN: usize = 10;
+
+/// Where a plan is shown, which decides the level of its headings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// On a page of its own.
+    Page,
+    /// In the step of a session with this number.
+    Step(u64),
+}
+
+/// The page of one plan.
+pub(in crate::cli) fn plan_page(told: &Told<'_>) -> String {
+    let title = escaped(told.text("plan_id"));
+    let mut facts = vec![
+        escaped(told.text("task_id")),
+        escaped(&moment(told.text("completed_at"))),
+        duration(told.number("duration_ms")),
+        total(told.files()),
+    ];
+    if told.is_undone_since() {
+        facts.push("<span class=\"wait\">undone since</span>".to_owned());
+    }
+    let status = told.text("status");
+    let class = match status {
+        "SUCCESS" => "good",
+        "PARTIAL" | "CANCELLED" | "ROLLED_BACK" => "wait",
+        _ => "bad",
+    };
+    let header = format!(
+        "<header>\n<h1>{title} <span class=\"state {class}\">{}</span></h1>\n<p class=\"facts\">{}</p>\n</header>\n",
+        escaped(status),
+        facts.join(" · ")
+    );
+    let from = "written from the report directory of the plan";
+    document(&title, &header, &parts(told, Depth::Page), from)
+}
+
+pub(super) fn parts(told: &Told<'_>, depth: Depth) -> String {
+    [
+        part(depth, "Errors", &errors(told)),
+        part(depth, "Files", &list(told.files(), depth)),
+        part(depth, "Actions", &actions(told)),
+        part(depth, "Warnings", &warnings(told)),
+        part(depth, "Undo", &undo(told)),
+        part(depth, "Changes", &changes(told.files(), depth)),
+    ]
+    .concat()
+}
+
+fn part(depth: Depth, title: &str, inside: &str) -> String {
+    match depth {
+        _ if inside.is_empty() => String::new(),
+        Depth::Page => format!("<section>\n<h2>{title}</h2>\n{inside}</section>\n"),
+        Depth::Step(_) => format!("<h3>{title}</h3>\n{inside}"),
+    }
+}
+
+fn errors(told: &Told<'_>) -> String {
+    let each = told.errors().map(|(action, class, message, remedy)| {
+        let action = action.map(|action| format!("{} · ", escaped(action)));
+        format!(
+            "<div class=\"failure\"><p><strong>{}{}</strong></p><p>{}</p><p class=\"soft\">{remedy}</p></div>\n",
+            action.unwrap_or_default(),
+            escaped(&class.to_ascii_lowercase()),
+            escaped(message)
+        )
+    });
+    each.collect()
+}
+
+/// `3 files, +12 −4`
+fn total(files: &[FileExhibit]) -> String {
+    let sum = |of: fn(&FileExhibit) -> u64| files.iter().map(of).sum();
+    let (more, less) = (
+        sum(|file| file.summary.lines_added),
+        sum(|file| file.summary.lines_removed),
+    );
+    format!("{} {}", counted(files.len(), "file"), counts(more, less))
+}
+
+/// Nothing for a file without lines.
+fn counts(more: u64, less: u64) -> String {
+    if (more, less) == (0, 0) {
+        return String::new();
+    }
+    format!(
+        "<span class=\"counts\"><span class=\"good\">+{more}</span> <span class=\"bad\">−{less}</span></span>"
+    )
+}
+
+/// The id of a file on the page; `n` counts from 0.
+fn anchor(depth: Depth, n: usize) -> String {
+    match depth {
+        Depth::Page => format!("file-{}", n + 1),
+        Depth::Step(step) => format!("step-{step}-file-{}", n + 1),
+    }
+}
+
+fn list(files: &[FileExhibit], depth: Depth) -> String {
+    if files.is_empty() {
+        return String::new();
+    }
+    let items = files.iter().enumerate().map(|(n, file)| {
+        format!(
+            "<li><a href=\"#{}\"><span class=\"soft\">{}</span><span>{}</span>{}</a></li>\n",
+            anchor(depth, n),
+            kind(file),
+            escaped(&place(file)),
+            counts(file.summary.lines_added, file.summary.lines_removed)
+        )
+    });
+    let items: String = items.collect();
+    format!("<nav class=\"files\" aria-label=\"Changed files\"><ol>\n{items}</ol></nav>\n")
+}
+
+fn actions(told: &Told<'_>) -> String {
+    let items = told.actions().map(|(done, id, what)| {
+        let (class, word) = match done {
+            Done::Yes => ("good", "done"),
+            Done::Failed => ("bad", "failed"),
+            Done::Skipped => ("wait", "skipped"),
+        };
+        let after = told.after(id).map(|after| {
+            let after = escaped(&after);
+            format!(" <span class=\"soft\">{after}</span>")
+        });
+        format!(
+            "<li><span class=\"state {class}\">{word}</span> <strong>{}</strong>{}<br>{}</li>\n",
+            escaped(id),
+            after.unwrap_or_default(),
+            escaped(what)
+        )
+    });
+    let items: Vec<String> = items.collect();
+    if items.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<details{}><summary>{}</summary><ol class=\"actions\">\n{}</ol></details>\n",
+        open(items.len()),
+        counted(items.len(), "action"),
+        items.concat()
+    )
+}
+
+/// Whether details are unfolded at first.
+fn open(count: usize) -> &'static str {
+    if count > OPEN { "" } else { " open" }
+}
+
+fn warnings(told: &Told<'_>) -> String {
+    let each = told.warnings();
+    let each = each.map(|warning| format!("<p>{}</p>\n", escaped(warning)));
+    each.collect()
+}
+
+fn undo(told: &Told<'_>) -> String {
+    let (sentence, command) = told.undo();
+    let command = command.map(|command| block(&command)).unwrap_or_default();
+    format!("<p>{}</p>\n{command}", escaped(&sentence))
+}
+
+fn changes(files: &[FileExhibit], depth: Depth) -> String {
+    let open = open(files.len());
+    let heading = match depth {
+        Depth::Page => "h3",
+        Depth::Step(_) => "h4",
+    };
+    let each = files.iter().enumerate().map(|(n, file)| {
+        let place = escaped(&place(file));
+        // A link to something inside opens the details.
+        format!(
+            "<details class=\"file\"{open}><summary><{heading}>{place}</{heading}> <span class=\"soft\">{}</span> \
+             {}</summary>\n<div id=\"{}\">{}</div></details>\n",
+            kind(file),
+            counts(file.summary.lines_added, file.summary.lines_removed),
+            anchor(depth, n),
+            change(file)
+        )
+    });
+    each.collect()
+}
+
+fn change(file: &FileExhibit) -> String {
+    let by = format!(
+        "<p class=\"soft\">By {}</p>\n",
+        escaped(&file.actions.join(", "))
+    );
+    let told = unshown(file).map(|why| format!("<p>{}</p>\n", escaped(&why)));
+    let shown = match &file.shown {
+        ShownFile::Compared(Difference::Lines(lines)) => table(lines),
+        ShownFile::Compared(_) | ShownFile::TooLarge => String::new(),
+        _ if file.summary.preview.is_empty() => String::new(),
+        _ => block(&file.summary.preview),
+    };
+    by + &told.unwrap_or_default() + &shown
+}
+
+fn table(lines: &[DiffLine]) -> String {
+    let rows = lines.iter().map(|line| {
+        let number = |at: usize| if at == 0 { String::new() } else { at.to_string() };
+        let [before, after] = line.numbers.map(number);
+        let (class, sign, tag) = match line.mark {
+            DiffMark::Remark => {
+                let remark = marked(&line.words, "b");
+                return format!("<tr class=\"at\"><td colspan=\"4\">{remark}</td></tr>\n");
+            }
+            DiffMark::Kept => ("kept", "", "b"),
+            DiffMark::Removed => ("less", "−", "del"),
+            DiffMark::Added => ("more", "+", "ins"),
+        };
+        let words = marked(&line.words, tag);
+        format!(
+            "<tr class=\"{class}\"><td>{before}</td><td>{after}</td><td>{sign}</td><td>{words}</td></tr>\n"
+        )
+    });
+    let rows: String = rows.collect();
+    format!(
+        "<table class=\"diff\"><thead class=\"unseen\"><tr><th>before</th><th>after</th><th>change</th><th>line</th>\
+         </tr></thead><tbody>\n{rows}</tbody></table>\n"
+    )
+}
+
+fn marked(words: &[Word], tag: &str) -> String {
+    let each = words.iter().map(|word| match word {
+        Word::Same(text) => escaped(text),
+        Word::Changed(text) => format!("<{tag}>{}</{tag}>", escaped(text)),
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_its_numbers_and_words_and_stays_text() {
+        let line = |mark, numbers, words: &[Word]| DiffLine {
+            mark,
+            numbers,
+            words: words.to_vec(),
+        };
+        let same = |text: &str| Word::Same(text.to_owned());
+        let changed = |text: &str| Word::Changed(text.to_owned());
+        let shown = table(&[
+            line(DiffMark::Remark, [0, 0], &[same("@@ -7 +7 @@")]),
+            line(DiffMark::Kept, [7, 8], &[same("<b>")]),
+            line(DiffMark::Removed, [8, 0], &[changed("</td><script>")]),
+            line(DiffMark::Added, [0, 9], &[same("a "), changed("&\r")]),
+        ]);
+        for row in [
+            "<tr class=\"at\"><td colspan=\"4\">@@ -7 +7 @@</td></tr>\n",
+            "<tr class=\"kept\"><td>7</td><td>8</td><td></td><td>&lt;b&gt;</td></tr>\n",
+            "<tr class=\"less\"><td>8</td><td></td><td>−</td><td><del>&lt;/td&gt;&lt;script&gt;</del></td></tr>\n",
+            "<tr class=\"more\"><td></td><td>9</td><td>+</td><td>a <ins>&amp;^M</ins></td></tr>\n",
+        ] {
+            assert!(shown.contains(row), "{shown}");
+        }
+    }
+}

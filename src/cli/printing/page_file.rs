@@ -1,0 +1,123 @@
+//! Writes a page to the file that a person names: completely or not at all.
+
+use std::{
+    fs::{self, File, Metadata},
+    io,
+    io::Write as _,
+    os::unix::fs::MetadataExt as _,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::fstat;
+
+use crate::{
+    cli::{Stop, stop},
+    host::{self, Interrupts},
+};
+
+/// Where a page is to be.
+pub(in crate::cli) enum Written {
+    /// The file is what stdout is. Nothing was written, and no other text is printed, because it would become part of
+    /// the page.
+    IsStdout,
+    To(Utf8PathBuf),
+}
+
+/// Writes the page. `file` is resolved from the working directory.
+pub(in crate::cli) fn written(
+    file: &Utf8Path,
+    text: &str,
+    interrupts: &Interrupts,
+) -> Result<Written, Stop> {
+    let path = host::working_directory().map_err(stop(2))?.join(file);
+    if is_stdout(&path) {
+        return Ok(Written::IsStdout);
+    }
+    write(&path, text.as_bytes(), interrupts).map_err(|error| {
+        let code = interrupts
+            .caught()
+            .map_or(1, |signal| 128 + signal.number());
+        stop(code)(format!("cannot write {path}: {error}"))
+    })?;
+    Ok(Written::To(path))
+}
+
+/// Whether the path names the file that stdout is, e.g. `/dev/stdout`.
+fn is_stdout(path: &Utf8Path) -> bool {
+    let (Ok(there), Ok(stdout)) = (fs::metadata(path), fstat(io::stdout())) else {
+        return false;
+    };
+    (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
+}
+
+/// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
+fn write(path: &Utf8Path, bytes: &[u8], interrupts: &Interrupts) -> io::Result<()> {
+    let there = fs::metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    let path = led_to(path)?;
+    // A signal that ends the process would leave the temporary file.
+    interrupts.stand_by();
+    let placed = place(&path, bytes, there.as_ref(), interrupts);
+    interrupts.stand_down();
+    placed
+}
+
+/// Writes a new file beside the place, and moves it there unless a signal was caught.
+fn place(
+    path: &Utf8Path,
+    bytes: &[u8],
+    there: Option<&Metadata>,
+    interrupts: &Interrupts,
+) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Utf8Path::new("."));
+    // A new file is readable for its owner only, because the page can contain secrets.
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    // A file that is replaced keeps its mode.
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    if let Some(signal) = interrupts.caught() {
+        return Err(io::Error::other(format!("cancelled by {}", signal.name())));
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+/// The path to which a symbolic link leads, also if nothing exists there yet.
+fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    // The kernel follows the same number of links.
+    const LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match path.read_link_utf8() {
+            Ok(target) => path = path.parent().unwrap_or(Utf8Path::new("/")).join(target),
+            // The path is no link, or does not exist.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_new_page_is_readable_for_its_owner_only_and_a_replaced_one_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(dir.path()).unwrap().join("page.html");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o7777;
+        let interrupts = Interrupts::catch();
+        write(&path, b"one", &interrupts).unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write(&path, b"two", &interrupts).unwrap();
+        assert_eq!((mode(), fs::read(&path).unwrap()), (0o640, b"two".to_vec()));
+    }
+}

@@ -1,0 +1,221 @@
+//! The words for a finished plan, on a terminal and on a page.
+
+use serde_json::Value;
+
+use crate::{
+    host::Host,
+    perform::{ChangeKind, Difference, FileExhibit, PlanExhibit, ShownFile, Undo, exhibit},
+    record::Project,
+    task::Failure,
+};
+
+use super::size;
+
+/// A finished plan: its execution report, and what its report directory shows.
+pub(in crate::cli) struct Told<'a> {
+    report: &'a Value,
+    found: Result<PlanExhibit, Failure>,
+}
+
+/// Whether an action was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Done {
+    Yes,
+    Failed,
+    Skipped,
+}
+
+impl<'a> Told<'a> {
+    /// The diffs have at most `room` lines together, which is reduced by theirs.
+    pub(in crate::cli) fn of(
+        report: &'a Value,
+        room: &mut usize,
+        project: &Project,
+        host: &Host,
+    ) -> Self {
+        let found = exhibit(report, room, project, host);
+        Self { report, found }
+    }
+
+    pub(in crate::cli) fn text(&self, key: &str) -> &'a str {
+        text(self.report, key)
+    }
+
+    pub(in crate::cli) fn number(&self, key: &str) -> u64 {
+        self.report
+            .get(key)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    }
+
+    pub(in crate::cli) fn files(&self) -> &[FileExhibit] {
+        self.found.as_ref().map_or(&[], |found| &found.files)
+    }
+
+    /// The actions: done, failed, skipped, each with what it did or why it did not.
+    pub(in crate::cli) fn actions(&self) -> impl Iterator<Item = (Done, &'a str, &'a str)> {
+        let each = |list, done, why| {
+            let all = all(self.report, list);
+            all.map(move |action| (done, text(action, "action_id"), text(action, why)))
+        };
+        each("actions_completed", Done::Yes, "output")
+            .chain(each("actions_failed", Done::Failed, "error_message"))
+            .chain(each("actions_skipped", Done::Skipped, "reason"))
+    }
+
+    /// The actions that an action waited for, as far as the changes of both show it: `after a1, a2`.
+    pub(in crate::cli) fn after(&self, action: &str) -> Option<String> {
+        let after = self.found.as_ref().ok()?.after.get(action)?.iter();
+        let after: Vec<&str> = after.map(String::as_str).collect();
+        (!after.is_empty()).then(|| format!("after {}", after.join(", ")))
+    }
+
+    pub(in crate::cli) fn warnings(&self) -> impl Iterator<Item = &'a str> {
+        all(self.report, "warnings").filter_map(Value::as_str)
+    }
+
+    /// Each error with its action, if it is of one, its class, its message and a remedy.
+    pub(in crate::cli) fn errors(
+        &self,
+    ) -> impl Iterator<Item = (Option<&'a str>, &'a str, &'a str, &'static str)> {
+        all(self.report, "errors").map(|error| {
+            let action = error.pointer("/details/action_id").and_then(Value::as_str);
+            let (class, message) = (text(error, "error_type"), text(error, "message"));
+            (action, class, message, self.remedy(error))
+        })
+    }
+
+    fn remedy(&self, error: &Value) -> &'static str {
+        match (self.text("status"), text(error, "recovery_action")) {
+            ("STUCK", _) => {
+                "Remove the cause, then run `oneact recover`: it finishes the rollback."
+            }
+            (_, "MANUAL_REQUIRED") => {
+                "A person has to look at the files, and to keep or to undo the changes."
+            }
+            (_, _) if text(error, "error_type") == "DEPENDENCY_FAILED" => {
+                "Correct the action that this one waits for."
+            }
+            ("PARTIAL", _) => {
+                "The other changes stay. Correct the action, and send it in a new plan."
+            }
+            (_, "ROLLED_BACK") => {
+                "All changes were undone. Correct the cause, and send the plan again."
+            }
+            _ => "Nothing was changed. Correct the cause, and send the plan again.",
+        }
+    }
+
+    /// How the plan can be undone: a sentence, and a command.
+    pub(in crate::cli) fn undo(&self) -> (String, Option<String>) {
+        let command = || {
+            let manifest = self.text("rollback_manifest");
+            let directory = manifest.rsplit_once('/').map_or(manifest, |(dir, _)| dir);
+            Some(format!("oneact rollback {directory}"))
+        };
+        let sentence = match self.found.as_ref().map(|found| &found.undo) {
+            Err(failure) => format!("{}.", failure.message),
+            Ok(Undo::Nothing) => "No file was changed.".to_owned(),
+            Ok(Undo::Undone(_)) if self.is_rolled_back() => {
+                "Its changes were undone, because it failed.".to_owned()
+            }
+            Ok(Undo::Undone(at)) => format!("Undone by a rollback at {}.", moment(at)),
+            Ok(Undo::Expired) => "The time is over for which backups are kept.".to_owned(),
+            Ok(Undo::Possible(None)) => return ("Possible with:".to_owned(), command()),
+            Ok(Undo::Possible(Some(at))) => {
+                return (format!("Possible until {}, with:", moment(at)), command());
+            }
+        };
+        (sentence, None)
+    }
+
+    /// Whether the plan itself undid its changes.
+    fn is_rolled_back(&self) -> bool {
+        self.report.get("rollback_performed") == Some(&Value::Bool(true))
+    }
+
+    /// Whether a rollback undid the plan after its end.
+    pub(in crate::cli) fn is_undone_since(&self) -> bool {
+        let undo = self.found.as_ref().map(|found| &found.undo);
+        matches!(undo, Ok(Undo::Undone(_))) && !self.is_rolled_back()
+    }
+}
+
+fn text<'a>(of: &'a Value, key: &str) -> &'a str {
+    of.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn all<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    of.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// `1 file`, `2 files`
+pub(in crate::cli) fn counted(number: usize, what: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{end}")
+}
+
+/// `2026-02-24T10:00:00.000+01:00` as `2026-02-24 10:00:00 +01:00`.
+pub(in crate::cli) fn moment(at: &str) -> String {
+    match (at.get(..10), at.get(11..19), at.get(19..)) {
+        (Some(day), Some(clock), Some(rest)) => {
+            let zone = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+            format!("{day} {clock} {zone}")
+        }
+        _ => at.to_owned(),
+    }
+}
+
+pub(in crate::cli) fn kind(file: &FileExhibit) -> &'static str {
+    match file.kind {
+        ChangeKind::Create => "created",
+        ChangeKind::Modify => "changed",
+        ChangeKind::Delete => "deleted",
+        ChangeKind::Rename => "renamed",
+    }
+}
+
+/// The path, of a renamed file both.
+pub(in crate::cli) fn place(file: &FileExhibit) -> String {
+    match &file.from {
+        Some(from) => format!("{from} → {}", file.path),
+        None => file.path.to_string(),
+    }
+}
+
+/// Why no lines of a change are shown; `None` where they are.
+pub(in crate::cli) fn unshown(file: &FileExhibit) -> Option<String> {
+    let sizes = || match file.bytes {
+        [Some(before), Some(after)] => format!("{} before, {} after", size(before), size(after)),
+        [one, other] => size(one.or(other).unwrap_or_default()),
+    };
+    Some(match &file.shown {
+        ShownFile::Compared(Difference::Lines(_)) => return None,
+        ShownFile::Compared(Difference::None) if file.bytes.contains(&None) => {
+            "The file is empty.".to_owned()
+        }
+        ShownFile::Compared(Difference::None) => "The content is the same.".to_owned(),
+        ShownFile::Compared(Difference::Binary) => format!("The file is no text: {}.", sizes()),
+        ShownFile::Compared(Difference::TooLong) | ShownFile::TooLarge => {
+            format!("Too much to be compared here: {}.", sizes())
+        }
+        ShownFile::Undone => "The change was undone.".to_owned(),
+        ShownFile::ChangedSince => {
+            "The file has been changed or removed since. The report says:".to_owned()
+        }
+        ShownFile::NoBackup => "The backup is no longer there. The report says:".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_a_report_is_told_without_its_fraction() {
+        let told = moment("2026-02-24T10:00:00.125+01:00");
+        assert_eq!(told, "2026-02-24 10:00:00 +01:00");
+        assert_eq!(moment("2026-02-24T10:00:00Z"), "2026-02-24 10:00:00 Z");
+        assert_eq!(moment("yesterday"), "yesterday");
+    }
+}

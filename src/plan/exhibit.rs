@@ -1,0 +1,245 @@
+//! Prepares a finished plan for display: the files that it changed, with the lines that differ. Nothing is written.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::task::{Failure, Fault, RelPath};
+
+use super::{
+    Desk,
+    asking::{directory_of, is_from_here},
+    diff::{Difference, Pair, Side, lines},
+    engine::{Folder, hash},
+    files::{FileError, Root, there},
+    model::{ActionId, ChangeKind},
+    record::DiffSummary,
+    report::{At, CHANGE_LOG, MANIFEST, Manifest, ManifestStatus, Point},
+};
+
+/// The largest file that is compared, in bytes.
+const LARGEST: u64 = 256 * 1024;
+
+/// The longest diff of a file, in lines.
+const LONGEST: usize = 2000;
+
+#[derive(Debug, Default)]
+pub(crate) struct PlanExhibit {
+    /// In the order in which the changes were made.
+    pub(crate) files: Vec<FileExhibit>,
+    /// For an action, the actions before it that its changes rest on, without those that these rest on themselves.
+    pub(crate) after: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) undo: Undo,
+}
+
+/// Whether the plan can be undone. Times are ISO 8601.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Undo {
+    /// Nothing was changed.
+    #[default]
+    Nothing,
+    /// Until then.
+    Possible(Option<String>),
+    /// At that time.
+    Undone(String),
+    Expired,
+}
+
+#[derive(Debug)]
+pub(crate) struct FileExhibit {
+    /// Where the file is after the plan; for a deletion, where it was.
+    pub(crate) path: RelPath,
+    /// Where a renamed file was.
+    pub(crate) from: Option<RelPath>,
+    pub(crate) kind: ChangeKind,
+    pub(crate) actions: Vec<String>,
+    /// The sizes in bytes before and after the plan; none where no file was.
+    pub(crate) bytes: [Option<u64>; 2],
+    /// As the change log counts it.
+    pub(crate) summary: DiffSummary,
+    pub(crate) shown: ShownFile,
+}
+
+/// What can be shown of a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ShownFile {
+    Compared(Difference),
+    TooLarge,
+    /// The change was undone.
+    Undone,
+    /// Something else is at the path by now, or nothing.
+    ChangedSince,
+    /// The file from before the plan is not in the report directory.
+    NoBackup,
+}
+
+/// The parts of the change log that are shown.
+#[derive(Deserialize)]
+struct Log {
+    changes: Vec<Logged>,
+}
+
+#[derive(Deserialize)]
+struct Logged {
+    file_path: RelPath,
+    operation: ChangeKind,
+    after_state: LoggedState,
+    diff_summary: DiffSummary,
+}
+
+#[derive(Deserialize)]
+struct LoggedState {
+    size_bytes: Option<u64>,
+}
+
+/// The plan of this execution report, with diffs of at most `room` lines, which is reduced by what is shown. `Err`: its
+/// report directory is not there, or is not its own.
+pub(crate) fn exhibit(
+    report: &Value,
+    room: &mut usize,
+    desk: Desk<'_>,
+) -> Result<PlanExhibit, Failure> {
+    let text = |key: &str| report.get(key).and_then(Value::as_str).unwrap_or_default();
+    if report.get("rollback_manifest").is_none_or(Value::is_null) {
+        return Ok(PlanExhibit::default());
+    }
+    let root = Root::open(desk.root)?;
+    let unfit = |what: &str| {
+        let message = format!("{} {what}", text("rollback_manifest"));
+        Failure::new(Fault::ManifestUnusable, message)
+    };
+    let name = directory_of(text("rollback_manifest"), &root);
+    let name = name.ok_or_else(|| unfit("is in no report directory"))?;
+    let folder = Folder::open(&root, name)?;
+    let manifest = Manifest::parse(&folder.report(MANIFEST)?).map_err(|why| unfit(&why))?;
+    if !is_from_here(&folder) || manifest.id.to_string() != text("rollback_manifest_id") {
+        return Err(unfit("was not written by this plan in this place"));
+    }
+    let log: Log = serde_json::from_slice(&folder.report(CHANGE_LOG)?)
+        .map_err(|why| unfit(&format!("has a change log that cannot be read: {why}")))?;
+    let points = manifest.checkpoints.iter();
+    let files = points
+        .map(|point| file(point, &log, &folder, room))
+        .collect();
+    Ok(PlanExhibit {
+        files,
+        after: after(&manifest),
+        undo: undo(&manifest, desk),
+    })
+}
+
+fn undo(manifest: &Manifest, desk: Desk<'_>) -> Undo {
+    let text = |at: &Option<At>| at.clone().map(String::from);
+    match manifest.status {
+        ManifestStatus::Executed => Undo::Undone(text(&manifest.executed_at).unwrap_or_default()),
+        ManifestStatus::Active if !manifest.is_over(desk.host.timestamp()) => {
+            Undo::Possible(text(&manifest.expires_at))
+        }
+        ManifestStatus::Active | ManifestStatus::Expired => Undo::Expired,
+    }
+}
+
+fn file(point: &Point, log: &Log, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
+    let is_of = |change: &&Logged| {
+        change.file_path == point.file_path && change.operation == point.operation_to_reverse
+    };
+    let logged = log.changes.iter().find(is_of);
+    let after = logged.and_then(|change| change.after_state.size_bytes);
+    let bytes = [point.original_size, after];
+    let shown = if point.undone_at.is_some() {
+        ShownFile::Undone
+    } else if bytes.iter().flatten().any(|bytes| *bytes > LARGEST) {
+        ShownFile::TooLarge
+    } else {
+        compared(point, folder, room).unwrap_or(ShownFile::ChangedSince)
+    };
+    FileExhibit {
+        path: point.new_path.as_ref().unwrap_or(&point.file_path).clone(),
+        from: point.new_path.as_ref().map(|_| point.file_path.clone()),
+        kind: point.operation_to_reverse,
+        actions: point.actions.iter().map(ToString::to_string).collect(),
+        bytes,
+        summary: logged
+            .map(|change| change.diff_summary.clone())
+            .unwrap_or_default(),
+        shown,
+    }
+}
+
+/// Compares the backup with the file in the tree, if these still are what the plan read and wrote.
+fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<ShownFile, FileError> {
+    let read = |path: &RelPath, sha256: &Option<String>| {
+        let bytes = folder.root.read(path, LARGEST)?;
+        Ok(Some(bytes).filter(|bytes| Some(hash(bytes)) == *sha256))
+    };
+    let path = point.new_path.as_ref().unwrap_or(&point.file_path);
+    let backup = point.backup_location.as_ref();
+    let before = match backup.filter(|backup| folder.is_backup(backup)) {
+        Some(backup) => there(read(backup, &point.original_hash))?.flatten(),
+        None => None,
+    };
+    if before.is_none() && backup.is_some() {
+        return Ok(ShownFile::NoBackup);
+    }
+    let after = match point.operation_to_reverse {
+        ChangeKind::Delete => None,
+        ChangeKind::Create | ChangeKind::Modify | ChangeKind::Rename => {
+            let Some(after) = read(path, &point.result_hash)? else {
+                return Ok(ShownFile::ChangedSince);
+            };
+            Some(after)
+        }
+    };
+    let side = |bytes| Side {
+        name: path,
+        bytes,
+        mode: 0,
+    };
+    let pair = Pair {
+        before: before.as_deref().map(side),
+        after: after.as_deref().map(side),
+    };
+    let difference = lines(pair, LONGEST.min(*room));
+    if let Difference::Lines(lines) = &difference {
+        *room -= lines.len().min(*room);
+    }
+    Ok(ShownFile::Compared(difference))
+}
+
+/// A checkpoint depends on all that must be restored before it, which are those of later changes.
+fn after(manifest: &Manifest) -> BTreeMap<String, BTreeSet<String>> {
+    let points = &manifest.checkpoints;
+    let mut before: HashMap<Uuid, BTreeSet<usize>> = HashMap::new();
+    for (at, point) in points.iter().enumerate() {
+        for later in &point.depends_on {
+            before.entry(*later).or_default().insert(at);
+        }
+    }
+    let none = BTreeSet::new();
+    let earlier = |point: &Point| before.get(&point.checkpoint_id).unwrap_or(&none);
+    let mut after: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for point in points {
+        let mut covered: BTreeSet<usize> = BTreeSet::new();
+        for (at, rests_on) in earlier(point)
+            .iter()
+            .rev()
+            .filter_map(|at| Some((at, points.get(*at)?)))
+        {
+            if covered.contains(at) {
+                continue;
+            }
+            covered.extend(earlier(rests_on));
+            let others = rests_on
+                .actions
+                .iter()
+                .filter(|action| !point.actions.contains(action));
+            for action in &point.actions {
+                let all = after.entry(action.to_string()).or_default();
+                all.extend(others.clone().map(ActionId::to_string));
+            }
+        }
+    }
+    after
+}
