@@ -244,3 +244,6 @@ fn copied(
         .map_err(|error| told(&error))?;
     Ok((content, Some(mode)))
 }
+
+#[cfg(test)]
+mod tests;

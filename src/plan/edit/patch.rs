@@ -279,3 +279,6 @@ fn said(patch: &Patch, places: &[usize], ends: Ends, proof: &str) -> String {
     }
     said + proof
 }
+
+#[cfg(test)]
+mod tests;
