@@ -6,7 +6,6 @@
 
 mod action;
 mod conflicts;
-mod edits;
 mod fields;
 mod findings;
 mod instructions;

@@ -58,7 +58,7 @@ const VOTES: usize = 16;
 /// is there, or if both together are too long.
 #[cfg_attr(
     not(test),
-    allow(dead_code, reason = "an edit of whole lines will use it")
+    expect(dead_code, reason = "no edit replaces whole lines yet")
 )]
 pub(super) fn nearest<'a>(
     old_lines: &[&'a str],

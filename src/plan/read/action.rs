@@ -1,5 +1,7 @@
 //! One item of `action_plan` (001 §3.3): 001 §2.2's operations, and the spellings where 001 is silent.
 
+mod edits;
+
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -14,8 +16,9 @@ use crate::{
     task::{ActionType, Fault, RelPath, redact_presigned},
 };
 
+use edits::edit;
+
 use super::{
-    edits::edit,
     fields::{Fields, Found, NUMBER, TEXT, quoted},
     findings::Subject,
     instructions::{self, seconds},
@@ -219,7 +222,7 @@ fn create(fields: &mut Fields<'_>) -> Option<Operation> {
 }
 
 /// The bytes of a whole file: `content`, in its `encoding`.
-pub(super) fn content(fields: &mut Fields<'_>) -> Option<Vec<u8>> {
+fn content(fields: &mut Fields<'_>) -> Option<Vec<u8>> {
     let encodings = [("utf-8", Encoding::Utf8), ("base64", Encoding::Base64)];
     let encoding = fields.optional("encoding", |found| found.word(&encodings));
     let found = fields.need("content", "the text of the new file, which may be empty")?;

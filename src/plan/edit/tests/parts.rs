@@ -242,7 +242,7 @@ fn a_missing_last_key_is_made_only_if_the_plan_says_so() {
 }
 
 /// Texts and numbers that readers of YAML 1.1 and of YAML 1.2 would take for different things, and how they are
-/// written. PyYAML and ruamel.yaml read all of them as the same value.
+/// written. `PyYAML` and ruamel.yaml read all of them as the same value.
 #[test]
 fn values_and_keys_mean_the_same_in_yaml_1_1_and_1_2() {
     for (new, written) in [

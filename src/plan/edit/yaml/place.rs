@@ -62,7 +62,7 @@ impl<'a> Place<'a> {
             (YamlEdit::Update { .. }, Self::There(seat)) => replaceable(seat.node, path)?,
             (YamlEdit::Append { .. }, Self::There(seat)) => match &seat.node.content {
                 Content::Items(_) => {}
-                Content::Alias(_) => return Err(behind_alias(path.clone())),
+                Content::Alias(_) => return Err(behind_alias(path)),
                 _ => {
                     let problem = format!(
                         "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
@@ -118,7 +118,7 @@ impl<'a> Place<'a> {
                     seat = seat.item(body, items, index).ok_or_else(unclear)?;
                 }
                 (Content::Alias(_), _) => {
-                    return Err(behind_alias(path.first(depth)));
+                    return Err(behind_alias(&path.first(depth)));
                 }
                 _ => {
                     return Err(missing(format!(
@@ -197,7 +197,7 @@ fn unclear() -> EditError {
     )
 }
 
-fn behind_alias(path: JsonPath) -> EditError {
+fn behind_alias(path: &JsonPath) -> EditError {
     EditError::Refused(format!(
         "{path} is an alias: a change behind it would be made in the node it stands for; name that one"
     ))

@@ -155,12 +155,13 @@ fn in_flow(body: &str, whole: &Seat<'_>, this: &Range, previous: Option<&Range>)
         let rest = body.get(at..).unwrap_or_default();
         at + rest.len() - rest.trim_start_matches(' ').len()
     };
-    match lost {
-        Some(lost) => vec![lost.start..end],
+    let cut = match lost {
+        Some(lost) => lost.start..end,
         // The first one leaves no gap after the bracket.
-        None if previous.is_none() => vec![blanks(lead)..blanks(end)],
-        None => vec![lead..end],
-    }
+        None if previous.is_none() => blanks(lead)..blanks(end),
+        None => lead..end,
+    };
+    vec![cut]
 }
 
 /// Takes the place out of the tree.

@@ -67,13 +67,53 @@ fn every_plan_of_the_fixtures_that_the_reader_accepts_fits_the_schema() {
     assert!(fits > 60, "{fits}");
 }
 
-/// For each type of operation, its smallest operation and a parameter with a wrong type.
-fn operations() -> Vec<(&'static str, Value, (&'static str, Value))> {
-    let edit = |kind, more: Value, wrong| {
-        let mut operation = more;
-        operation["type"] = json!(kind);
-        ("FILE_MODIFY", operation, wrong)
-    };
+/// An action type, its smallest operation, and a parameter with a wrong type.
+type Sample = (&'static str, Value, (&'static str, Value));
+
+fn edit(kind: &str, more: Value, wrong: (&'static str, Value)) -> Sample {
+    let mut operation = more;
+    operation["type"] = json!(kind);
+    ("FILE_MODIFY", operation, wrong)
+}
+
+/// The edits that 001 does not name.
+fn further_edits() -> Vec<Sample> {
+    vec![
+        edit(
+            "yaml_update",
+            json!({"path": "$.a", "value": 1}),
+            ("create", json!("yes")),
+        ),
+        edit(
+            "json_append",
+            json!({"path": "$.a", "value": 1}),
+            ("path", json!("a")),
+        ),
+        edit(
+            "yaml_append",
+            json!({"path": "$.a", "value": 1}),
+            ("document", json!(0)),
+        ),
+        edit(
+            "yaml_remove",
+            json!({"path": "$.a"}),
+            ("document", json!("1")),
+        ),
+        edit(
+            "edit",
+            json!({"old_string": "a", "new_string": ""}),
+            ("replace_all", json!("all")),
+        ),
+        edit(
+            "replace_content",
+            json!({"content": ""}),
+            ("encoding", json!("utf-16")),
+        ),
+    ]
+}
+
+/// For each type of operation that 001 names.
+fn operations() -> Vec<Sample> {
     vec![
         (
             "FILE_CREATE",
@@ -125,36 +165,6 @@ fn operations() -> Vec<(&'static str, Value, (&'static str, Value))> {
             json!({"path": "$.a", "value": 1}),
             ("document", json!(0)),
         ),
-        edit(
-            "yaml_update",
-            json!({"path": "$.a", "value": 1}),
-            ("create", json!("yes")),
-        ),
-        edit(
-            "json_append",
-            json!({"path": "$.a", "value": 1}),
-            ("path", json!("a")),
-        ),
-        edit(
-            "yaml_append",
-            json!({"path": "$.a", "value": 1}),
-            ("document", json!(0)),
-        ),
-        edit(
-            "yaml_remove",
-            json!({"path": "$.a"}),
-            ("document", json!("1")),
-        ),
-        edit(
-            "edit",
-            json!({"old_string": "a", "new_string": ""}),
-            ("replace_all", json!("all")),
-        ),
-        edit(
-            "replace_content",
-            json!({"content": ""}),
-            ("encoding", json!("utf-16")),
-        ),
         (
             "SCHEMA_UPDATE",
             json!({"type": "yaml_update", "path": "$.a", "value": 1}),
@@ -187,7 +197,7 @@ fn the_schema_knows_each_operation_with_its_parameters_as_the_reader_does() {
         );
         (fits, is_good)
     };
-    for (action_type, operation, (key, wrong)) in operations() {
+    for (action_type, operation, (key, wrong)) in [operations(), further_edits()].concat() {
         let mut inner = operation.clone();
         let kind = inner.as_object_mut().unwrap().remove("type").unwrap();
         for good in [operation.clone(), json!({"type": kind, "details": inner})] {

@@ -8,8 +8,8 @@ use crate::{
 };
 
 use super::{
-    action::content,
-    fields::{Fields, Found, listed},
+    super::fields::{Fields, Found, listed},
+    content,
 };
 
 type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
