@@ -272,7 +272,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
         .get_subcommands()
         .find(|verb| word.is_some_and(|word| word == verb.get_name()));
     let of_call = verb.is_some_and(|verb| verb.get_name() == "call");
-    let of_run = of_call || verb.is_none_or(|verb| verb.get_name() == "run");
+    let of_apply = verb.is_some_and(|verb| verb.get_name() == "apply");
+    let of_run = of_call || of_apply || verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
@@ -290,6 +291,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
             logs::start(logs_of(args));
             let (hint, help, form) = if of_call {
                 (call::hint(error), "oneact call", Form::of_call(None))
+            } else if of_apply {
+                (None, "oneact apply", Form::of_call(None))
             } else {
                 (run::file_hint(error), "oneact", Form::Document)
             };

@@ -13,16 +13,16 @@ use crate::{
     envelope::MAX_BYTES,
     host::{Host, Interrupts, Moment},
     perform::{Arrived, Counts, DiffRules, Index, Mode, Settings, from_diff, perform},
-    task::{Course, Failure, Fault},
+    task::{Course, Failure, Fault, visible},
 };
 
 use super::{
-    Stop, printed,
+    Stop, help, printed,
     printing::json::line,
     run::{self, Form},
     settings::{PlaceArgs, RunArgs},
     stop, streams,
-    terminal::{agreed, show_diff},
+    terminal::{agreed, show_diff, tell},
 };
 
 // How a diff is read.
@@ -80,6 +80,7 @@ pub(super) struct PlanArgs {
 #[derive(Debug, Subcommand)]
 enum PlanVerb {
     /// Make a file plan of a diff, and print it
+    #[command(after_help = help::of("plan from-diff"))]
     FromDiff(FromDiffArgs),
 }
 
@@ -167,8 +168,13 @@ fn shown(task: &[u8], settings: &Settings, host: &Host) -> Option<String> {
     };
     let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), host);
     let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
-    let preview = answer.outcome().preview.as_ref()?;
+    let outcome = answer.outcome();
+    let preview = outcome.preview.as_ref()?;
     show_diff(preview);
+    // Such as that a run waits for an approval.
+    for note in &outcome.notes {
+        tell(&format!("note: {}\n", visible(note)));
+    }
     Some(preview.hash.clone())
 }
 

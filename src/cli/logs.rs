@@ -131,8 +131,10 @@ pub(super) fn failed(failure: &Failure) {
     match args.log {
         LogForm::Json => tracing::error!(class, "{message}"),
         LogForm::Text => {
-            let words: Vec<&str> = message.split_whitespace().collect();
-            let line = format!("oneact: {class}: {}\n", visible(&words.join(" ")));
+            // Blanks stay as they are: a message can quote a line of a file.
+            let lines = message.split(['\n', '\r']).map(str::trim);
+            let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+            let line = format!("oneact: {class}: {}\n", visible(&lines.join(" ")));
             // If stderr is gone, nothing can be done.
             let _ = Stderr.write_all(line.as_bytes());
         }

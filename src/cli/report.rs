@@ -108,11 +108,10 @@ fn for_terminal(told: &Told<'_>, outcome: &Outcome, columns: usize) -> String {
         moment(told.text("completed_at")),
     ))];
     for (done, action, what) in told.actions() {
-        lines.push(broken(&match (done, told.after(action)) {
-            (Done::Yes, None) => format!("  done     {action}"),
-            (Done::Yes, Some(after)) => format!("  done     {action}, {after}"),
-            (Done::Failed, _) => format!("  failed   {action}: {what}"),
-            (Done::Skipped, _) => format!("  skipped  {action}: {what}"),
+        lines.push(broken(&match done {
+            Done::Yes => format!("  done     {action}"),
+            Done::Failed => format!("  failed   {action}: {what}"),
+            Done::Skipped => format!("  skipped  {action}: {what}"),
         }));
         let by = |file: &&FileExhibit| file.actions.first().is_some_and(|first| first == action);
         let files = told.files().iter().filter(by);

@@ -145,6 +145,11 @@ pub(super) fn show(preview: &Preview, state: State) {
     let _ = Stderr.write_all(text(preview, state, line).as_bytes());
 }
 
+/// Writes a text to stderr. If stderr is gone, nothing can be done.
+pub(super) fn tell(text: &str) {
+    let _ = Stderr.write_all(text.as_bytes());
+}
+
 /// Shows the diff of a preview on stderr, before a question about it.
 pub(super) fn show_diff(preview: &Preview) {
     let line: fn(&str) -> String = if logs::in_colours(&io::stderr()) {
@@ -156,8 +161,7 @@ pub(super) fn show_diff(preview: &Preview) {
     let shown: String = lines
         .flat_map(|shown| [line(shown), "\n".to_owned()])
         .collect();
-    // If stderr is gone, nobody can agree.
-    let _ = Stderr.write_all(shown.as_bytes());
+    tell(&shown);
 }
 
 fn text(preview: &Preview, state: State, line: impl FnMut(&str) -> String) -> String {

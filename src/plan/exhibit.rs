@@ -1,10 +1,7 @@
 //! Prepares a finished plan for display: the files that it changed, with the lines that differ. Nothing is written.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::task::{Failure, Fault, RelPath};
 
@@ -12,9 +9,9 @@ use super::{
     Desk,
     asking::{directory_of, is_from_here},
     diff::{Difference, Pair, Side, lines},
-    engine::{Folder, hash},
-    files::{FileError, Root, there},
-    model::{ActionId, ChangeKind},
+    engine::{Folder, hash, hash_of_link},
+    files::{FileError, Kind, Root, there},
+    model::ChangeKind,
     record::DiffSummary,
     report::{At, CHANGE_LOG, MANIFEST, Manifest, ManifestStatus, Point},
 };
@@ -29,8 +26,6 @@ const LONGEST: usize = 2000;
 pub(crate) struct PlanExhibit {
     /// In the order in which the changes were made.
     pub(crate) files: Vec<FileExhibit>,
-    /// For an action, the actions before it that its changes rest on, without those that these rest on themselves.
-    pub(crate) after: BTreeMap<String, BTreeSet<String>>,
     pub(crate) undo: Undo,
 }
 
@@ -125,7 +120,6 @@ pub(crate) fn exhibit(
         .collect();
     Ok(PlanExhibit {
         files,
-        after: after(&manifest),
         undo: undo(&manifest, desk),
     })
 }
@@ -171,8 +165,20 @@ fn file(point: &Point, log: &Log, folder: &Folder<'_>, room: &mut usize) -> File
 /// Compares the backup with the file in the tree, if these still are what the plan read and wrote.
 fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<ShownFile, FileError> {
     let read = |path: &RelPath, sha256: &Option<String>| {
-        let bytes = folder.root.read(path, LARGEST)?;
-        Ok(Some(bytes).filter(|bytes| Some(hash(bytes)) == *sha256))
+        let (dir, name) = (folder.root.parent(path)?, path.name());
+        let is_link = dir
+            .look(name)?
+            .is_some_and(|facts| facts.kind == Kind::Link);
+        let (bytes, found) = if is_link {
+            let to = dir.read_link(name)?;
+            let found = hash_of_link(&to);
+            (to.into_bytes(), found)
+        } else {
+            let bytes = dir.read(name, LARGEST)?;
+            let found = hash(&bytes);
+            (bytes, found)
+        };
+        Ok(Some(bytes).filter(|_| Some(found) == *sha256))
     };
     let path = point.new_path.as_ref().unwrap_or(&point.file_path);
     let backup = point.backup_location.as_ref();
@@ -206,40 +212,4 @@ fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<Show
         *room -= lines.len().min(*room);
     }
     Ok(ShownFile::Compared(difference))
-}
-
-/// A checkpoint depends on all that must be restored before it, which are those of later changes.
-fn after(manifest: &Manifest) -> BTreeMap<String, BTreeSet<String>> {
-    let points = &manifest.checkpoints;
-    let mut before: HashMap<Uuid, BTreeSet<usize>> = HashMap::new();
-    for (at, point) in points.iter().enumerate() {
-        for later in &point.depends_on {
-            before.entry(*later).or_default().insert(at);
-        }
-    }
-    let none = BTreeSet::new();
-    let earlier = |point: &Point| before.get(&point.checkpoint_id).unwrap_or(&none);
-    let mut after: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for point in points {
-        let mut covered: BTreeSet<usize> = BTreeSet::new();
-        for (at, rests_on) in earlier(point)
-            .iter()
-            .rev()
-            .filter_map(|at| Some((at, points.get(*at)?)))
-        {
-            if covered.contains(at) {
-                continue;
-            }
-            covered.extend(earlier(rests_on));
-            let others = rests_on
-                .actions
-                .iter()
-                .filter(|action| !point.actions.contains(action));
-            for action in &point.actions {
-                let all = after.entry(action.to_string()).or_default();
-                all.extend(others.clone().map(ActionId::to_string));
-            }
-        }
-    }
-    after
 }

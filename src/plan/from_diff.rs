@@ -63,6 +63,8 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
         "plan_id": format!("diff-{}", id.get(..12).unwrap_or_default()),
         "made_from": "diff",
         "task_summary": format!("Changes of {counted}, made from a diff"),
+        // So that the report names every file that the diff does not fit.
+        "execution_instructions": {"stop_on_error": false},
         "action_plan": actions.done.into_iter().map(|action| Value::Object(action.fields)).collect::<Vec<_>>(),
     }))
 }
@@ -106,6 +108,9 @@ struct Frees {
 
 impl Actions {
     fn add(&mut self, file: &FileDiff, rules: DiffRules, root: &Utf8Path) -> Result<(), String> {
+        if rules.index == Index::Required && file.index.is_none() && !file.hunks.is_empty() {
+            return Err("this file has no `index` line, so its hash cannot be checked".to_owned());
+        }
         match (&file.before, &file.after) {
             (Before::Nothing, After::At(path)) => {
                 let content = file.content()?;

@@ -63,13 +63,6 @@ impl<'a> Told<'a> {
             .chain(each("actions_skipped", Done::Skipped, "reason"))
     }
 
-    /// The actions that an action waited for, as far as the changes of both show it: `after a1, a2`.
-    pub(in crate::cli) fn after(&self, action: &str) -> Option<String> {
-        let after = self.found.as_ref().ok()?.after.get(action)?.iter();
-        let after: Vec<&str> = after.map(String::as_str).collect();
-        (!after.is_empty()).then(|| format!("after {}", after.join(", ")))
-    }
-
     pub(in crate::cli) fn warnings(&self) -> impl Iterator<Item = &'a str> {
         all(self.report, "warnings").filter_map(Value::as_str)
     }

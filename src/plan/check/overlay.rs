@@ -14,7 +14,7 @@ use crate::{
     plan::{
         edit,
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
-        model::{Action, ActionId, ModeChange, Operation, Plan},
+        model::{Action, ActionId, Links, ModeChange, Operation, Plan},
     },
     task::{Failure, Fault, RelPath},
 };
@@ -204,7 +204,7 @@ impl<'a> Overlay<'a> {
             let now = entry.now.as_ref().map(|_| ());
             return now.ok_or_else(|| Failure::new(Fault::FileNotFound, message()));
         }
-        let facts = located.facts.ok_or_else(|| missing(located))?;
+        let facts = located.facts.ok_or_else(|| self.missing(located))?;
         regular(path, &facts)?;
         self.plan.limits.fits_file(path, facts.bytes)?;
         if facts.nlink > 1 {
@@ -327,6 +327,21 @@ impl<'a> Overlay<'a> {
     fn nearest(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
         let nearest = innermost(path, |dir| self.view.look(dir))?;
         self.view.dir(nearest.as_ref())
+    }
+}
+
+impl Overlay<'_> {
+    fn missing(&self, located: &Located) -> Failure {
+        let failure = missing(located);
+        let hint = match self.plan.links {
+            Links::Followed => return failure,
+            Links::Refused => format!(
+                " below the root {}; git writes paths from the top of its checkout, which `--root` can name",
+                self.view.root().path()
+            ),
+        };
+        let message = failure.message + &hint;
+        Failure { message, ..failure }
     }
 }
 

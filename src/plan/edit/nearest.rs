@@ -56,10 +56,6 @@ const VOTES: usize = 16;
 /// The nearest place for whole lines, with or without their line ends. Of places with as many votes, the one nearest
 /// to the `stated` line (counted from 1) is taken, or the first. `None` if nothing in the file is like the text, if it
 /// is there, or if both together are too long.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no edit replaces whole lines yet")
-)]
 pub(super) fn nearest<'a>(
     old_lines: &[&'a str],
     file_lines: &[&'a str],

@@ -12,7 +12,7 @@ use crate::task::{RelPath, hexadecimal};
 
 use super::{
     Budget, EditError, Edited,
-    hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Returns},
+    hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Returns, contradiction},
     names,
     text::Text,
 };
@@ -96,19 +96,8 @@ impl Patch {
         if self.index == Index::Required && self.blob.is_none() {
             return wrong("the diff has no `index` line, so its hash cannot be checked".to_owned());
         }
-        let mut least = 0;
-        for (number, hunk) in (1..).zip(&self.hunks) {
-            if !hunk.changes() {
-                return wrong(format!("hunk {number} changes nothing"));
-            }
-            let Some(start) = hunk.start else { continue };
-            if start < least {
-                return wrong(format!(
-                    "hunk {number} begins at line {start}, which the hunk before it has passed; put the hunks in \
-                     order, and join those that overlap"
-                ));
-            }
-            least = start + hunk.old().count();
+        if let Some(problem) = contradiction(&self.hunks) {
+            return wrong(problem);
         }
         Ok(())
     }

@@ -227,7 +227,8 @@ fn literal_hint(
     let made = with_ends(replacement, end_near(body, start));
     // A short text, and one that is part of the pattern, may be there for another reason.
     let is_telling = made.trim().len() > 2 && !literal.contains(replacement);
-    let made = rest.find(&made).filter(|_| is_telling);
+    let is_whole = made.contains('\n') || lines.iter().any(|line| line.trim() == made.trim());
+    let made = rest.find(&made).filter(|_| is_telling && is_whole);
     let line = made.map(|at| Position::of(body, start + at).line);
     if let Some(line) = line.filter(|line| *line <= last) {
         return Some(format!(

@@ -1,7 +1,7 @@
 //! The `*** Begin Patch` text of coding agents: files that are added, deleted, updated and moved, and hunks without line
 //! numbers.
 
-use crate::plan::edit::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach};
+use crate::plan::edit::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction};
 
 use super::files::{After, Before, FileDiff};
 
@@ -111,11 +111,8 @@ fn updated(cursor: &mut Cursor<'_>, path: &str, counts: Counts) -> Result<FileDi
     if hunks.is_empty() && moved.is_none() {
         return Err(cursor.error_at(at, format!("no hunk follows `{UPDATE}{path}`")));
     }
-    if let Some(number) = hunks.iter().position(|hunk| !hunk.changes()) {
-        return Err(cursor.error_at(
-            at,
-            format!("hunk {} of this file changes nothing", number + 1),
-        ));
+    if let Some(problem) = contradiction(&hunks) {
+        return Err(cursor.error_at(at, problem));
     }
     Ok(of(
         at,

@@ -1,6 +1,6 @@
 //! Reads a diff file by file: git's extended headers, and the headers of other tools.
 
-use crate::plan::edit::{Counts, Cursor, DiffError, Hunk, Mark, names};
+use crate::plan::edit::{Counts, Cursor, DiffError, Mark, contradiction, names};
 
 use super::{
     begin_patch,
@@ -143,7 +143,7 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
     while let Some(header) = cursor.peek() {
         let read = headers
             .read(header)
-            .map_err(|problem| cursor.error(problem));
+            .map_err(|problem| cursor.error(format!("`{rest}`: {problem}")));
         cursor.at += usize::from(read != Ok(false));
         if !read? {
             break;
@@ -185,7 +185,8 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
     } else {
         After::At(names.1)
     };
-    links(&headers, &before, &after).map_err(|problem| cursor.error_at(line - 1, problem))?;
+    links(&headers, &before, &after)
+        .map_err(|problem| cursor.error_at(line - 1, format!("`{rest}`: {problem}")))?;
     let file = FileDiff {
         line,
         before,
@@ -363,8 +364,8 @@ fn sensible(cursor: &Cursor<'_>, file: FileDiff) -> Result<FileDiff, DiffError> 
         let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
         lines.all(|line| line.mark == mark)
     };
-    if let Some(number) = file.hunks.iter().position(|hunk| !Hunk::changes(hunk)) {
-        return wrong(&format!("hunk {} of this file changes nothing", number + 1));
+    if let Some(problem) = contradiction(&file.hunks) {
+        return wrong(&problem);
     }
     match (&file.before, &file.after) {
         (Before::At(_), After::Nothing) if !only(Mark::Removed) => {

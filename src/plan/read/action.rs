@@ -252,6 +252,9 @@ fn set_mode(fields: &mut Fields<'_>) -> Option<Operation> {
     let change = fields.required("mode", meaning, |found| match found.value.as_str() {
         Some("+x") => Some(ModeChange::Executable),
         Some("-x") => Some(ModeChange::NotExecutable),
+        Some(text) if !text.starts_with(|c: char| c.is_ascii_digit()) => {
+            found.invalid(format!("is {}; give {meaning}", quoted(text)))
+        }
         _ => permissions(found).map(ModeChange::Exactly),
     });
     change.map(Operation::SetMode)

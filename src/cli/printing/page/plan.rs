@@ -134,14 +134,9 @@ fn actions(told: &Told<'_>) -> String {
             Done::Failed => ("bad", "failed"),
             Done::Skipped => ("wait", "skipped"),
         };
-        let after = told.after(id).map(|after| {
-            let after = escaped(&after);
-            format!(" <span class=\"soft\">{after}</span>")
-        });
         format!(
-            "<li><span class=\"state {class}\">{word}</span> <strong>{}</strong>{}<br>{}</li>\n",
+            "<li><span class=\"state {class}\">{word}</span> <strong>{}</strong><br>{}</li>\n",
             escaped(id),
-            after.unwrap_or_default(),
             escaped(what)
         )
     });

@@ -208,6 +208,9 @@ fn no_key(mapping: &Node, key: &str) -> String {
     /// How many keys are compared, and of how many bytes at most.
     const COMPARED: usize = 1000;
     const LONGEST: usize = 100;
+    /// From this likeness on, a key may be meant. Otherwise so many keys are named.
+    const LIKE: f64 = 0.4;
+    const TOLD: usize = 10;
     let Content::Members(members) = &mapping.content else {
         return "there is no such key".to_owned();
     };
@@ -217,7 +220,13 @@ fn no_key(mapping: &Node, key: &str) -> String {
         .filter_map(|(key, _)| key.key());
     let like = |name: &&str| strsim::normalized_damerau_levenshtein(name, key);
     let short = names.filter(|name| name.len() <= LONGEST && key.len() <= LONGEST);
-    match short.max_by(|a, b| like(a).total_cmp(&like(b))) {
+    let nearest = short.max_by(|a, b| like(a).total_cmp(&like(b)));
+    match nearest {
+        Some(nearest) if like(&nearest) < LIKE => {
+            let all = members.iter().filter_map(|(key, _)| key.key());
+            let all: Vec<String> = all.take(TOLD).map(|key| format!("`{key}`")).collect();
+            format!("there is no such key; the mapping has {}", all.join(", "))
+        }
         Some(nearest) => format!("there is no such key; the nearest of its mapping is `{nearest}`"),
         None if members.is_empty() => "there is no such key; the mapping is empty".to_owned(),
         None => "there is no such key".to_owned(),

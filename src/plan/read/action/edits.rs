@@ -145,7 +145,13 @@ fn old_to_new(fields: &mut Fields<'_>) -> Option<Edit> {
         found.good(Pattern::literal(found.text()?))
     });
     let meaning = "the text to put there, which may be empty";
-    let replacement = fields.required("new_string", meaning, Found::text);
+    let replacement = fields.required("new_string", meaning, |found| {
+        let text = found.text()?;
+        if matches!(&pattern, Some(Pattern::Literal(literal)) if literal == text) {
+            return found.invalid("is the same text as `old_string`, so nothing would change");
+        }
+        Some(text)
+    });
     let count = match fields.optional("replace_all", Found::flag) {
         Some(true) => Count::All,
         Some(false) | None => Count::Exactly(1),
