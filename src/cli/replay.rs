@@ -78,7 +78,7 @@ fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop
 fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     let (page, whole) = desk.whole()?;
     let text = page::page(&page, &whole, desk);
-    let path = match written(file, &text, desk.host.interrupts())? {
+    let path = match written(file, &text, &desk.project, desk.host.interrupts())? {
         Written::IsStdout => return Ok(printed(text, 0)),
         Written::To(path) => path,
     };

@@ -82,7 +82,7 @@ pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode,
         ));
     };
     let page = plan_page(&told);
-    let path = match written(file, &page, host.interrupts())? {
+    let path = match written(file, &page, &settings.project, host.interrupts())? {
         Written::IsStdout => return Ok(printed(page, 0)),
         Written::To(path) => path,
     };

@@ -4,10 +4,11 @@
 //! document with the change, and the bytes outside the changed lines must be the same. A result that fails this
 //! check is refused ([`EditError::Refused`]).
 
+mod budget;
 mod draft;
-mod error;
 mod hunks;
 mod json;
+mod language;
 pub(crate) mod names;
 mod nearest;
 mod patch;
@@ -17,10 +18,13 @@ mod schema;
 mod text;
 mod yaml;
 
+pub(crate) use budget::{Budget, Edited};
 pub(crate) use draft::Draft;
-pub(crate) use error::{EditError, When};
-pub(crate) use hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction};
+pub(crate) use hunks::{
+    Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction, error_at,
+};
 pub(crate) use json::JsonEdit;
+pub(crate) use language::Language;
 pub(crate) use patch::{Index, Patch};
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern, Sought};
@@ -28,7 +32,7 @@ pub(crate) use schema::{schema_update, value_of};
 pub(crate) use text::Position;
 pub(crate) use yaml::{MissingKey, YamlEdit};
 
-use crate::task::{Failure, RelPath};
+use crate::task::{Failure, Fault, RelPath};
 
 use json::Grammar;
 use text::Text;
@@ -88,93 +92,140 @@ impl Edit {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Edited {
-    pub(crate) bytes: Vec<u8>,
-    /// What was done, in a sentence: `Property 'new_field' added successfully` (R-001-178).
-    pub(crate) said: String,
-    /// What is wrong with the result, if the file before it was valid. A later edit may repair it.
-    pub(crate) broken: Option<EditError>,
+/// Why an edit was not made. Nothing was changed. The messages do not name the file.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum EditError {
+    #[error(
+        "the file is not UTF-8 text: invalid byte at offset {offset}; replace it as a whole with replace_content"
+    )]
+    NotText { offset: usize },
+    #[error(
+        "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; replace it as a whole with replace_content"
+    )]
+    Nul { offset: usize },
+    #[error("{sought} is nowhere in the file; {hint}")]
+    PatternNotFound {
+        sought: Sought,
+        /// Where something like it is, or why nothing matches.
+        hint: String,
+    },
+    #[error(
+        "{sought} was found {found} times (lines {lines}), not {wanted}; lengthen it until it is unique, or {}",
+        sought.all_of_them()
+    )]
+    PatternAmbiguous {
+        sought: Sought,
+        found: usize,
+        wanted: usize,
+        /// The first of them.
+        lines: String,
+    },
+    #[error(
+        "{sought} is found at two places that overlap (they start in the lines {first} and {second}), so it is not \
+         clear which is meant, whatever the count is; lengthen it until its places do not overlap"
+    )]
+    PatternOverlaps {
+        sought: Sought,
+        first: usize,
+        second: usize,
+    },
+    #[error(
+        "there is no line {line}: the file ends with line {last}, so {allowed} is the largest number here"
+    )]
+    LineOutOfRange {
+        line: u64,
+        last: usize,
+        allowed: usize,
+    },
+    /// A hunk that does not fit.
+    #[error("{0}")]
+    Misfit(String),
+    /// A hunk that fits at more than one place.
+    #[error("{0}")]
+    MisfitOften(String),
+    #[error("{path}: {problem}")]
+    PlaceNotFound { path: JsonPath, problem: String },
+    /// An edit that could change something else.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{} not valid {language}: {problem}{}", when.words(), place(*at))]
+    Invalid {
+        language: Language,
+        problem: String,
+        at: Option<Position>,
+        when: When,
+    },
+    #[error("the result would be no valid JSON Schema: {problem}")]
+    SchemaInvalid { problem: String },
+    /// An edit that makes sense in no file, or not in this kind of file.
+    #[error("{0}")]
+    Unfit(String),
+    #[error("the result would have more than the {most} bytes that a file may have here")]
+    TooLarge { most: u64 },
+    /// The text is longer than a text of this language may be.
+    #[error("the text has {bytes} bytes; {language} is read up to {most} bytes")]
+    TooLong {
+        language: Language,
+        bytes: usize,
+        most: usize,
+    },
+    #[error("{}", .0.message)]
+    Stopped(Failure),
 }
 
-impl Edited {
-    fn whole(bytes: Vec<u8>, said: String) -> Self {
-        Self {
-            bytes,
-            said,
-            broken: None,
-        }
-    }
-}
-
-/// The limits of an edit. An edit that would exceed them is refused before the result is built.
-pub(crate) struct Budget<'a> {
-    /// Bytes of the result.
-    pub(crate) most: u64,
-    /// Why the edit must stop now: a signal or the time limit. It is asked often.
-    pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
-}
-
-impl<'a> Budget<'a> {
-    /// For a check, which has no result.
-    fn of_check(stopped: &'a dyn Fn() -> Option<Failure>) -> Self {
-        let most = u64::MAX;
-        Self { most, stopped }
-    }
-
-    fn go_on(&self) -> Result<(), EditError> {
-        (self.stopped)().map_or(Ok(()), |failure| Err(EditError::Stopped(failure)))
-    }
-
-    fn fits(&self, bytes: u64) -> Result<(), EditError> {
-        if bytes <= self.most {
-            return Ok(());
-        }
-        Err(EditError::TooLarge { most: self.most })
-    }
-}
-
-/// The language of a file, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    Json,
-    Yaml,
+pub(crate) enum When {
+    Before,
+    After,
 }
 
-impl Language {
-    fn of(name: &RelPath) -> Option<Self> {
-        let ending = name.as_path().extension()?.to_ascii_lowercase();
-        match ending.as_str() {
-            "json" | "jsonc" => Some(Self::Json),
-            "yaml" | "yml" => Some(Self::Yaml),
-            _ => None,
+impl When {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Before => "the file is",
+            Self::After => "the result would be",
         }
     }
 }
 
-impl Language {
-    /// The error for a text that is not valid at that byte.
-    fn invalid(
-        self,
-        problem: impl Into<String>,
-        text: &str,
-        at: impl Into<Option<usize>>,
-    ) -> EditError {
-        EditError::Invalid {
-            language: self,
-            problem: problem.into(),
-            at: at.into().map(|at| Position::of(text, at)),
-            when: When::Before,
+fn place(at: Option<Position>) -> String {
+    at.map_or_else(String::new, |at| format!(" at {at}"))
+}
+
+impl EditError {
+    /// The result of an edit is not what was meant.
+    fn risky(problem: &str) -> Self {
+        Self::Refused(format!(
+            "the edit cannot be made safely: its result {problem}; make it with text_replace"
+        ))
+    }
+
+    fn after(mut self) -> Self {
+        if let Self::Invalid { when, .. } = &mut self {
+            *when = When::After;
         }
+        self
     }
 }
 
-impl std::fmt::Display for Language {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Json => "JSON",
-            Self::Yaml => "YAML",
-        })
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        let fault = match &error {
+            EditError::NotText { .. } | EditError::Nul { .. } => Fault::NotText,
+            EditError::PatternNotFound { .. } | EditError::Misfit(_) => Fault::PatternNotFound,
+            EditError::PatternAmbiguous { .. }
+            | EditError::PatternOverlaps { .. }
+            | EditError::MisfitOften(_) => Fault::PatternAmbiguous,
+            EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
+            EditError::PlaceNotFound { .. } => Fault::PlaceNotFound,
+            EditError::Refused(_) => Fault::EditRefused,
+            EditError::Invalid { .. } => Fault::ContentInvalid,
+            EditError::SchemaInvalid { .. } => Fault::SchemaInvalid,
+            EditError::Unfit(_) => Fault::PlanInvalid,
+            EditError::TooLarge { .. } | EditError::TooLong { .. } => Fault::LimitExceeded,
+            EditError::Stopped(failure) => return failure.clone(),
+        };
+        Self::new(fault, error.to_string())
     }
 }
 

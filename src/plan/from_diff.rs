@@ -16,6 +16,8 @@ use super::{
     edit::{Counts, Cursor, DiffError, Index},
     engine::hash,
     files::Root,
+    limits::Limits,
+    protected::Kept,
 };
 
 use files::{After, Before, FileDiff, Mode};
@@ -34,7 +36,7 @@ const TOLD: usize = 20;
 pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Result<Value, Failure> {
     let text = std::str::from_utf8(diff).map_err(|error| {
         let before = diff.get(..error.valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         let message =
             format!("the diff is not UTF-8 in line {line}; a plan changes texts that are UTF-8");
         Failure::new(Fault::NotText, message)
@@ -87,8 +89,10 @@ fn refused(problems: &[DiffError]) -> Failure {
 #[derive(Default)]
 struct Actions {
     done: Vec<Action>,
-    /// The action that changed the file at a path last.
-    last: HashMap<String, usize>,
+    /// The action that changed the content or the mode of the file at a path last.
+    changed: HashMap<String, usize>,
+    /// The action that put a file at a path.
+    made: HashMap<String, usize>,
 }
 
 struct Action {
@@ -141,7 +145,7 @@ impl Actions {
                         leaves: Some(from.clone()),
                     };
                     let id = self.push("FILE_RENAME", from, operation, frees);
-                    self.last.insert(to.clone(), id);
+                    self.made.insert(to.clone(), id);
                 }
                 if !file.hunks.is_empty() {
                     let operation = file.with_diff("patch", rules);
@@ -182,10 +186,22 @@ impl Actions {
         self.push("FILE_CREATE", path, operation, frees);
     }
 
-    /// Adds an action after the last one of the same file, and returns its place.
+    /// Adds an action, and returns its place. A file is moved or deleted after its other changes, and changed after it was
+    /// put there.
     fn push(&mut self, kind: &str, target: &str, operation: Value, frees: Frees) -> usize {
         let id = self.done.len();
-        let after = self.last.insert(target.to_owned(), id);
+        let changed = self.changed.get(target).copied();
+        let after = match kind {
+            "FILE_MODIFY" => {
+                self.changed.insert(target.to_owned(), id);
+                changed.or(self.made.get(target).copied())
+            }
+            "FILE_CREATE" => {
+                self.made.insert(target.to_owned(), id);
+                None
+            }
+            _ => changed,
+        };
         let fields = [
             ("action_id", json!(name(id))),
             ("action_type", json!(kind)),
@@ -234,6 +250,10 @@ fn copied(
 ) -> Result<(String, Option<Mode>), String> {
     let told = |error: &dyn std::fmt::Display| format!("the source of the copy, `{from}`: {error}");
     let source = RelPath::parse(from).map_err(|error| told(&error))?;
+    let limits = Limits::of(&Bounds::default(), &Kept::default(), None, &mut Vec::new());
+    limits
+        .and_then(|limits| limits.admits(&source))
+        .map_err(|failure| told(&failure.message))?;
     let read = Root::open(root).and_then(|root| {
         let dir = root.parent(&source)?;
         dir.read_open(source.name(), Bounds::MAX_FILE_BYTES)

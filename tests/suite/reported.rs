@@ -76,7 +76,7 @@ fn a_plan_is_a_page_that_a_browser_shows_without_a_complaint() {
         "<span class=\"state good\">SUCCESS</span>",
         "3 files <span class=\"counts\"><span class=\"good\">+3</span> <span class=\"bad\">−2</span></span>",
         "<a href=\"#file-3\"><span class=\"soft\">created</span><span>notes/&lt;b&gt;.html</span>",
-        "<strong>a2</strong> <span class=\"soft\">after a1</span>",
+        "<strong>a2</strong><br>",
         "<td>3</td><td></td><td>−</td><td>PORT = <del>8080</del></td>",
         "<td></td><td>3</td><td>+</td><td>PORT = <ins>9443</ins></td>",
         "<td>password: ***</td>",
@@ -132,8 +132,8 @@ fn a_report_fits_a_terminal_and_names_each_file_with_its_lines_and_the_way_back(
     }
     let places = [
         "  done     a1\n           changed  src/server.py ",
-        " +1 −1\n  done     a2, after a1\n           changed  config.yaml ",
-        " +1 −1\n  done     a3, after a2\n           created  notes/<b>.html ",
+        " +1 −1\n  done     a2\n           changed  config.yaml ",
+        " +1 −1\n  done     a3\n           created  notes/<b>.html ",
         " +1 −0\n  files    agent_outputs/reports/20960224-100000_task_7\n",
         "  undo     oneact rollback agent_outputs/reports/20960224-100000_task_7\n",
     ];

@@ -13,6 +13,7 @@ use rustix::fs::fstat;
 use crate::{
     cli::{Stop, stop},
     host::{self, Interrupts},
+    perform::Project,
 };
 
 /// Where a page is to be.
@@ -23,13 +24,19 @@ pub(in crate::cli) enum Written {
     To(Utf8PathBuf),
 }
 
-/// Writes the page. `file` is resolved from the working directory.
+/// Writes the page. `file` is resolved from the working directory. It may not be among the records of the project.
 pub(in crate::cli) fn written(
     file: &Utf8Path,
     text: &str,
+    project: &Project,
     interrupts: &Interrupts,
 ) -> Result<Written, Stop> {
     let path = host::working_directory().map_err(stop(2))?.join(file);
+    if is_record(&path, project) {
+        return Err(stop(2)(format!(
+            "{path} is where oneact keeps its records; give the page another place"
+        )));
+    }
     if is_stdout(&path) {
         return Ok(Written::IsStdout);
     }
@@ -40,6 +47,16 @@ pub(in crate::cli) fn written(
         stop(code)(format!("cannot write {path}: {error}"))
     })?;
     Ok(Written::To(path))
+}
+
+/// Whether the path is in a directory of oneact.
+fn is_record(path: &Utf8Path, project: &Project) -> bool {
+    let real = |path: &Utf8Path| path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+    let place = led_to(path).unwrap_or_else(|_| path.to_owned());
+    let dir = place.parent().map(real).unwrap_or(place);
+    let below = ["agent_outputs/reports", "agent_logs"].map(|dir| project.root.join(dir));
+    let mut own = below.iter().chain([&project.state_dir]);
+    own.any(|own| dir.starts_with(real(own)))
 }
 
 /// Whether the path names the file that stdout is, e.g. `/dev/stdout`.

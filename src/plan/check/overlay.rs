@@ -297,6 +297,21 @@ impl<'a> Overlay<'a> {
             return Err(Failure::new(Fault::PlanConflict, message));
         }
         let target = link_target(path, to)?;
+        let is_new_link = |at: &RelPath| {
+            let now = self.files.get(at).and_then(|entry| entry.now.as_ref());
+            now.is_some_and(|now| now.link.is_some())
+        };
+        if target
+            .ancestors()
+            .chain([target.clone()])
+            .any(|at| is_new_link(&at))
+        {
+            return Err(bad_link(
+                path,
+                to,
+                "it leads through another new link of the plan",
+            ));
+        }
         let leads = self.view.locate(&target).map_err(outside)?;
         self.plan.limits.admits(&target)?;
         self.plan.limits.admits(&leads.path)?;
@@ -345,33 +360,39 @@ impl Overlay<'_> {
     }
 }
 
-/// Where a link at that path leads, as a path below the root.
+/// Where a link at that path leads, as a path below the root. `..` may stand only at the beginning, where it leads to the
+/// directories above the link: behind another name, it could leave the target of a link.
 fn link_target(path: &RelPath, to: &str) -> Result<RelPath, Failure> {
-    let refused = |why: &str| {
-        let message = format!("the symbolic link `{path}` would lead to `{to}`: {why}");
-        Failure::new(Fault::PathOutside, message)
-    };
     let mut parts: Vec<&str> = path
         .directories()
         .last()
         .map_or_else(Vec::new, |dir| dir.split('/').collect());
     if to.starts_with('/') {
-        return Err(refused(
+        return Err(bad_link(
+            path,
+            to,
             "a link of a plan leads to a path relative to its own directory",
         ));
     }
-    for part in to.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts
-                    .pop()
-                    .ok_or_else(|| refused("this leads out of the root"))?;
-            }
-            name => parts.push(name),
+    let mut is_above = true;
+    for part in to.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if part != ".." {
+            is_above = false;
+            parts.push(part);
+        } else if is_above {
+            parts
+                .pop()
+                .ok_or_else(|| bad_link(path, to, "this leads out of the root"))?;
+        } else {
+            return Err(bad_link(path, to, "write `..` only at the beginning"));
         }
     }
-    RelPath::parse(&parts.join("/")).map_err(|why| refused(&why.to_string()))
+    RelPath::parse(&parts.join("/")).map_err(|why| bad_link(path, to, why))
+}
+
+fn bad_link(path: &RelPath, to: &str, why: &str) -> Failure {
+    let message = format!("the symbolic link `{path}` would lead to `{to}`: {why}");
+    Failure::new(Fault::PathOutside, message)
 }
 
 fn missing(located: &Located) -> Failure {

@@ -7,7 +7,7 @@ mod cursor;
 
 use std::fmt;
 
-pub(crate) use cursor::{Cursor, Returns};
+pub(crate) use cursor::{Cursor, Returns, error_at};
 
 /// A part of a diff that changes one place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,16 +62,34 @@ pub(crate) enum Counts {
 }
 
 impl Hunk {
-    pub(crate) fn old(&self) -> impl Iterator<Item = &Line> {
+    pub(crate) fn old_lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| line.mark != Mark::Added)
     }
 
-    pub(crate) fn new(&self) -> impl Iterator<Item = &Line> {
+    pub(crate) fn new_lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| line.mark != Mark::Removed)
     }
 
+    /// Whether a line ends without a line feed, of each side all but the `kept` last ones.
+    fn has_early_end(&self, kept: usize) -> bool {
+        let of = |side: Vec<&Line>| {
+            let inner = side.len().saturating_sub(kept);
+            side.iter().take(inner).any(|line| line.end == End::Nothing)
+        };
+        of(self.old_lines().collect()) || of(self.new_lines().collect())
+    }
+
+    /// Whether the file ends with this hunk.
+    pub(crate) fn ends_file(&self) -> bool {
+        self.reach == Reach::End
+            || self
+                .new_lines()
+                .last()
+                .is_some_and(|line| line.end == End::Nothing)
+    }
+
     pub(crate) fn changes(&self) -> bool {
-        self.old().ne(self.new())
+        self.old_lines().ne(self.new_lines())
     }
 }
 
@@ -82,14 +100,26 @@ pub(crate) fn contradiction(hunks: &[Hunk]) -> Option<String> {
         if !hunk.changes() {
             return Some(format!("hunk {number} changes nothing"));
         }
+        let is_last = number == hunks.len();
+        if hunk.has_early_end(usize::from(is_last)) {
+            return Some(format!(
+                "hunk {number} has a line without a line feed (`\\ No newline at end of file`) that is not the last of the file"
+            ));
+        }
+        let old = hunk.old_lines().count();
         let Some(start) = hunk.start else { continue };
+        if start == 0 && old > 0 {
+            return Some(format!(
+                "hunk {number} begins at line 0; lines are counted from 1"
+            ));
+        }
         if start < least {
             return Some(format!(
                 "hunk {number} begins at line {start}, which the hunk before it has passed; put the hunks in order, and \
                  join those that overlap"
             ));
         }
-        least = start + hunk.old().count();
+        least = start + old;
     }
     None
 }
@@ -147,7 +177,9 @@ impl Ranges {
 
 fn number(digits: &str) -> Option<usize> {
     let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    all.then(|| digits.parse().ok()).flatten()
+    // No file has more lines, and sums cannot overflow.
+    let number: Option<u32> = all.then(|| digits.parse().ok()).flatten();
+    number.and_then(|number| number.try_into().ok())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The names of files in the header lines of a diff: quotes, time stamps, prefixes. Pure.
 
+use jiff::{Timestamp, fmt::strtime};
+
 /// One side of a diff: what `---` or `+++` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Side {
@@ -20,10 +22,7 @@ pub(crate) fn side(rest: &str) -> Result<Side, String> {
         (name.to_owned(), stamp)
     };
     let stamp = stamp.trim();
-    let epoch = ["1970-01-01 ", "1969-12-31 "];
-    let is_missing = name == "/dev/null"
-        || stamp == "(nonexistent)"
-        || epoch.iter().any(|epoch| stamp.starts_with(epoch));
+    let is_missing = name == "/dev/null" || stamp == "(nonexistent)" || is_epoch(stamp);
     let is_named = name != "/dev/null";
     Ok(Side {
         name: is_named.then_some(name),
@@ -31,18 +30,28 @@ pub(crate) fn side(rest: &str) -> Result<Side, String> {
     })
 }
 
-/// A name and a time stamp after blanks, as some tools write it.
+/// Whether a time stamp is the beginning of the epoch, in any time zone.
+fn is_epoch(stamp: &str) -> bool {
+    let zoned = strtime::parse("%Y-%m-%d %H:%M:%S%.f %z", stamp);
+    zoned
+        .and_then(|time| time.to_timestamp())
+        .is_ok_and(|time| time == Timestamp::UNIX_EPOCH)
+}
+
+/// A name and a time stamp after blanks, as some tools write it: a date and a time, up to the end of the line.
 fn dated(rest: &str) -> (&str, &str) {
-    let is_date = |text: &str| {
+    let is_stamp = |text: &str| {
         let shape = |(at, c): (usize, char)| match at {
             4 | 7 => c == '-',
-            _ => c.is_ascii_digit(),
+            10 => c == ' ',
+            13 | 16 => c == ':',
+            0..=18 => c.is_ascii_digit(),
+            _ => c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | ' '),
         };
-        let day = text.get(..10);
-        day.is_some_and(|day| day.chars().enumerate().all(shape)) && text.get(10..11) == Some(" ")
+        text.len() >= 19 && text.chars().enumerate().all(shape)
     };
     let mut blanks = rest.match_indices(' ').map(|(at, _)| at);
-    match blanks.find(|at| rest.get(at + 1..).is_some_and(is_date)) {
+    match blanks.find(|at| rest.get(at + 1..).is_some_and(is_stamp)) {
         Some(at) => {
             let (name, stamp) = rest.split_at(at);
             (name.trim_end(), stamp)
@@ -157,6 +166,7 @@ mod tests {
         assert_eq!(name("old/x.c\t2026-01-02 03:04:05.0 +0100"), "old/x.c");
         assert_eq!(name("x.c   2026-01-02 03:04:05"), "x.c");
         assert_eq!(name("notes 2026-01-02"), "notes 2026-01-02");
+        assert_eq!(name("a 2026-01-02 last.txt"), "a 2026-01-02 last.txt");
         assert_eq!(name("\"a/\\303\\251 \\\"q\\\".txt\""), "a/é \"q\".txt");
         assert!(side("\"a/\\377\"").is_err() && side("\"a").is_err());
     }
@@ -168,6 +178,7 @@ mod tests {
         assert!(missing("new/x\t1970-01-01 01:00:00.000000000 +0100"));
         assert!(missing("x.txt\t(nonexistent)"));
         assert!(!missing("x.txt\t(revision 4)"));
+        assert!(!missing("x.txt\t1970-01-01 00:00:01.000000000 +0000"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::task::{RelPath, hexadecimal};
 
 use super::{
     Budget, EditError, Edited,
-    hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Returns, contradiction},
+    hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Returns, contradiction, error_at},
     names,
     text::Text,
 };
@@ -64,6 +64,10 @@ impl Patch {
                 named(&cursor, file)?;
                 names += 1;
                 cursor.at += 1;
+            } else if line.starts_with([' ', '+', '-']) {
+                return Err(cursor.error(
+                    "this line belongs to no hunk; a hunk begins with `@@ -FIRST,COUNT +FIRST,COUNT @@`, or with `@@` alone",
+                ));
             }
             cursor.at += 1;
         }
@@ -86,13 +90,13 @@ impl Patch {
             blob,
             index,
         };
-        patch.makes_sense(&cursor)?;
+        patch.makes_sense()?;
         Ok(patch)
     }
 
     /// Refuses what no file can take.
-    fn makes_sense(&self, cursor: &Cursor<'_>) -> Result<(), DiffError> {
-        let wrong = |problem: String| Err(cursor.error_at(0, problem));
+    fn makes_sense(&self) -> Result<(), DiffError> {
+        let wrong = |problem: String| Err(error_at(0, problem));
         if self.index == Index::Required && self.blob.is_none() {
             return wrong("the diff has no `index` line, so its hash cannot be checked".to_owned());
         }
@@ -100,6 +104,10 @@ impl Patch {
             return wrong(problem);
         }
         Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hunks.is_empty()
     }
 
     /// What the hash of the `index` line says of the file before.
@@ -168,16 +176,16 @@ fn named(cursor: &Cursor<'_>, file: &RelPath) -> Result<(), DiffError> {
     for (at, mark) in [(cursor.at, "--- "), (cursor.at + 1, "+++ ")] {
         let line = cursor.line(at).unwrap_or_default();
         let side = names::side(line.strip_prefix(mark).unwrap_or_default())
-            .map_err(|problem| cursor.error_at(at, problem))?;
+            .map_err(|problem| error_at(at, problem))?;
         let Some(name) = side.name else {
             let what =
                 "the diff creates or deletes the file; use the action FILE_CREATE or FILE_DELETE";
-            return Err(cursor.error_at(at, what));
+            return Err(error_at(at, what));
         };
         let (whole, below) = (name.as_str(), name.split_once('/').map(|(_, below)| below));
         if whole != file.as_str() && below != Some(file.as_str()) {
             let what = format!("the diff is of `{name}`, and the action names `{file}`");
-            return Err(cursor.error_at(at, what));
+            return Err(error_at(at, what));
         }
     }
     Ok(())
@@ -225,8 +233,8 @@ fn rewritten(file: &[&str], hunks: &[Hunk], places: &[usize], ends: Ends) -> Str
     let mut done = 0;
     for (hunk, place) in hunks.iter().zip(places) {
         after.extend(file.get(done..*place).unwrap_or_default().iter().copied());
-        done = place + hunk.old().count();
-        for line in hunk.new() {
+        done = place + hunk.old_lines().count();
+        for line in hunk.new_lines() {
             write_line(&mut after, line, ends);
         }
     }

@@ -51,7 +51,7 @@ impl std::fmt::Display for Sought {
 /// - A literal is found as it is written. If it has line ends and is nowhere to be found, it is looked
 ///   for once more without regard to `\n` and `\r\n`, and the answer says so.
 /// - The line ends of a replacement become those of the line in which the match starts, unless they are
-///   all that is changed.
+///   all that is changed, or the literal has `\r\n` and is found as it is written.
 /// - A regular expression has the `regex` crate's syntax; `$1` and `${name}` in the replacement stand
 ///   for its groups, `$$` for a dollar. A group that the expression does not have is an error.
 /// - Matches are counted from the start of the file. If two of them overlap, it is not clear which is meant, whatever
@@ -168,14 +168,19 @@ fn literally(
     let is_end = |c: char| matches!(c, '\r' | '\n');
     let about_ends = with_ends(literal, "\n") == with_ends(replacement, "\n")
         || literal.chars().all(|c| c == '\r') && replacement.chars().all(is_end);
-    let template = if about_ends {
+    let fitted = if about_ends {
         Template::plain(replacement)
     } else {
         Template::fitted(replacement, |text| Ok(Template::plain(text)))?
     };
+    // Whoever writes the line ends of the file knows them, and means those of the replacement.
+    let plain = literal
+        .contains("\r\n")
+        .then(|| Template::plain(replacement));
+    let exact = plain.as_ref().unwrap_or(&fitted);
     for (start, found) in body.match_indices(literal) {
         let found = start..start + found.len();
-        rewriting.replace(&[found], &template)?;
+        rewriting.replace(&[found], exact)?;
         rewriting.overlap(body, start, again(body, literal, start));
     }
     if rewriting.number > 0 || !literal.contains('\n') {
@@ -198,7 +203,7 @@ fn literally(
     };
     for (start, found) in folded.match_indices(&literal) {
         let found = unfolded(start)..unfolded(start + found.len());
-        rewriting.replace(&[found], &template)?;
+        rewriting.replace(&[found], &fitted)?;
         rewriting.overlap(&folded, start, again(&folded, &literal, start));
     }
     Ok(" (matched without regard to line ends; the replacement has those of the file)")

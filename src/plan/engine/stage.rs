@@ -73,9 +73,9 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// The hash of a symbolic link: no file with the same bytes has it.
+/// The hash of a symbolic link: that of where it leads, with its digits in reverse. Nobody can make a file that has it.
 pub(crate) fn hash_of_link(to: &str) -> String {
-    hash(format!("symlink\0{to}").as_bytes())
+    hash(to.as_bytes()).chars().rev().collect()
 }
 
 /// Ends a plan before its first change. The journal states this, because on a full disk the answer may not be recorded.

@@ -1,7 +1,9 @@
 //! The `*** Begin Patch` text of coding agents: files that are added, deleted, updated and moved, and hunks without line
 //! numbers.
 
-use crate::plan::edit::{Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction};
+use crate::plan::edit::{
+    Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction, error_at,
+};
 
 use super::files::{After, Before, FileDiff};
 
@@ -18,7 +20,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, counts: Counts) -> Result<Vec<FileDi
     let mut files = Vec::new();
     loop {
         let Some(line) = cursor.peek() else {
-            return Err(cursor.error_at(
+            return Err(error_at(
                 begin,
                 "`*** End Patch` is missing, so the text may be incomplete",
             ));
@@ -38,10 +40,13 @@ pub(super) fn read(cursor: &mut Cursor<'_>, counts: Counts) -> Result<Vec<FileDi
         } else if line.trim().is_empty() {
             None
         } else {
-            return Err(cursor.error_at(at, format!(
-                "`{line}` is no part of a `*** Begin Patch` text; a file begins with `{ADD}`, `{UPDATE}` or `{DELETE}`, \
+            return Err(error_at(
+                at,
+                format!(
+                    "`{line}` is no part of a `*** Begin Patch` text; a file begins with `{ADD}`, `{UPDATE}` or `{DELETE}`, \
                  the lines of a new file with `+`, and those of a hunk with a blank, `+` or `-`"
-            )));
+                ),
+            ));
         };
         files.extend(file);
     }
@@ -109,10 +114,10 @@ fn updated(cursor: &mut Cursor<'_>, path: &str, counts: Counts) -> Result<FileDi
         String::new()
     };
     if hunks.is_empty() && moved.is_none() {
-        return Err(cursor.error_at(at, format!("no hunk follows `{UPDATE}{path}`")));
+        return Err(error_at(at, format!("no hunk follows `{UPDATE}{path}`")));
     }
     if let Some(problem) = contradiction(&hunks) {
-        return Err(cursor.error_at(at, problem));
+        return Err(error_at(at, problem));
     }
     Ok(of(
         at,

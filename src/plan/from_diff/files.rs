@@ -88,6 +88,9 @@ impl FileDiff {
         bytes: &[u8],
         rules: DiffRules,
     ) -> Result<String, String> {
+        if self.hunks.is_empty() {
+            return String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string());
+        }
         let diff = self.diff().unwrap_or_default();
         let patch = Patch::parse(&diff, name, rules.counts, rules.index)
             .map_err(|error| error.to_string())?;

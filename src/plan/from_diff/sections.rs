@@ -1,6 +1,6 @@
 //! Reads a diff file by file: git's extended headers, and the headers of other tools.
 
-use crate::plan::edit::{Counts, Cursor, DiffError, Mark, contradiction, names};
+use crate::plan::edit::{Counts, Cursor, DiffError, Mark, contradiction, error_at, names};
 
 use super::{
     begin_patch,
@@ -74,7 +74,7 @@ fn nothing(cursor: &Cursor<'_>) -> DiffError {
     } else {
         "the text has no diff: no `diff --git` line, no `---` and `+++` lines and no `*** Begin Patch`"
     };
-    cursor.error_at(0, problem)
+    error_at(0, problem)
 }
 
 /// What a line says that no plan can express.
@@ -82,13 +82,22 @@ fn inexpressible(cursor: &Cursor<'_>) -> Option<String> {
     let line = cursor.peek()?;
     let said = |what: &str| Some(format!("`{line}`: {what}"));
     let begins = |begin| line.starts_with(begin);
+    if ["Update File: ", "Add File: ", "Delete File: ", "Move to: "]
+        .iter()
+        .any(|part| {
+            line.strip_prefix("*** ")
+                .is_some_and(|rest| rest.starts_with(part))
+        })
+    {
+        return said("this line stands outside of `*** Begin Patch` and `*** End Patch`");
+    }
     if begins("diff --cc ") || begins("diff --combined ") || begins("@@@ ") {
         return said("a combined diff, of a merge, is not read; make a diff against one parent");
     }
     if line == "***************" {
         return said("a context diff is not read; make a unified diff (diff -u)");
     }
-    if begins("@@ ") {
+    if begins("@@") {
         return said("these hunks name no file; put `--- FILE` and `+++ FILE` above them");
     }
     if begins("Only in ") {
@@ -149,8 +158,8 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
             break;
         }
     }
-    let mut names =
-        names_of(&headers, rest).map_err(|problem| cursor.error_at(line - 1, problem))?;
+    let after_headers = cursor.at;
+    let mut names = names_of(&headers, rest).map_err(|problem| error_at(line - 1, problem))?;
     if cursor.has_names(cursor.at) {
         let (old, new) = sides(cursor)?;
         headers.is_new |= old.is_missing;
@@ -168,12 +177,14 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
         }
         cursor.at += 2;
     }
+    let has_names = cursor.at > after_headers;
     let from = cursor.at;
     let hunks = cursor.hunks(counts)?;
     let to = cursor.at;
-    if !hunks.is_empty() {
-        cursor.skip_text()?;
+    if has_names && hunks.is_empty() {
+        return Err(cursor.error("no hunk follows these names"));
     }
+    cursor.skip_text()?;
     let old = std::mem::take(&mut names.0);
     let before = match (&headers.copied.0, headers.is_new) {
         (Some(from), _) => Before::Copied(from.clone()),
@@ -185,8 +196,11 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
     } else {
         After::At(names.1)
     };
+    headers.contradiction().map_or(Ok(()), |problem| {
+        Err(error_at(line - 1, format!("`{rest}`: {problem}")))
+    })?;
     links(&headers, &before, &after)
-        .map_err(|problem| cursor.error_at(line - 1, format!("`{rest}`: {problem}")))?;
+        .map_err(|problem| error_at(line - 1, format!("`{rest}`: {problem}")))?;
     let file = FileDiff {
         line,
         before,
@@ -196,10 +210,30 @@ fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, 
         hunks,
         text: Some(cursor.text(from, to)),
     };
-    sensible(cursor, file)
+    sensible(file)
 }
 
 impl Headers {
+    /// Headers that cannot all be true of one file.
+    fn contradiction(&self) -> Option<&'static str> {
+        let half = |pair: &(Option<String>, Option<String>)| pair.0.is_some() != pair.1.is_some();
+        let is_moved = self.renamed.0.is_some() || self.copied.0.is_some();
+        let is_half_mode = self.modes.0.is_some() != self.modes.1.is_some();
+        if half(&self.renamed) || half(&self.copied) {
+            return Some("only one of the two names of a rename or copy is given");
+        }
+        if self.renamed.0.is_some() && self.copied.0.is_some() {
+            return Some("the headers say that the file is renamed and copied");
+        }
+        if is_moved && (self.is_new || self.is_deleted) || self.is_new && self.is_deleted {
+            return Some(
+                "the headers contradict each other: a file is new, deleted, renamed or copied",
+            );
+        }
+        (is_half_mode && !self.is_new && !self.is_deleted)
+            .then_some("only one of `old mode` and `new mode` is given")
+    }
+
     /// Takes in a header line; false where the headers end.
     fn read(&mut self, line: &str) -> Result<bool, String> {
         let named = |name: &str| {
@@ -310,7 +344,7 @@ fn sides(cursor: &Cursor<'_>) -> Result<(names::Side, names::Side), DiffError> {
     let read = |at, mark| {
         let line = cursor.line(at).unwrap_or_default();
         names::side(line.strip_prefix(mark).unwrap_or_default())
-            .map_err(|problem| cursor.error_at(at, problem))
+            .map_err(|problem| error_at(at, problem))
     };
     Ok((read(cursor.at, "--- ")?, read(cursor.at + 1, "+++ ")?))
 }
@@ -324,18 +358,18 @@ fn plain(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError>
     let hunks = cursor.hunks(counts)?;
     let to = cursor.at;
     if hunks.is_empty() {
-        return Err(cursor.error_at(line, "no hunk follows these names"));
+        return Err(error_at(line, "no hunk follows these names"));
     }
     cursor.skip_text()?;
     let name = match (&old.name, &new.name) {
         (Some(old), Some(new)) => names::common(old, new).ok_or_else(|| {
-            cursor.error_at(line, format!(
+            error_at(line, format!(
                 "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file \
                  in both lines"
             ))
         })?,
         (Some(name), None) | (None, Some(name)) => names::without_prefix(name).to_owned(),
-        (None, None) => return Err(cursor.error_at(line, "both names are /dev/null")),
+        (None, None) => return Err(error_at(line, "both names are /dev/null")),
     };
     let file = FileDiff {
         line: line + 1,
@@ -354,12 +388,12 @@ fn plain(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError>
         hunks,
         text: Some(cursor.text(from, to)),
     };
-    sensible(cursor, file)
+    sensible(file)
 }
 
 /// Refuses what contradicts itself, or changes nothing.
-fn sensible(cursor: &Cursor<'_>, file: FileDiff) -> Result<FileDiff, DiffError> {
-    let wrong = |problem: &str| Err(cursor.error_at(file.line - 1, problem));
+fn sensible(file: FileDiff) -> Result<FileDiff, DiffError> {
+    let wrong = |problem: &str| Err(error_at(file.line - 1, problem));
     let only = |mark: Mark| {
         let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
         lines.all(|line| line.mark == mark)

@@ -183,8 +183,11 @@ fn read_operation(
         ActionType::FileModify if fields.says("type", "set_mode") => set_mode(&mut fields),
         ActionType::FileModify if fields.says("type", "patch") => {
             fields.get("type");
-            let patch = patch(target, &mut fields);
-            patch.map(|patch| Operation::Modify(Edit::Patch(patch)))
+            let patch = patch(target, &mut fields)?;
+            if patch.is_empty() {
+                return found.invalid("has a `diff` without a hunk");
+            }
+            Some(patch).map(|patch| Operation::Modify(Edit::Patch(patch)))
         }
         ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
         ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),

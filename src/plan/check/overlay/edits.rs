@@ -98,12 +98,7 @@ impl<'a> Now<'a> {
         if edited.bytes.is_empty() {
             return Ok(());
         }
-        let lines = edited
-            .bytes
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
-            .max(1);
+        let lines = String::from_utf8_lossy(&edited.bytes).lines().count();
         let message = format!(
             "the diff deletes the file, but it has {lines} more lines than the diff removes"
         );

@@ -19,6 +19,22 @@ pub(crate) enum Returns {
     Kept,
 }
 
+/// Where a body ends.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    /// After so many old and new lines.
+    Counts(usize, usize),
+    /// Before this line, counted from 0.
+    Line(usize),
+}
+
+/// Whether `-- ` can end the body, as in a mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mails {
+    End,
+    None,
+}
+
 impl<'t> Cursor<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let whole = text.strip_suffix('\n').unwrap_or(text);
@@ -53,15 +69,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(crate) fn error(&self, problem: impl Into<String>) -> DiffError {
-        self.error_at(self.at, problem)
-    }
-
-    pub(crate) fn error_at(&self, at: usize, problem: impl Into<String>) -> DiffError {
-        let problem = problem.into();
-        DiffError {
-            line: at + 1,
-            problem,
-        }
+        error_at(self.at, problem)
     }
 
     /// The lines of that range as they were written.
@@ -123,7 +131,7 @@ impl<'t> Cursor<'t> {
                 is_free = true;
             }
             let is_stray = self.at == first && !is_below || line.starts_with(['+', '-']);
-            if !is_free && (is_stray || line.starts_with("@@")) {
+            if line.starts_with("@@") || !is_free && is_stray {
                 return Err(self.error(format!(
                     "`{line}` belongs to no hunk; a line of a hunk begins with a blank, `+` or `-`"
                 )));
@@ -148,6 +156,9 @@ impl<'t> Cursor<'t> {
         let mut anchors = Vec::new();
         while let Some(header) = self.peek().filter(|line| line.starts_with("@@")) {
             let hunk = match Ranges::read(header) {
+                Some(_) if !anchors.is_empty() => {
+                    return Err(self.error("no hunk follows the `@@` line above"));
+                }
                 Some(ranges) => self.counted(&ranges, counts)?,
                 None => {
                     anchors.extend(self.anchor(header)?);
@@ -187,27 +198,26 @@ impl<'t> Cursor<'t> {
         let header = self.at;
         self.at += 1;
         let body = self.at;
-        let lines = self.body(|old, new| (old, new) == (ranges.old.1, ranges.new.1))?;
+        let lines = self.body(Until::Counts(ranges.old.1, ranges.new.1))?;
         let fits = lines.is_some() && (self.ends_body(self.at) || self.is_blank(self.at));
-        let (lines, recounted) = match lines.filter(|_| fits) {
-            Some(lines) => (lines, None),
-            None => {
-                self.at = body;
-                let lines = self.rest()?;
-                let right = ranges.with(&lines);
-                self.no_stray()?;
-                if counts == Counts::Binding || lines.is_empty() {
-                    let given = self.line(header).unwrap_or_default();
-                    return Err(self.error_at(
-                        header,
-                        format!(
-                            "the counts of `{given}` do not fit the lines below it, so the diff may be incomplete; its \
+        let (lines, recounted) = if let Some(lines) = lines.filter(|_| fits) {
+            (lines, None)
+        } else {
+            self.at = body;
+            let lines = self.rest(Mails::End)?;
+            let right = ranges.with(&lines);
+            self.no_stray()?;
+            if counts == Counts::Binding || lines.is_empty() {
+                let given = self.line(header).unwrap_or_default();
+                return Err(error_at(
+                    header,
+                    format!(
+                        "the counts of `{given}` do not fit the lines below it, so the diff may be incomplete; its \
                              lines need `{right}` (`--recount`, in a plan `recount: true`, accepts them)"
-                        ),
-                    ));
-                }
-                (lines, Some(right))
+                    ),
+                ));
             }
+            (lines, Some(right))
         };
         Ok(Hunk {
             start: Some(ranges.old.0),
@@ -220,7 +230,7 @@ impl<'t> Cursor<'t> {
 
     pub(crate) fn bare(&mut self, anchors: Vec<String>) -> Result<Hunk, DiffError> {
         let header = self.at;
-        let lines = self.rest()?;
+        let lines = self.rest(Mails::None)?;
         self.no_stray()?;
         let reach = if self.peek().is_some_and(|line| line == "*** End of File") {
             self.at += 1;
@@ -229,7 +239,7 @@ impl<'t> Cursor<'t> {
             Reach::Anywhere
         };
         if lines.is_empty() {
-            return Err(self.error_at(header, "the hunk that begins here has no lines"));
+            return Err(error_at(header, "the hunk that begins here has no lines"));
         }
         Ok(Hunk {
             start: None,
@@ -241,22 +251,16 @@ impl<'t> Cursor<'t> {
     }
 
     /// The body up to the first line that cannot belong to it. Empty lines at its end may be of what follows.
-    fn rest(&mut self) -> Result<Vec<Line>, DiffError> {
+    fn rest(&mut self, mails: Mails) -> Result<Vec<Line>, DiffError> {
         let mut end = self.at;
-        while !self.ends_body(end) {
+        let is_line = |end| mails == Mails::None && self.line(end) == Some("-- ");
+        while !self.ends_body(end) || is_line(end) {
             end += 1;
         }
         while end > self.at && self.is_blank(end - 1) {
             end -= 1;
         }
-        let length = end - self.at;
-        let mut taken = 0;
-        let lines = self.body(|_, _| {
-            taken += 1;
-            taken > length
-        });
-        self.at = end;
-        Ok(lines?.unwrap_or_default())
+        Ok(self.body(Until::Line(end))?.unwrap_or_default())
     }
 
     /// Refuses a line that can neither belong to a hunk nor end one.
@@ -277,11 +281,8 @@ impl<'t> Cursor<'t> {
         self.line(at).is_some_and(|line| matches!(line, "" | "\r"))
     }
 
-    /// Reads the lines of a body until `is_whole` says so of the number of its old and new lines; none if they end before.
-    fn body(
-        &mut self,
-        mut is_whole: impl FnMut(usize, usize) -> bool,
-    ) -> Result<Option<Vec<Line>>, DiffError> {
+    /// Reads the lines of a body; none if they end before.
+    fn body(&mut self, until: Until) -> Result<Option<Vec<Line>>, DiffError> {
         let mut lines: Vec<Line> = Vec::new();
         let (mut old, mut new) = (0, 0);
         loop {
@@ -293,10 +294,13 @@ impl<'t> Cursor<'t> {
                 };
                 last.end = End::Nothing;
                 self.at += 1;
-                // A hunk that ends with a remark calls this once for it.
                 continue;
             }
-            if is_whole(old, new) {
+            let is_whole = match until {
+                Until::Counts(all_old, all_new) => (old, new) == (all_old, all_new),
+                Until::Line(end) => self.at >= end,
+            };
+            if is_whole {
                 return Ok(Some(lines));
             }
             let Some(line) = next else {
@@ -319,5 +323,14 @@ impl<'t> Cursor<'t> {
             });
             self.at += 1;
         }
+    }
+}
+
+/// What is wrong in that line, counted from 0.
+pub(crate) fn error_at(at: usize, problem: impl Into<String>) -> DiffError {
+    let problem = problem.into();
+    DiffError {
+        line: at + 1,
+        problem,
     }
 }

@@ -87,7 +87,14 @@ pub(super) fn add(
     let (at, lead, member) = if object.on_own_line(last.start) {
         let indent = indent(object.body, last.start);
         let end = end_near(object.body, last.end);
-        let shape = Shape::Lines(indent.to_owned());
+        // An item after one that is on a line of its own is on one, too.
+        let text = object.text(last.start..last.end);
+        let is_short = key.is_none() && text.starts_with(['{', '[']) && !text.contains('\n');
+        let shape = if is_short {
+            Shape::Line
+        } else {
+            Shape::Lines(indent.to_owned())
+        };
         let at = object.end_of_line(after).unwrap_or(after);
         let lead = [end, indent].concat();
         (at, lead, style.text(key, value, &shape, end)?)

@@ -32,8 +32,8 @@ pub(super) fn misfit(file: &[&str], hunks: &[Hunk], number: usize, problem: Prob
         }
         Problem::Anchors(anchor, at) => {
             return EditError::MisfitOften(format!(
-                "hunk {number} is to be below the line `{anchor}`, which the file has several times (lines {}); name \
-                 a line that occurs once",
+                "hunk {number} is to be below the line `{anchor}`, which the file has several times (lines {}), \
+                 and its old lines as well; name a line that occurs once",
                 lines(&at)
             ));
         }
@@ -59,11 +59,18 @@ fn nowhere(file: &[&str], hunk: &Hunk, number: usize) -> String {
              applied already, or reversed"
         );
     }
+    let index = Index::of(file, Ends::Plain);
+    if let Some(place) = index.all(hunk, 0).next() {
+        return format!(
+            "hunk {number} fits only at line {}, above the hunk before it; put the hunks in the order of the file",
+            place + 1
+        );
+    }
     let bare: Vec<&str> = file
         .iter()
         .map(|line| line.strip_suffix('\n').unwrap_or(line))
         .collect();
-    let old: Vec<&str> = hunk.old().map(|line| line.text.as_str()).collect();
+    let old: Vec<&str> = hunk.old_lines().map(|line| line.text.as_str()).collect();
     let whole = Index::of(&bare, Ends::Plain);
     if whole.has(&old) {
         return format!(
@@ -87,7 +94,7 @@ fn nowhere(file: &[&str], hunk: &Hunk, number: usize) -> String {
 /// The line, counted from 1, from which on the new lines of a hunk are there.
 fn applied(file: &[&str], hunk: &Hunk) -> Option<usize> {
     let adds = hunk.lines.iter().any(|line| line.mark == Mark::Added);
-    let new = hunk.new().cloned();
+    let new = hunk.new_lines().cloned();
     let result = Hunk {
         lines: new
             .map(|line| Line {
@@ -99,8 +106,7 @@ fn applied(file: &[&str], hunk: &Hunk) -> Option<usize> {
     };
     let mut found = [Ends::Plain, Ends::Returns].into_iter().filter_map(|ends| {
         let index = Index::of(file, ends);
-        let place = index.all(&result, 0).next();
-        place
+        index.all(&result, 0).collect::<Vec<_>>().first().copied()
     });
     found.next().filter(|_| adds).map(|place| place + 1)
 }

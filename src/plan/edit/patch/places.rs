@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::plan::edit::hunks::{End, Hunk, Line, Reach};
+use crate::plan::edit::hunks::{End, Hunk, Line};
 
 /// With which line ends the lines of a diff are compared and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) fn places(
     hunks: &[Hunk],
     ends: Ends,
 ) -> Result<Vec<usize>, (usize, Problem)> {
-    let unsaid = |hunk: &Hunk| hunk.old().next().is_none();
+    let unsaid = |hunk: &Hunk| hunk.old_lines().next().is_none();
     if let Some(at) = hunks
         .iter()
         .position(|hunk| unsaid(hunk) && !file.is_empty())
@@ -82,7 +82,7 @@ pub(super) fn places(
         let place = index
             .only(hunk, from)
             .map_err(|problem| (number, problem))?;
-        from = place + hunk.old().count();
+        from = place + hunk.old_lines().count();
         places.push(place);
     }
     Ok(places)
@@ -99,9 +99,9 @@ fn stated(file: &[&str], hunks: &[Hunk], ends: Ends) -> Option<Vec<usize>> {
 
 fn fits(file: &[&str], hunk: &Hunk, place: usize, ends: Ends) -> bool {
     let mut here = file.get(place..).unwrap_or_default().iter();
-    hunk.old()
+    hunk.old_lines()
         .all(|line| here.next().is_some_and(|file| ends.same(file, line)))
-        && (hunk.reach == Reach::Anywhere || here.next().is_none())
+        && (!hunk.ends_file() || here.next().is_none())
 }
 
 /// The lines of a file by their text.
@@ -131,15 +131,17 @@ impl<'f> Index<'f> {
     }
 
     fn only(&self, hunk: &Hunk, from: usize) -> Result<usize, Problem> {
-        let from = self.below_anchors(hunk, from)?;
-        let mut places = self.all(hunk, from);
-        match (places.next(), places.next()) {
-            (None, _) => Err(Problem::Nowhere),
-            (Some(place), None) => Ok(place),
-            // The header says below which line; the first place there is meant.
-            (Some(place), Some(_)) if !hunk.anchors.is_empty() => Ok(place),
-            (Some(_), Some(_)) => {
-                let places = self.all(hunk, from).take(TOLD);
+        let (below, anchor) = self.below_anchors(hunk, from)?;
+        let mut places = self.all(hunk, below);
+        match (places.next(), places.next(), anchor) {
+            (None, ..) => Err(Problem::Nowhere),
+            // If the header says below which line, the first place there is meant.
+            (Some(place), None, _) | (Some(place), Some(_), Anchor::Only) => Ok(place),
+            (Some(_), Some(_), Anchor::Several(anchor, lines)) => {
+                Err(Problem::Anchors(anchor, lines))
+            }
+            (Some(_), Some(_), Anchor::None) => {
+                let places = self.all(hunk, below).take(TOLD);
                 Err(Problem::Several(places.map(|place| place + 1).collect()))
             }
         }
@@ -148,7 +150,7 @@ impl<'f> Index<'f> {
     /// Every place from there on at which the hunk fits. The rarest of its old lines is looked up.
     pub(super) fn all(&self, hunk: &Hunk, from: usize) -> impl Iterator<Item = usize> {
         let none: &[usize] = &[];
-        let seats = hunk.old().enumerate().map(|(offset, line)| {
+        let seats = hunk.old_lines().enumerate().map(|(offset, line)| {
             let seats = self.at.get(line.text.as_str());
             (offset, seats.map_or(none, Vec::as_slice))
         });
@@ -161,24 +163,34 @@ impl<'f> Index<'f> {
         places.filter(move |place| *place >= from && fits(self.file, hunk, *place, self.ends))
     }
 
-    /// The line below those that a bare header names. The first of them must occur once.
-    fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<usize, Problem> {
-        let mut below = from;
+    /// The line below those that a bare header names, and how often the first of them occurs.
+    fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<(usize, Anchor), Problem> {
+        let (mut below, mut found) = (from, Anchor::None);
         for (at, anchor) in hunk.anchors.iter().enumerate() {
             let rest = self.file.iter().enumerate().skip(below);
             let mut named = rest.filter(|(_, line)| line.trim() == anchor.trim());
             let first = named
                 .next()
                 .ok_or_else(|| Problem::NoAnchor(anchor.clone()))?;
-            if at == 0
-                && let Some(second) = named.next()
-            {
-                let all = [first, second].into_iter().chain(named.take(TOLD - 2));
-                let lines = all.map(|(place, _)| place + 1).collect();
-                return Err(Problem::Anchors(anchor.clone(), lines));
+            if at == 0 {
+                let all: Vec<_> = [first].into_iter().chain(named.take(TOLD - 1)).collect();
+                found = if all.len() == 1 {
+                    Anchor::Only
+                } else {
+                    let lines = all.iter().map(|(place, _)| place + 1).collect();
+                    Anchor::Several(anchor.clone(), lines)
+                };
             }
             below = first.0 + 1;
         }
-        Ok(below)
+        Ok((below, found))
     }
+}
+
+/// How often the line occurs that a bare header names first.
+enum Anchor {
+    None,
+    Only,
+    /// At these lines, counted from 1.
+    Several(String, Vec<usize>),
 }

@@ -43,6 +43,8 @@ fn a_bare_hunk_fits_below_its_anchors() {
         error.contains("`def h():`, which the file does not have"),
         "{error}"
     );
+    let (after, _) = apply("@@ x\n   q\n-r\n", "x\n  y\nx\n  q\nr\n").unwrap();
+    assert_eq!(after, "x\n  y\nx\n  q\n");
     let (after, _) = apply("@@\n   x\n-  y\n+  z\n*** End of File\n", file).unwrap();
     assert!(after.starts_with("def f():\n  x\n  y\n"), "{after}");
 }

@@ -21,6 +21,12 @@ fn an_item_is_added_to_an_array_like_its_neighbours() {
         ("[\n  1,\n  2,\n]\n", "$", "3", "[\n  1,\n  2,\n  3,\n]\n"),
         ("[\r\n\t1\r\n]\r\n", "$", "[]", "[\r\n\t1,\r\n\t[]\r\n]\r\n"),
         ("[[1], [2]]", "$[-1]", "3", "[[1], [2, 3]]"),
+        (
+            "[\n  {\"n\": 1}\n]\n",
+            "$",
+            "{\"n\": 2}",
+            "[\n  {\"n\": 1},\n  {\"n\": 2}\n]\n",
+        ),
     ] {
         let file = if before.contains("//") { "a.jsonc" } else { J };
         assert_eq!(
