@@ -109,12 +109,15 @@ fn each_case_is_applied_as_it_is_meant_or_refused_with_its_reason() {
         let diff = bytes(&case["diff"]);
         let answer = apply(&root, &["--yes"], &diff);
         let after = tree(&root.path);
-        let fits = match case["expect"].as_str().unwrap() {
-            "accept" => answer.exit == 0 && after == expected(case),
-            _ => {
-                let why = case["why"].as_str().unwrap_or_default().to_lowercase();
-                answer.exit != 0 && after == before && answer.stderr.to_lowercase().contains(&why)
-            }
+        let fits = if case["expect"] == "accept" {
+            answer.exit == 0 && after == expected(case)
+        } else {
+            let why = case["why"].as_str().unwrap().to_lowercase();
+            let is_waiting = answer.exit == 3;
+            is_waiting == (case["expect"] == "waits")
+                && answer.exit != 0
+                && after == before
+                && answer.stderr.to_lowercase().contains(&why)
         };
         if !fits {
             wrong.push(format!(
