@@ -89,7 +89,8 @@ impl Hunk {
     }
 
     pub(crate) fn changes(&self) -> bool {
-        self.old_lines().ne(self.new_lines())
+        let of = |line: &Line| (line.text.clone(), line.end);
+        self.old_lines().map(of).ne(self.new_lines().map(of))
     }
 }
 

@@ -94,7 +94,7 @@ fn all_that_a_plan_cannot_express_is_named() {
         diff --cc m\n@@@ -1,1 -1,1 +1,1 @@@\n--a\n++b\nBinary files x and y differ\n";
     let error = plan(diff).unwrap_err();
     for words in [
-        "line 1 of the diff: a plan can make a symbolic link",
+        "line 1 of the diff: `a/l b/l`: a plan can make a symbolic link",
         "line 8 of the diff",
         "line 12 of the diff",
     ] {

@@ -104,11 +104,7 @@ fn an_item_is_added_to_a_sequence_of_any_style() {
             Fault::PlaceNotFound,
             "it is a mapping; yaml_append adds to sequences",
         ),
-        (
-            "b: 1\n",
-            Fault::PlaceNotFound,
-            "the nearest of its mapping is `b`",
-        ),
+        ("b: 1\n", Fault::PlaceNotFound, "the mapping has `b`"),
         ("b: &s [1]\na: *s\n", Fault::EditRefused, "is an alias"),
     ] {
         let (found, words) = fault(Y, &yaml_append("$.a", "1"), before);
