@@ -350,12 +350,11 @@ impl Overlay<'_> {
         let failure = missing(located);
         let hint = match self.plan.links {
             Links::Followed => return failure,
-            Links::Refused => format!(
-                " below the root {}; git writes paths from the top of its checkout, which `--root` can name",
-                self.view.root().path()
-            ),
+            Links::Refused => {
+                " below the root; git writes paths from the top of its checkout, which `--root` can name"
+            }
         };
-        let message = failure.message + &hint;
+        let message = failure.message + hint;
         Failure { message, ..failure }
     }
 }
