@@ -407,14 +407,25 @@ struct Window<'a> {
     tail: &'a str,
 }
 
+/// How many bytes are compared at once.
+const BLOCK: usize = 4096;
+
 impl<'a> Window<'a> {
     fn of(before: &'a str, after: &'a str) -> Self {
         let (a, b) = (before.as_bytes(), after.as_bytes());
         let same = |(x, y): &(&u8, &u8)| x == y;
-        let common = a.iter().zip(b).take_while(same).count();
+        let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK));
+        let equal = blocks.take_while(|(x, y)| x == y).map(|(x, _)| x.len());
+        let equal: usize = equal.sum();
+        let rest = |text: &'a [u8]| text.get(equal..).unwrap_or_default().iter();
+        let common = equal + rest(a).zip(rest(b)).take_while(same).count();
         let start = after_newline(a.get(..common).unwrap_or_default());
-        let rest = |text: &'a [u8]| text.get(start..).unwrap_or_default().iter().rev();
-        let common = rest(a).zip(rest(b)).take_while(same).count();
+        let rest = |text: &'a [u8]| text.get(start..).unwrap_or_default();
+        let blocks = rest(a).rchunks(BLOCK).zip(rest(b).rchunks(BLOCK));
+        let equal = blocks.take_while(|(x, y)| x == y).map(|(x, _)| x.len());
+        let equal: usize = equal.sum();
+        let back = |text: &'a [u8]| rest(text).iter().rev().skip(equal);
+        let common = equal + back(a).zip(back(b)).take_while(same).count();
         // The first line of what they end with may have begun before it.
         let mut end = a.get(a.len() - common..).unwrap_or_default().iter();
         let whole = end

@@ -1,5 +1,7 @@
 //! Stages the changes: the new contents are written into slots, and the tree is not changed.
 
+use std::thread;
+
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -71,6 +73,20 @@ pub(crate) struct Written {
 /// SHA-256 in lower-case hexadecimal (R-001-102).
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+/// From this size on, a file is hashed while it is written.
+const LARGE: usize = 1 << 20;
+
+/// Does the work, and returns the hash of the bytes as well.
+fn hashed_beside<T>(bytes: &[u8], work: impl FnOnce() -> T) -> (T, String) {
+    thread::scope(|scope| {
+        let is_large = bytes.len() >= LARGE;
+        let hashing = is_large.then(|| thread::Builder::new().spawn_scoped(scope, || hash(bytes)));
+        let done = work();
+        let hashed = hashing.and_then(|thread| thread.ok()?.join().ok());
+        (done, hashed.unwrap_or_else(|| hash(bytes)))
+    })
 }
 
 /// The hash of a symbolic link: that of where it leads, with its digits in reverse. Nobody can make a file that has it.
@@ -251,14 +267,17 @@ impl<'a> Stage<'a> {
         way: Way,
     ) -> Result<Written, FileError> {
         let dir = self.folder.beside(slot)?;
-        let (file, made) = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
+        let (made, sha256) = hashed_beside(bytes, || {
+            dir.write_new(slot.name(), bytes, attributes.initial_mode())
+        });
+        let (file, made) = made?;
         let kept = attributes.give(&dir, slot.name(), &file, &made)?;
         self.made.push(slot.clone());
         let facts = dir.facts_of(slot.name(), &file)?;
         let post = Post {
             ino: facts.ino,
             bytes: facts.bytes,
-            sha256: hash(bytes),
+            sha256,
             attributes: Some(Attributes::of(&dir, slot.name(), &file, &facts)?.digest()),
         };
         Ok(Written {
