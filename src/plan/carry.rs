@@ -40,8 +40,8 @@ use verify::verify;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a file must stay as it is before the plan is tried again, and how often it is looked at meanwhile.
-const QUIET: Duration = Duration::from_millis(50);
-const LOOK: Duration = Duration::from_millis(5);
+const QUIET: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Applies a plan completely or not at all. `expect` is the hash that its preview must have.
 pub(crate) fn execute(
@@ -131,7 +131,6 @@ impl<'a> Carrier<'a> {
     /// One try. `Continue`: another program changed a file, everything was undone, and the plan can be tried
     /// again.
     fn attempt(&self, folder: Folder<'a>, begun: Moment) -> ControlFlow<Outcome, Folder<'a>> {
-        let attempt = self.desk.host.moment();
         let actions = self.plan.actions.iter();
         let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
         let plan_id = self.plan.plan_id.clone();
@@ -206,7 +205,7 @@ impl<'a> Carrier<'a> {
             drop(checked.held);
             let made = self.in_parts(staging, &mut teller, checker, &bound);
             let made = committed(made, &mut teller);
-            return self.ended(made, teller, (begun, attempt));
+            return self.ended(made, teller, begun);
         }
         let (stage, undo) = staging.ready();
         let threads = self.plan.limits.max_concurrency;
@@ -218,21 +217,21 @@ impl<'a> Carrier<'a> {
             &stopped,
             &mut |entries, teller| self.verified(entries, teller),
         );
-        self.ended(made, teller, (begun, attempt))
+        self.ended(made, teller, begun)
     }
 
     fn ended(
         &self,
         made: Result<Committed<'a>, Box<Undoing<'a>>>,
         teller: Teller<'a>,
-        (begun, attempt): (Moment, Moment),
+        begun: Moment,
     ) -> ControlFlow<Outcome, Folder<'a>> {
         match made {
             Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
             Err(undoing)
                 if teller.story.pipelines.is_empty()
                     && self.is_worth_another(&undoing)
-                    && self.is_quiet(undoing.at.as_ref(), begun, attempt.passed()) =>
+                    && self.is_quiet(undoing.at.as_ref(), begun) =>
             {
                 tracing::info!("{}; the plan is checked again.", undoing.why.message);
                 ControlFlow::Continue(undoing.folder)
@@ -274,12 +273,12 @@ impl<'a> Carrier<'a> {
         clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
     }
 
-    /// Waits until the file has not changed for longer than an attempt takes. False if that does not come in time.
-    fn is_quiet(&self, file: Option<&RelPath>, begun: Moment, attempt: Duration) -> bool {
+    /// Waits until the file has not changed for a while. False if that does not come in time.
+    fn is_quiet(&self, file: Option<&RelPath>, begun: Moment) -> bool {
         let look = || file.and_then(|path| self.root.look(path).ok().flatten());
         let (mut last, mut since) = (look(), self.desk.host.moment());
         while begun.passed() < PATIENCE && self.stopped().is_none() {
-            if since.passed() >= QUIET.max(attempt) {
+            if since.passed() >= QUIET {
                 return true;
             }
             thread::sleep(LOOK);

@@ -15,7 +15,7 @@ pub(crate) struct Hunk {
     /// The first old line, counted from 1; of an insertion, the line before it. None of a bare hunk.
     pub(crate) start: Option<usize>,
     /// Lines of the file above a bare hunk, in their order (`@@ def f():`).
-    pub(crate) anchors: Vec<String>,
+    pub(crate) landmarks: Vec<String>,
     pub(crate) reach: Reach,
     pub(crate) lines: Vec<Line>,
     /// The header that the body needs, if the counts of its own are wrong.

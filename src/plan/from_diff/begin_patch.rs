@@ -77,7 +77,7 @@ fn added(cursor: &mut Cursor<'_>, path: &str) -> FileDiff {
     }
     let hunk = Hunk {
         start: None,
-        anchors: Vec::new(),
+        landmarks: Vec::new(),
         reach: Reach::Anywhere,
         lines,
         recounted: None,

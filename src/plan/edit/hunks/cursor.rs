@@ -153,21 +153,22 @@ impl<'t> Cursor<'t> {
     /// Reads the hunks from here on, up to the first line that belongs to none.
     pub(crate) fn hunks(&mut self, counts: Counts) -> Result<Vec<Hunk>, DiffError> {
         let mut hunks = Vec::new();
-        let mut anchors = Vec::new();
+        let mut landmarks = Vec::new();
         while let Some(header) = self.peek().filter(|line| line.starts_with("@@")) {
             let hunk = match Ranges::read(header) {
-                Some(_) if !anchors.is_empty() => {
+                Some(_) if !landmarks.is_empty() => {
                     return Err(self.error("no hunk follows the `@@` line above"));
                 }
                 Some(ranges) => self.counted(&ranges, counts)?,
                 None => {
-                    anchors.extend(self.anchor(header)?);
+                    landmarks.extend(self.landmark(header)?);
                     self.at += 1;
-                    if self.peek().is_some_and(|next| next.starts_with("@@")) && !anchors.is_empty()
+                    if self.peek().is_some_and(|next| next.starts_with("@@"))
+                        && !landmarks.is_empty()
                     {
                         continue;
                     }
-                    self.bare(std::mem::take(&mut anchors))?
+                    self.bare(std::mem::take(&mut landmarks))?
                 }
             };
             hunks.push(hunk);
@@ -176,7 +177,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The line of the file that a bare header names.
-    fn anchor(&self, header: &str) -> Result<Option<String>, DiffError> {
+    fn landmark(&self, header: &str) -> Result<Option<String>, DiffError> {
         let named = header.trim_start_matches("@@").trim();
         let looks_numbered = named.ends_with("@@") || named.starts_with(['-', '+']);
         if header.starts_with("@@@") {
@@ -221,14 +222,14 @@ impl<'t> Cursor<'t> {
         };
         Ok(Hunk {
             start: Some(ranges.old.0),
-            anchors: Vec::new(),
+            landmarks: Vec::new(),
             reach: Reach::Anywhere,
             lines,
             recounted,
         })
     }
 
-    pub(crate) fn bare(&mut self, anchors: Vec<String>) -> Result<Hunk, DiffError> {
+    pub(crate) fn bare(&mut self, landmarks: Vec<String>) -> Result<Hunk, DiffError> {
         let header = self.at;
         let lines = self.rest(Mails::None)?;
         self.no_stray()?;
@@ -243,7 +244,7 @@ impl<'t> Cursor<'t> {
         }
         Ok(Hunk {
             start: None,
-            anchors,
+            landmarks,
             reach,
             lines,
             recounted: None,

@@ -69,7 +69,7 @@ fn a_remark_in_any_language_takes_the_line_feed() {
 fn bare_headers_name_lines_above_them() {
     let text = "@@ class A\n@@ def f\n-a\n+b\n@@\n-c\n+d\n*** End of File\n";
     let hunks = read(text, Counts::Binding).unwrap();
-    assert_eq!(hunks[0].anchors, ["class A", "def f"]);
+    assert_eq!(hunks[0].landmarks, ["class A", "def f"]);
     assert_eq!((hunks[1].reach, hunks[1].start), (Reach::End, None));
     for header in ["@@ ... @@", "@@ -?,3 +?,3 @@", "@@ -1,2"] {
         let error = read(&format!("{header}\n-a\n"), Counts::Binding).unwrap_err();

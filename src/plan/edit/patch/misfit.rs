@@ -25,14 +25,14 @@ pub(super) fn misfit(file: &[&str], hunks: &[Hunk], number: usize, problem: Prob
             "hunk {number} adds lines without a line around them, so nothing proves where they belong; make the diff \
              with context lines"
         ),
-        Problem::NoAnchor(anchor) => {
+        Problem::NoLandmark(landmark) => {
             format!(
-                "hunk {number} is to be below the line `{anchor}`, which the file does not have"
+                "hunk {number} is to be below the line `{landmark}`, which the file does not have"
             )
         }
-        Problem::Anchors(anchor, at) => {
+        Problem::Landmarks(landmark, at) => {
             return EditError::MisfitOften(format!(
-                "hunk {number} is to be below the line `{anchor}`, which the file has several times (lines {}), \
+                "hunk {number} is to be below the line `{landmark}`, which the file has several times (lines {}), \
                  and its old lines as well; name a line that occurs once",
                 lines(&at)
             ));

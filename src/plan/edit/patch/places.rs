@@ -51,9 +51,9 @@ pub(super) enum Problem {
     Nowhere,
     /// The lines at which it would fit, counted from 1.
     Several(Vec<usize>),
-    NoAnchor(String),
+    NoLandmark(String),
     /// The lines that are as the one that the header names.
-    Anchors(String, Vec<usize>),
+    Landmarks(String, Vec<usize>),
 }
 
 /// The index of the line at which each hunk begins, or the number of the first hunk that does not fit, and why.
@@ -131,16 +131,16 @@ impl<'f> Index<'f> {
     }
 
     fn only(&self, hunk: &Hunk, from: usize) -> Result<usize, Problem> {
-        let (below, anchor) = self.below_anchors(hunk, from)?;
+        let (below, landmark) = self.below_landmarks(hunk, from)?;
         let mut places = self.all(hunk, below);
-        match (places.next(), places.next(), anchor) {
+        match (places.next(), places.next(), landmark) {
             (None, ..) => Err(Problem::Nowhere),
             // If the header says below which line, the first place there is meant.
-            (Some(place), None, _) | (Some(place), Some(_), Anchor::Only) => Ok(place),
-            (Some(_), Some(_), Anchor::Several(anchor, lines)) => {
-                Err(Problem::Anchors(anchor, lines))
+            (Some(place), None, _) | (Some(place), Some(_), Landmark::Only) => Ok(place),
+            (Some(_), Some(_), Landmark::Several(landmark, lines)) => {
+                Err(Problem::Landmarks(landmark, lines))
             }
-            (Some(_), Some(_), Anchor::None) => {
+            (Some(_), Some(_), Landmark::None) => {
                 let places = self.all(hunk, below).take(TOLD);
                 Err(Problem::Several(places.map(|place| place + 1).collect()))
             }
@@ -164,21 +164,21 @@ impl<'f> Index<'f> {
     }
 
     /// The line below those that a bare header names, and how often the first of them occurs.
-    fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<(usize, Anchor), Problem> {
-        let (mut below, mut found) = (from, Anchor::None);
-        for (at, anchor) in hunk.anchors.iter().enumerate() {
+    fn below_landmarks(&self, hunk: &Hunk, from: usize) -> Result<(usize, Landmark), Problem> {
+        let (mut below, mut found) = (from, Landmark::None);
+        for (at, landmark) in hunk.landmarks.iter().enumerate() {
             let rest = self.file.iter().enumerate().skip(below);
-            let mut named = rest.filter(|(_, line)| line.trim() == anchor.trim());
+            let mut named = rest.filter(|(_, line)| line.trim() == landmark.trim());
             let first = named
                 .next()
-                .ok_or_else(|| Problem::NoAnchor(anchor.clone()))?;
+                .ok_or_else(|| Problem::NoLandmark(landmark.clone()))?;
             if at == 0 {
                 let all: Vec<_> = [first].into_iter().chain(named.take(TOLD - 1)).collect();
                 found = if all.len() == 1 {
-                    Anchor::Only
+                    Landmark::Only
                 } else {
                     let lines = all.iter().map(|(place, _)| place + 1).collect();
-                    Anchor::Several(anchor.clone(), lines)
+                    Landmark::Several(landmark.clone(), lines)
                 };
             }
             below = first.0 + 1;
@@ -188,7 +188,7 @@ impl<'f> Index<'f> {
 }
 
 /// How often the line occurs that a bare header names first.
-enum Anchor {
+enum Landmark {
     None,
     Only,
     /// At these lines, counted from 1.

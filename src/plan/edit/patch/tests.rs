@@ -32,7 +32,7 @@ fn a_stated_line_proves_nothing_if_another_hunk_is_elsewhere() {
 }
 
 #[test]
-fn a_bare_hunk_fits_below_its_anchors() {
+fn a_bare_hunk_fits_below_its_landmarks() {
     let file = "def f():\n  x\n  y\ndef g():\n  x\n  y\n";
     let (after, _) = apply("@@ def g():\n   x\n-  y\n+  z\n", file).unwrap();
     assert_eq!(after, "def f():\n  x\n  y\ndef g():\n  x\n  z\n");
