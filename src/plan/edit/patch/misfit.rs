@@ -30,17 +30,11 @@ pub(super) fn misfit(file: &[&str], hunks: &[Hunk], number: usize, problem: Prob
                 "hunk {number} is to be below the line `{landmark}`, which the file does not have"
             )
         }
-        Problem::Landmarks(landmark, at) => {
-            return EditError::MisfitOften(format!(
-                "hunk {number} is to be below the line `{landmark}`, which the file has several times (lines {}), \
-                 and its old lines as well; name a line that occurs once",
-                lines(&at)
-            ));
-        }
         Problem::Several(at) => {
             let why = match hunk.start {
                 Some(_) => "and the stated lines of this diff are not right",
-                None => "and the hunk states no line",
+                None if hunk.landmarks.is_empty() => "and the hunk states no line",
+                None => "also below the line that its header names",
             };
             return EditError::MisfitOften(format!(
                 "hunk {number} fits at several places (lines {}), {why}; give it more lines of context",

@@ -52,8 +52,6 @@ pub(super) enum Problem {
     /// The lines at which it would fit, counted from 1.
     Several(Vec<usize>),
     NoLandmark(String),
-    /// The lines that are as the one that the header names.
-    Landmarks(String, Vec<usize>),
 }
 
 /// The index of the line at which each hunk begins, or the number of the first hunk that does not fit, and why.
@@ -131,16 +129,13 @@ impl<'f> Index<'f> {
     }
 
     fn only(&self, hunk: &Hunk, from: usize) -> Result<usize, Problem> {
-        let (below, landmark) = self.below_landmarks(hunk, from)?;
+        let below = self.below_landmarks(hunk, from)?;
         let mut places = self.all(hunk, below);
-        match (places.next(), places.next(), landmark) {
-            (None, ..) => Err(Problem::Nowhere),
-            // If the header says below which line, the first place there is meant.
-            (Some(place), None, _) | (Some(place), Some(_), Landmark::Only) => Ok(place),
-            (Some(_), Some(_), Landmark::Several(landmark, lines)) => {
-                Err(Problem::Landmarks(landmark, lines))
-            }
-            (Some(_), Some(_), Landmark::None) => {
+        match (places.next(), places.next()) {
+            (None, _) => Err(Problem::Nowhere),
+            (Some(place), None) => Ok(place),
+            // Not the first of them: who wrote the diff may have meant another.
+            (Some(_), Some(_)) => {
                 let places = self.all(hunk, below).take(TOLD);
                 Err(Problem::Several(places.map(|place| place + 1).collect()))
             }
@@ -163,34 +158,13 @@ impl<'f> Index<'f> {
         places.filter(move |place| *place >= from && fits(self.file, hunk, *place, self.ends))
     }
 
-    /// The line below those that a bare header names, and how often the first of them occurs.
-    fn below_landmarks(&self, hunk: &Hunk, from: usize) -> Result<(usize, Landmark), Problem> {
-        let (mut below, mut found) = (from, Landmark::None);
-        for (at, landmark) in hunk.landmarks.iter().enumerate() {
-            let rest = self.file.iter().enumerate().skip(below);
-            let mut named = rest.filter(|(_, line)| line.trim() == landmark.trim());
-            let first = named
-                .next()
-                .ok_or_else(|| Problem::NoLandmark(landmark.clone()))?;
-            if at == 0 {
-                let all: Vec<_> = [first].into_iter().chain(named.take(TOLD - 1)).collect();
-                found = if all.len() == 1 {
-                    Landmark::Only
-                } else {
-                    let lines = all.iter().map(|(place, _)| place + 1).collect();
-                    Landmark::Several(landmark.clone(), lines)
-                };
-            }
-            below = first.0 + 1;
-        }
-        Ok((below, found))
+    /// The line below those that a bare header names, each at its first place.
+    fn below_landmarks(&self, hunk: &Hunk, from: usize) -> Result<usize, Problem> {
+        hunk.landmarks.iter().try_fold(from, |below, landmark| {
+            let mut rest = self.file.iter().skip(below);
+            let place = rest.position(|line| line.trim() == landmark.trim());
+            let place = place.ok_or_else(|| Problem::NoLandmark(landmark.clone()))?;
+            Ok(below + place + 1)
+        })
     }
-}
-
-/// How often the line occurs that a bare header names first.
-enum Landmark {
-    None,
-    Only,
-    /// At these lines, counted from 1.
-    Several(String, Vec<usize>),
 }
