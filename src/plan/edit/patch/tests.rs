@@ -36,8 +36,10 @@ fn a_bare_hunk_fits_below_its_landmarks() {
     let file = "def f():\n  x\n  y\ndef g():\n  x\n  y\n";
     let (after, _) = apply("@@ def g():\n   x\n-  y\n+  z\n", file).unwrap();
     assert_eq!(after, "def f():\n  x\n  y\ndef g():\n  x\n  z\n");
-    let error = apply("@@\n   x\n-  y\n+  z\n", file).unwrap_err();
-    assert!(error.contains("lines 2, 5"), "{error}");
+    for header in ["@@", "@@ def f():"] {
+        let error = apply(&format!("{header}\n   x\n-  y\n+  z\n"), file).unwrap_err();
+        assert!(error.contains("lines 2, 5"), "{error}");
+    }
     let error = apply("@@ def h():\n   x\n-  y\n", file).unwrap_err();
     assert!(
         error.contains("`def h():`, which the file does not have"),
