@@ -8,7 +8,8 @@
 //! `read` reads a plan, `edit` changes contents of files (pure), `check` folds the actions into at
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only module that
 //! touches the tree, `report` writes the reports, `carry` calls all of these in order. `rollback` undoes
-//! a finished plan, `fate` says how an interrupted one ended, `asking` answers questions about plans.
+//! a finished plan, `fate` says how an interrupted one ended, `asking` answers questions about plans. `from_diff`
+//! makes a plan of a diff, and `exhibit` prepares a finished plan for display.
 
 mod asking;
 mod carry;

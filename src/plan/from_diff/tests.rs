@@ -1,3 +1,5 @@
+//! The actions that a diff becomes, and what a plan cannot express.
+
 use super::*;
 
 fn plan(diff: &str) -> Result<Vec<Value>, String> {

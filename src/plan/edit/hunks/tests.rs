@@ -1,3 +1,5 @@
+//! Where a hunk ends, and what is said of wrong counts and headers.
+
 use super::*;
 
 fn read(text: &str, counts: Counts) -> Result<Vec<Hunk>, String> {

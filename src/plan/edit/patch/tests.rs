@@ -1,3 +1,5 @@
+//! Where hunks fit, and which diffs are refused whatever the file contains.
+
 use super::*;
 use crate::plan::edit::patched;
 
