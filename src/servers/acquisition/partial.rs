@@ -7,7 +7,8 @@ use std::{
     io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
 
 use rustix::fs::OFlags;
@@ -26,6 +27,10 @@ use crate::{
 
 /// Bytes of a note that are read, at most: it holds one URL.
 const LONGEST_NOTE: u64 = 1 << 20;
+
+/// The longest wait for the lock of a part is 500 ms.
+const LOCK_ROUNDS: u32 = 50;
+const LOCK_ROUND: Duration = Duration::from_millis(10);
 
 /// An unfinished file, locked against other downloads of the same target.
 #[derive(Debug)]
@@ -342,11 +347,17 @@ fn birth(file: &File) -> Option<Birth> {
 
 /// Locks the part, and makes sure that it still is the part: another download may have finished
 /// and renamed it in between.
+///
+/// A process that is being started inherits the open files of its parent until it calls `exec`, and with them the lock
+/// of a download that has just ended. It is gone within milliseconds.
 fn lock(file: &File, path: &Path) -> Result<(), ToolError> {
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(busy(path)),
-        Err(TryLockError::Error(error)) => return Err(ToolError::io("lock", path)(error)),
+    for round in 0.. {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if round < LOCK_ROUNDS => thread::sleep(LOCK_ROUND),
+            Err(TryLockError::WouldBlock) => return Err(busy(path)),
+            Err(TryLockError::Error(error)) => return Err(ToolError::io("lock", path)(error)),
+        }
     }
     match (file.metadata(), path.symlink_metadata()) {
         (Ok(opened), Ok(_)) if opened.nlink() > 1 => Err(refused(

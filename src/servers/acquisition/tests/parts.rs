@@ -1,6 +1,6 @@
 //! Whose part of a download counts, and for which URL.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -60,6 +60,23 @@ fn a_part_that_came_with_a_checkout_begins_anew() {
         assert!(fs::read(&target).unwrap() == film());
         assert_eq!(names(&folder), ["a b.mp4"]);
     }
+}
+
+/// A process that is being started holds a copy of the lock until its `exec`.
+#[test]
+fn a_lock_that_goes_away_at_once_is_waited_for() {
+    let server = dropping(0);
+    let (folder, target) = folder();
+    leave(&server, &target, &film()[..1000]);
+    let part = fs::File::open(folder.path().join("a b.mp4.part")).unwrap();
+    part.lock().unwrap();
+    let holder = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        drop(part);
+    });
+    let receipt = fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(receipt["resumed"], json!(true));
+    holder.join().unwrap();
 }
 
 /// The note does not contain credentials, so it does not tell two such URLs apart. A signature leads to the same file.
