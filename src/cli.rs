@@ -30,6 +30,7 @@ mod terminal;
 mod told;
 mod tools;
 mod verify;
+mod warm;
 
 use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
@@ -120,6 +121,8 @@ enum Verb {
     Tools(tools::ToolsArgs),
     /// Run the catalog or a built-in tool server as an MCP server on stdio
     Serve(serve::ServeArgs),
+    /// List or end the servers that are kept between runs
+    Warm(warm::WarmArgs),
     /// Perform the tasks on stdin, one per line, for `oneact serve catalog`
     #[command(hide = true)]
     Supervise(RunArgs),
@@ -196,6 +199,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
+                | Verb::Warm(_)
                 | Verb::Selftest(_)
         );
     if !heeds {
@@ -234,6 +238,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
+        Verb::Warm(args) => warm::run(&args, interrupts),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),

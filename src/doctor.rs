@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     assets::{Staging, Store, reach},
     catalog::{self, Catalog, Checked, check},
-    executor::{can_change, can_report, lacks},
+    executor::{can_change, can_report, lacks, warm_servers},
     host::{Host, Interrupt},
     record::Project,
     task::{OperationId, Pin, Secrets},
@@ -90,6 +90,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         .for_each(|pipeline| doctor.pipeline(pipeline));
     doctor.engine(&checked.duckdb.clone().unwrap_or_default());
     doctor.store(checked.storage.as_deref());
+    doctor.warm();
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
     }
@@ -321,6 +322,23 @@ impl Doctor<'_> {
             self.note(finding.with(dirs.iter().map(ToString::to_string).collect()));
         }
         Some(scratch)
+    }
+
+    /// Reports the servers that are kept between runs. They are not asked: what this examines is started by it.
+    fn warm(&mut self) {
+        let servers = warm_servers(&self.setup.project.state_dir);
+        for server in servers.unwrap_or_default() {
+            let (pid, uses) = (server.pid, server.uses);
+            let now = server.idle.map_or("in a call", |_| "idle");
+            self.note(Finding::good(
+                &Subject::named(About::Server, &server.name),
+                Kind::ServerWarm,
+                format!(
+                    "it is kept between runs: process {pid}, {}, {now}; `oneact warm stop` ends it",
+                    count(usize::try_from(uses).unwrap_or(usize::MAX), "run", "runs")
+                ),
+            ));
+        }
     }
 
     /// Starts every server: of the whole catalog, or those that the requested capabilities use.

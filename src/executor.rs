@@ -7,6 +7,7 @@ mod document;
 mod failure;
 mod file_plan;
 mod hidden;
+mod hold;
 mod job;
 mod judge;
 mod launch;
@@ -34,6 +35,7 @@ use crate::{
     },
 };
 
+pub(crate) use crate::mcp::{About, Stopping};
 pub(crate) use crate::plan::{
     ARGUMENT, ChangeKind, Consent, Counts, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine,
     Fate, FileExhibit, Index, PlanExhibit, Settled, ShownFile, Undo, Word, can_change, can_report,
@@ -42,7 +44,8 @@ pub(crate) use crate::plan::{
 };
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
-pub(crate) use launch::{handed_on, launch};
+pub(crate) use hold::{hold, stop_servers, warm_servers};
+pub(crate) use launch::{handed_on, launch, warm};
 pub(crate) use steps::Steps;
 
 pub(crate) enum Work {

@@ -17,9 +17,12 @@ mod closing;
 mod era;
 mod error;
 mod greeting;
+mod inspect;
 mod link;
 mod memory;
 mod message;
+mod peer;
+mod process;
 mod questions;
 mod raw;
 mod report;
@@ -30,6 +33,7 @@ mod stderr;
 mod tests;
 mod tools;
 mod wait;
+mod warm;
 mod wire;
 
 use std::{io, time::Duration};
@@ -49,17 +53,19 @@ pub(crate) use self::{
     check::OutputCheck,
     closing::Closing,
     error::CallError,
+    inspect::{Inspection, inspect},
     raw::Raw,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
+    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall, Warm},
     stderr::causes,
     tools::{ToolListing, near},
+    warm::{About, Order, Stopping, list as list_warm, stop as stop_warm},
 };
 use self::{
     child::{Started, failed},
     era::{Found, Opening, Setting},
     message::{CALL, members},
-    session::{Session, Standing, millis},
+    session::{Session, Standing, another_id, millis},
     wait::Limits,
     wire::CallLine,
 };
@@ -106,8 +112,8 @@ pub(crate) enum After {
     Keep,
 }
 
-/// Calls a tool. Uses a server of `waiting` that was started in the same way and still runs, otherwise starts one. Must
-/// not be called from async code. The calling thread must live until the end of [`Closing`], because the server is
+/// Calls a tool. Uses a server of `waiting` that was started in the same way and still runs, otherwise a warm one if the
+/// spec asks for that, otherwise starts one. Must not be called from async code. The calling thread must live until the end of [`Closing`], because the server is
 /// killed when the thread ends.
 pub(crate) fn call_among(
     waiting: &mut Vec<Closing>,
@@ -126,18 +132,36 @@ pub(crate) fn call_among(
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
         let end = called(runtime, session, after, asked, progress);
-        let unheard = end.effect == Effect::None;
-        let ended = matches!(
-            end.result,
-            Err(CallError::Died { .. } | CallError::TooMuch { .. })
-        );
-        if !(unheard && ended) {
+        if !end.was_too_late() {
             return end;
         }
         tracing::info!("Server {} ended before it could be asked.", server.name);
     }
+    let mut note = None;
+    if let Some(warm) = &server.warm {
+        let cold = match borrow(server, warm, host) {
+            Ok((runtime, session)) => {
+                let end = called(runtime, session, after, asked, progress);
+                if !end.was_too_late() {
+                    return end;
+                }
+                "its warm process ended before it could be asked".to_owned()
+            }
+            Err(why) => why,
+        };
+        let cold = format!(
+            "Server {} was started for this call alone: {cold}.",
+            server.name
+        );
+        tracing::warn!("{cold}");
+        note = Some(cold);
+    }
     match open(server, host) {
-        Ok((runtime, session)) => called(runtime, session, after, asked, progress),
+        Ok((runtime, session)) => {
+            let mut end = called(runtime, session, after, asked, progress);
+            end.course.notes.extend(note);
+            end
+        }
         Err(error) => CallEnd {
             result: Err(error),
             effect: Effect::None,
@@ -187,6 +211,17 @@ fn called(
     }
 }
 
+impl CallEnd {
+    /// Whether a server that was used before ended before the call reached it.
+    fn was_too_late(&self) -> bool {
+        let ended = matches!(
+            self.result,
+            Err(CallError::Died { .. } | CallError::TooMuch { .. })
+        );
+        self.effect == Effect::None && ended
+    }
+}
+
 impl Course {
     fn new(phase: Phase) -> Self {
         Self {
@@ -209,18 +244,35 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         });
     }
     let started = Started::new(server, host)?;
-    let no_loop = "start an event loop";
-    room(host).map_err(failed(server, no_loop))?;
-    let runtime = Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(failed(server, no_loop))?;
+    let runtime = event_loop(server, host)?;
     let session = {
         let _inside = runtime.enter();
         Session::with(started, server, host)?
     };
     Ok((runtime, session))
+}
+
+/// A warm server. The error says why there is none for this run.
+fn borrow(server: &ServerSpec, warm: &Warm, host: &Host) -> Result<(Runtime, Session), String> {
+    let began = host.moment();
+    let borrowed = warm::borrow(server, warm, host)?;
+    let failed = |error: CallError| error.to_string();
+    let runtime = event_loop(server, host).map_err(failed)?;
+    let session = {
+        let _inside = runtime.enter();
+        Session::borrowed(borrowed, began, server, host).map_err(failed)?
+    };
+    Ok((runtime, session))
+}
+
+fn event_loop(server: &ServerSpec, host: &Host) -> Result<Runtime, CallError> {
+    let no_loop = "start an event loop";
+    room(host).map_err(failed(server, no_loop))?;
+    Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(failed(server, no_loop))
 }
 
 /// Fails if so few file descriptors are left that tokio would panic.
@@ -352,55 +404,4 @@ async fn checked(
         course.notes.extend(note);
     }
     Ok(tool)
-}
-
-/// An id that the previous call did not have: the id of a retry must differ (2026-07-28, Multi Round-Trip Requests).
-/// The previous call can be one of another process, which also counted from 0.
-fn another_id(host: &Host) -> i64 {
-    let [a, b, c, d, ..] = host.random_bytes();
-    (1 << 32) + i64::from(u32::from_be_bytes([a, b, c, d]))
-}
-
-#[derive(Debug)]
-pub(crate) struct Inspection {
-    pub(crate) result: Result<Vec<ToolListing>, CallError>,
-    /// The time from the start until the server was ready, or none.
-    pub(crate) ready_after: Option<Duration>,
-    pub(crate) report: ServerReport,
-}
-
-/// Starts a server, greets it, lists its tools and ends it. No tool is called. The handshake and the list may each take
-/// the startup timeout. Must not be called from async code.
-pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
-    let (runtime, mut session) = match open(server, host) {
-        Ok(opened) => opened,
-        Err(error) => {
-            return Inspection {
-                result: Err(error),
-                ready_after: None,
-                report: ServerReport::default(),
-            };
-        }
-    };
-    let mut ready_after = None;
-    let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
-    Inspection {
-        result,
-        ready_after,
-        report: Closing::new(runtime, session).finish(),
-    }
-}
-
-async fn look(
-    session: &mut Session,
-    server: &ServerSpec,
-    host: &Host,
-    ready_after: &mut Option<Duration>,
-) -> Result<Vec<ToolListing>, CallError> {
-    // Found out anew: what a look learns is to be true now.
-    let at = Setting::new(server, host, None);
-    era::negotiate(session, Opening::Discover, &at).await?;
-    *ready_after = Some(session.started.elapsed());
-    session.limits = Limits::within(server.startup_timeout);
-    tools::all(session).await
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::task::{
@@ -35,7 +35,30 @@ struct RawServer {
     #[serde(default)]
     files: Vec<String>,
     #[serde(default)]
-    keep_alive: bool,
+    keep_alive: KeepAlive,
+    concurrency: Option<u32>,
+}
+
+/// `keep_alive = true`, or a duration.
+#[derive(Debug, Default)]
+enum KeepAlive {
+    #[default]
+    No,
+    Session,
+    Idle(String),
+}
+
+impl<'de> Deserialize<'de> for KeepAlive {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::Bool(false) => Ok(Self::No),
+            Value::Bool(true) => Ok(Self::Session),
+            Value::String(idle) => Ok(Self::Idle(idle)),
+            _ => Err(D::Error::custom(
+                "`keep_alive` must be true, false, or a duration such as \"10m\"",
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -58,13 +81,25 @@ pub(crate) struct Server {
     pub(crate) lifetime: Lifetime,
 }
 
-/// How long a server of `oneact serve catalog` lives. In any other run it ends with the run.
+/// How long a server lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Call,
-    /// It serves all calls of the session (`keep_alive = true`).
+    /// It serves all calls of a session of `oneact serve catalog` (`keep_alive = true`). In any other run it ends with
+    /// the run.
     Session,
+    /// It serves several runs, until it was not called for the time `idle` (`keep_alive = "10m"`). At most `at_once`
+    /// processes of it are kept, and each performs one call at a time.
+    Idle {
+        idle: Duration,
+        at_once: u32,
+    },
 }
+
+/// The longest idle time of a server.
+const LONGEST_IDLE: Duration = Duration::from_hours(24);
+/// The largest number of warm processes of one server.
+const MOST_AT_ONCE: u32 = 64;
 
 /// Whether oneact itself (its downloader, its check of inputs) may reach private addresses for this server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,11 +246,28 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             PrivateNetwork::Refused
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
-        lifetime: if raw.keep_alive {
-            Lifetime::Session
-        } else {
-            Lifetime::Call
-        },
+        lifetime: lifetime(&raw.keep_alive, raw.concurrency).map_err(|problem| wrong(&problem))?,
         command: raw.command,
     })
+}
+
+fn lifetime(keep_alive: &KeepAlive, concurrency: Option<u32>) -> Result<Lifetime, String> {
+    let idle = match keep_alive {
+        KeepAlive::Idle(text) => duration(text)?,
+        KeepAlive::No | KeepAlive::Session if concurrency.is_some() => {
+            return Err(
+                "`concurrency` needs a `keep_alive` with a duration, such as \"10m\"".to_owned(),
+            );
+        }
+        KeepAlive::No => return Ok(Lifetime::Call),
+        KeepAlive::Session => return Ok(Lifetime::Session),
+    };
+    if idle.is_zero() || idle > LONGEST_IDLE {
+        return Err("`keep_alive` must be longer than nothing, and at most 24h".to_owned());
+    }
+    let at_once = concurrency.unwrap_or(1);
+    if !(1..=MOST_AT_ONCE).contains(&at_once) {
+        return Err(format!("`concurrency` must be from 1 to {MOST_AT_ONCE}"));
+    }
+    Ok(Lifetime::Idle { idle, at_once })
 }

@@ -103,6 +103,8 @@ pub(super) enum Kind {
     /// The command may fetch its package at each start.
     ColdStart,
     ServerGood,
+    /// It is kept between runs.
+    ServerWarm,
     ServerFailed,
     /// The server does not speak the protocol of its entry, but another one that oneact supports.
     ProtocolWrong,

@@ -4,9 +4,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 
 use crate::{
-    catalog::{PrivateNetwork, Server},
+    catalog::{Lifetime, PrivateNetwork, Server},
     host::{self, Program},
-    mcp::{Caller, ServerSpec},
+    mcp::{Caller, ServerSpec, Warm},
     task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
 
@@ -71,6 +71,20 @@ pub(crate) fn launch(
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,
         max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
+        warm: None,
+    })
+}
+
+/// How the server is kept for other runs, if its entry says so.
+pub(crate) fn warm(server: &Server, root: &Utf8Path, state_dir: &Utf8Path) -> Option<Warm> {
+    let Lifetime::Idle { idle, at_once } = server.lifetime else {
+        return None;
+    };
+    Some(Warm {
+        state_dir: state_dir.to_owned(),
+        root: root.to_owned(),
+        idle,
+        at_once,
     })
 }
 

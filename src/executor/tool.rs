@@ -18,7 +18,9 @@ use super::{
     document::Document,
     failure,
     hidden::Hidden,
-    judge, quality,
+    judge,
+    launch::warm,
+    quality,
     result_data::{self, ResultData},
     take,
 };
@@ -259,7 +261,7 @@ fn call(
         }
     );
     let command = hidden.text(&launch.program.argv.join(" "));
-    tracing::info!("Server {} is started: {command}", step.server.name);
+    tracing::info!("The command of server {}: {command}", step.server.name);
     let server = ServerSpec {
         caller: match step.input {
             Input::Refused => Caller::Silent,
@@ -270,6 +272,10 @@ fn call(
         startup_timeout: left.map_or(launch.startup_timeout, |left| {
             left.min(launch.startup_timeout)
         }),
+        warm: match step.entry.process {
+            Process::Shared => warm(&step.server, context.root, context.state_dir),
+            Process::Fresh => None,
+        },
         ..launch.clone()
     };
     let mut show = |progress: mcp::Progress| {

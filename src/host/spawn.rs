@@ -109,6 +109,18 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
     command.spawn()
 }
 
+/// Starts this program once more with `input` as its standard input, without an environment. It outlives this process.
+pub fn spawn_apart(arguments: &[&str], input: OwnedFd) -> io::Result<Pid> {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(arguments)
+        .env_clear()
+        .stdin(input)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Ok(Pid::from_child(&command.spawn()?))
+}
+
 /// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
 /// or a signal asks this run to stop meanwhile, its process group is killed.
 pub fn tell(

@@ -87,6 +87,16 @@ impl Started {
 }
 
 impl Child {
+    /// For people, and for logs.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid.as_raw_pid()
+    }
+
+    /// A handle that is readable when the process has ended.
+    pub(super) fn pidfd(&self) -> io::Result<OwnedFd> {
+        Ok(pidfd_open(self.pid, PidfdFlags::empty())?)
+    }
+
     /// Registers the process with the current runtime, for [`Child::ended`].
     pub(super) fn watch(&mut self) -> io::Result<()> {
         let pidfd = pidfd_open(self.pid, PidfdFlags::NONBLOCK).ok();
@@ -176,7 +186,7 @@ impl Drop for Child {
     deprecated,
     reason = "its successor is unsafe, and an `OwnedFd` gives what that one asks for"
 )]
-fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 

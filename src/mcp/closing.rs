@@ -23,10 +23,10 @@ impl Closing {
         }
     }
 
-    /// Tells the server to end: closes its stdin.
+    /// Tells the server to end: closes its stdin. A borrowed server is given back.
     pub(crate) fn tell(&mut self) {
         if let Some((session, _)) = &mut self.live {
-            session.link.close();
+            session.part();
         }
     }
 

@@ -9,8 +9,9 @@ use super::{
         Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION,
         client, members,
     },
+    peer::{Implementation, Peer},
     raw::Raw,
-    session::{Implementation, Peer, Session, Standing},
+    session::{Session, Standing},
     wait::Halt,
 };
 

@@ -5,10 +5,11 @@ use std::{
     collections::VecDeque,
     future::{pending, ready},
     io::{self, BufRead, Read},
+    os::fd::OwnedFd,
     time::Duration,
 };
 
-use rustix::{io::ioctl_fionread, process::Signal};
+use rustix::io::ioctl_fionread;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     join,
@@ -20,9 +21,11 @@ use tokio::{
 
 use super::{
     bounds,
-    child::{Child, Started, failed},
+    child::failed,
     error::CallError,
     message::Answer,
+    peer::Peer,
+    process::Process,
     raw::Raw,
     report::{ExitDescription, Killed, Parting, ServerReport},
     spec::ServerSpec,
@@ -43,7 +46,7 @@ const FEW_BYTES: usize = 4 * 1024;
 pub(super) struct Link {
     pub(super) wire: Wire,
     pipes: Pipes,
-    child: Child,
+    process: Process,
     parting: Parting,
 }
 
@@ -63,16 +66,13 @@ struct Pipes {
 pub(super) struct Over;
 
 impl Link {
-    /// Takes over a server that was started. Must be called within a runtime.
-    pub(super) fn new(server: Started, spec: &ServerSpec) -> Result<Self, CallError> {
-        let Started {
-            mut child,
-            stdin,
-            stdout,
-            stderr,
-            ..
-        } = server;
-        child.watch().map_err(failed(spec, "watch it"))?;
+    /// Takes over a server and its stdin, stdout and stderr. Must be called within a runtime.
+    pub(super) fn new(
+        mut process: Process,
+        [stdin, stdout, stderr]: [OwnedFd; 3],
+        spec: &ServerSpec,
+    ) -> Result<Self, CallError> {
+        process.watch().map_err(failed(spec, "watch it"))?;
         let stdin = Sender::from_owned_fd(stdin).map_err(failed(spec, "open its stdin"))?;
         let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
         Ok(Self {
@@ -83,7 +83,7 @@ impl Link {
                 stderr: Stderr::new(read(stderr, "open its stderr")?, &spec.secrets),
                 most: spec.max_message_bytes,
             },
-            child,
+            process,
             parting: Parting::default(),
         })
     }
@@ -92,7 +92,7 @@ impl Link {
     pub(super) async fn news(&mut self) -> Result<(), Over> {
         select! {
             biased;
-            () = self.child.ended() => return Err(Over),
+            () = self.process.ended() => return Err(Over),
             () = self.pipes.news(&mut self.wire) => {}
         }
         let came = self.wire.answer.is_some() || self.wire.progress.is_some();
@@ -133,7 +133,7 @@ impl Link {
         select! {
             biased;
             () = self.pipes.written(&mut self.wire) => {}
-            () = self.child.ended() => return Err(Over),
+            () = self.process.ended() => return Err(Over),
         }
         self.is_open().then_some(()).ok_or(Over)
     }
@@ -142,7 +142,7 @@ impl Link {
     pub(super) async fn end(&mut self) -> End {
         if !matches!(self.wire.end, Some(End::TooBig | End::Malformed(_))) {
             let rest = self.pipes.read_out(&mut self.wire);
-            let _ = timeout(LAST_WORDS, async { join!(self.child.ended(), rest) }).await;
+            let _ = timeout(LAST_WORDS, async { join!(self.process.ended(), rest) }).await;
         }
         self.wire.end.clone().unwrap_or(End::Closed)
     }
@@ -153,7 +153,7 @@ impl Link {
 
     /// Whether the server still runs, its stdout is read, and it was not told to end.
     pub(super) fn is_up(&self) -> bool {
-        self.child.status().is_none() && self.is_open()
+        self.process.is_up() && self.is_open()
     }
 
     /// Tells the server to end: closes its stdin at once, even if there are messages to write.
@@ -161,17 +161,29 @@ impl Link {
         self.pipes.close_stdin(&mut self.wire);
     }
 
+    /// Gives a borrowed server back if nothing is under way: every message was written, and no line was read in part.
+    pub(super) fn give_back(&mut self, peer: Option<Peer>) {
+        if self.is_up() && self.wire.outgoing.is_empty() && self.pipes.stdout.is_between_lines() {
+            self.process.give_back(peer);
+        }
+    }
+
     /// Ends the server: closes its stdin, waits for the grace, sends SIGTERM to its group, then SIGKILL.
     pub(super) async fn stop(&mut self, grace: Duration) {
         self.close();
+        if self.process.is_given_back() {
+            return;
+        }
         self.parting = Parting::Itself;
-        if timeout(grace, self.ended()).await.is_err() {
+        // The holder of a borrowed server ends it at once.
+        let own = matches!(self.process, Process::Own(_));
+        if !own || timeout(grace, self.ended()).await.is_err() {
             self.parting = Parting::Helped;
-            self.child.signal(Signal::TERM);
+            self.process.terminate();
             // `reap` kills what is still alive after this.
             let _ = timeout(TERM_GRACE, self.ended()).await;
         }
-        self.child.reap();
+        self.process.reap();
         let _ = timeout(LAST_WORDS, self.pipes.read_out(&mut self.wire)).await;
     }
 
@@ -182,14 +194,14 @@ impl Link {
             pending::<()>().await;
         };
         select! {
-            () = self.child.ended() => {}
+            () = self.process.ended() => {}
             () = reading => {}
         }
     }
 
     /// How the process ended, if it has ended.
     pub(super) fn status(&self) -> Option<ExitDescription> {
-        self.child.status()
+        self.process.status()
     }
 
     /// What the server writes to stderr from now on belongs to the call.
@@ -213,12 +225,12 @@ impl Link {
 
     /// What is known from the process and its pipes. The session adds the protocol.
     pub(super) fn report(&self) -> ServerReport {
-        let killed = self.child.killed().iter().map(|killed| Killed {
+        let killed = self.process.killed().iter().map(|killed| Killed {
             pid: killed.pid,
             name: bounds::name(&self.wire.secrets.cut(&killed.name)),
         });
         ServerReport {
-            exit_status: self.child.status(),
+            exit_status: self.process.status(),
             parting: self.parting,
             stderr_tail: self.stderr_tail(),
             stderr_bytes: self.pipes.stderr.total,
@@ -330,6 +342,10 @@ impl Lines {
             block: Vec::with_capacity(FEW_BYTES),
             ..Self::default()
         }
+    }
+
+    fn is_between_lines(&self) -> bool {
+        self.line.is_empty() && self.taken == self.block.len()
     }
 
     /// How many bytes the server has written until now.

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::{
     select,
@@ -19,10 +18,13 @@ use super::{
         Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
         is_not_understood, members, sender,
     },
+    peer::Peer,
+    process::Process,
     raw::Raw,
     report::{ExitDescription, ServerReport},
     spec::{Progress, ServerSpec},
     wait::{Alarm, Halt, Limits},
+    warm::Borrowed,
     wire::{End, Heard},
 };
 use crate::{
@@ -60,25 +62,51 @@ pub(super) struct Session {
     pub(super) alarm: Alarm,
 }
 
-/// What is known of a server that was greeted.
-#[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) version: String,
-    pub(super) info: Option<Implementation>,
-}
-
-/// The name and version that a server gives itself.
-#[derive(Debug, Deserialize)]
-pub(super) struct Implementation {
-    name: String,
-    version: String,
-}
-
 impl Session {
     /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        let started = server.began;
-        let link = Link::new(server, spec)?;
+        let Started {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            began,
+        } = server;
+        let link = Link::new(Process::Own(child), [stdin, stdout, stderr], spec)?;
+        Self::over(link, began, spec, host)
+    }
+
+    /// Takes over a server that was borrowed. Must be called within a runtime.
+    pub(super) fn borrowed(
+        server: Borrowed,
+        began: Moment,
+        spec: &ServerSpec,
+        host: &Host,
+    ) -> Result<Self, CallError> {
+        let Borrowed {
+            lease,
+            stdin,
+            stdout,
+            stderr,
+            peer,
+        } = server;
+        let link = Link::new(Process::Lent(lease), [stdin, stdout, stderr], spec)?;
+        let mut session = Self::over(link, began, spec, host)?;
+        if peer.is_some() {
+            session.standing = Standing::Agreed;
+        }
+        session.peer = peer;
+        // Earlier runs have counted from 0, too.
+        session.next_id = another_id(host);
+        Ok(session)
+    }
+
+    fn over(
+        link: Link,
+        started: Moment,
+        spec: &ServerSpec,
+        host: &Host,
+    ) -> Result<Self, CallError> {
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
         Ok(Self {
             spec: spec.clone(),
@@ -362,6 +390,14 @@ impl Session {
         self.excerpt(noise.lines().next().unwrap_or_default())
     }
 
+    /// Gives a borrowed server back, and tells any other one to end.
+    pub(super) fn part(&mut self) {
+        if self.peer.is_some() {
+            self.link.give_back(self.peer.clone());
+        }
+        self.link.close();
+    }
+
     /// Ends the server.
     pub(super) async fn stop(&mut self) {
         self.link.stop(self.spec.shutdown_grace).await;
@@ -378,6 +414,13 @@ impl Session {
             ..self.link.report()
         }
     }
+}
+
+/// An id that no earlier request had, also of another process, which counted from 0: the id of a retry must differ
+/// (2026-07-28, Multi Round-Trip Requests).
+pub(super) fn another_id(host: &Host) -> i64 {
+    let [a, b, c, d, ..] = host.random_bytes();
+    (1 << 32) + i64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

@@ -26,6 +26,8 @@ pub(crate) struct ServerSpec {
     pub(crate) shutdown_grace: Duration,
     /// A longer line from the server ends the call. See [`ServerSpec::MAX_MESSAGE_BYTES`].
     pub(crate) max_message_bytes: usize,
+    /// How the server is kept for other runs, if it is.
+    pub(crate) warm: Option<Warm>,
 }
 
 impl fmt::Debug for ServerSpec {
@@ -43,6 +45,22 @@ impl ServerSpec {
     /// Enough for an answer with a large base64 asset.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
+    /// What a holder needs to know of the server that it starts.
+    pub(super) fn of_holder(name: String, program: Program) -> Self {
+        Self {
+            name,
+            program,
+            secrets: Secrets::default(),
+            protocol: Protocol::default(),
+            memory: None,
+            caller: Caller::Silent,
+            startup_timeout: Duration::ZERO,
+            shutdown_grace: Duration::ZERO,
+            max_message_bytes: Self::MAX_MESSAGE_BYTES,
+            warm: None,
+        }
+    }
+
     /// Whether a server that was started with one spec can be used for the other. The secrets must be the same, because
     /// they are redacted in everything that the server says.
     pub(super) fn starts_as(&self, other: &Self) -> bool {
@@ -53,6 +71,18 @@ impl ServerSpec {
             && self.caller == other.caller
             && self.max_message_bytes == other.max_message_bytes
     }
+}
+
+/// Where and how long a warm server is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Warm {
+    pub(crate) state_dir: Utf8PathBuf,
+    /// Servers of the same name in other roots may share the state directory.
+    pub(crate) root: Utf8PathBuf,
+    /// The server ends when it was not called for this time.
+    pub(crate) idle: Duration,
+    /// The largest number of processes of this server. Each performs one call at a time.
+    pub(crate) at_once: u32,
 }
 
 /// Whether the caller can answer questions of a server.

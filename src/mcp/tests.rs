@@ -74,6 +74,7 @@ impl Stage {
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
                 max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
+                warm: None,
             },
             call: ToolCall {
                 tool: "echo".to_owned(),

@@ -252,7 +252,7 @@ fn tools(
     let launch = |server: &Server| {
         let scratch = match (server.lifetime, scratch.kept) {
             (Lifetime::Session, Some(kept)) => kept,
-            (Lifetime::Session | Lifetime::Call, _) => scratch.own,
+            (Lifetime::Session | Lifetime::Call | Lifetime::Idle { .. }, _) => scratch.own,
         };
         executor::launch(server, root, scratch, &own)
     };

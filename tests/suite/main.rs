@@ -135,6 +135,8 @@ mod videos;
 #[cfg(test)]
 mod waiting;
 #[cfg(test)]
+mod warm;
+#[cfg(test)]
 mod watched;
 #[cfg(test)]
 mod ways_round;

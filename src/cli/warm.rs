@@ -1,0 +1,139 @@
+//! `oneact warm`: the servers that are kept between runs. `oneact warm hold` is the process that keeps one; only a run
+//! starts it.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Args, Subcommand};
+use rustix::io::fcntl_dupfd_cloexec;
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Host, Interrupts},
+    perform::{About, Stopping, hold, stop_servers, warm_servers},
+    task::visible,
+};
+
+use super::{Stop, help, printed, printing::json, settings::PlaceArgs, stop};
+
+#[derive(Debug, Args)]
+pub(super) struct WarmArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the servers that are kept for the next runs
+    #[command(after_help = help::of("warm list"))]
+    List(ListArgs),
+    /// End the servers that are kept, each after its call
+    #[command(after_help = help::of("warm stop"))]
+    Stop(StopArgs),
+    /// Keep a server, as the run on stdin says
+    #[command(hide = true)]
+    Hold,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+struct StopArgs {
+    /// The name of a server; all servers if it is missing
+    name: Option<String>,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+pub(super) fn run(args: &WarmArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    match &args.verb {
+        Verb::List(args) => list(args),
+        Verb::Stop(args) => end(args),
+        Verb::Hold => {
+            let run = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+            hold(run, &Host::new(None, None, interrupts))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn list(args: &ListArgs) -> Result<ExitCode, Stop> {
+    let project = args.places.project()?;
+    let servers = warm_servers(&project.state_dir).map_err(stop(1))?;
+    let text = if args.json {
+        let servers: Vec<Value> = servers.iter().map(document).collect();
+        json::line(&json!({"servers": servers}))
+    } else if servers.is_empty() {
+        "No server is kept. A server is kept if its entry says `keep_alive = \"10m\"`.\n".to_owned()
+    } else {
+        servers.iter().map(|server| line(server) + "\n").collect()
+    };
+    Ok(printed(text, 0))
+}
+
+fn end(args: &StopArgs) -> Result<ExitCode, Stop> {
+    let project = args.places.project()?;
+    let told = stop_servers(&project.state_dir, args.name.as_deref()).map_err(stop(1))?;
+    let text = match (told.as_slice(), &args.name) {
+        ([], None) => "No server is kept.\n".to_owned(),
+        ([], Some(name)) => format!("No server with the name {} is kept.\n", visible(name)),
+        (told, _) => told.iter().map(stopped).collect(),
+    };
+    Ok(printed(text, 0))
+}
+
+fn stopped(told: &Stopping) -> String {
+    match told {
+        Stopping::Ended(about) => format!("{} has ended.\n", visible(&about.name)),
+        Stopping::AfterItsCall(about) => {
+            format!("{} ends after its call.\n", visible(&about.name))
+        }
+    }
+}
+
+/// `everything  pid 4711 · 12 runs · for 3m 20s · idle for 12s of 10m`
+fn line(about: &About) -> String {
+    let now = match about.idle {
+        Some(idle) => format!("idle for {} of {}", words(idle), words(about.idle_limit)),
+        None => "in a call".to_owned(),
+    };
+    format!(
+        "{}  pid {} · {} · for {} · {now} · {}",
+        visible(&about.name),
+        about.pid,
+        match about.uses {
+            1 => "1 run".to_owned(),
+            uses => format!("{uses} runs"),
+        },
+        words(about.age),
+        visible(about.root.as_str()),
+    )
+}
+
+fn words(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, 0) => format!("{minutes}m"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes}m"),
+    }
+}
+
+fn document(about: &About) -> Value {
+    json!({
+        "server": about.name,
+        "root": about.root,
+        "pid": about.pid,
+        "runs": about.uses,
+        "age_seconds": about.age.as_secs(),
+        "idle_seconds": about.idle.map(|idle| idle.as_secs()),
+        "idle_limit_seconds": about.idle_limit.as_secs(),
+    })
+}

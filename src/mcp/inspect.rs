@@ -1,0 +1,69 @@
+//! Examines a server without calling a tool.
+
+use std::time::Duration;
+
+use super::{
+    borrow,
+    closing::Closing,
+    era::{self, Opening, Setting},
+    error::CallError,
+    open,
+    report::ServerReport,
+    session::Session,
+    spec::ServerSpec,
+    tools::{self, ToolListing},
+    wait::Limits,
+};
+use crate::host::Host;
+
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    pub(crate) result: Result<Vec<ToolListing>, CallError>,
+    /// The time from the start until the server was ready, or none.
+    pub(crate) ready_after: Option<Duration>,
+    pub(crate) report: ServerReport,
+}
+
+/// Starts a server, greets it, lists its tools and ends it. If the spec asks for a warm server, that is asked, unless there
+/// is none for this run. No tool is called. The handshake and the list may each take the startup timeout. Must not be called from async code.
+pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
+    let warm = server.warm.as_ref();
+    let warm = warm.and_then(|warm| borrow(server, warm, host).ok());
+    let (runtime, mut session) = match warm.map_or_else(|| open(server, host), Ok) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Inspection {
+                result: Err(error),
+                ready_after: None,
+                report: ServerReport::default(),
+            };
+        }
+    };
+    let mut ready_after = None;
+    let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
+    let mut closing = Closing::new(runtime, session);
+    if result.is_ok() {
+        closing.tell();
+    }
+    Inspection {
+        result,
+        ready_after,
+        report: closing.finish(),
+    }
+}
+
+async fn look(
+    session: &mut Session,
+    server: &ServerSpec,
+    host: &Host,
+    ready_after: &mut Option<Duration>,
+) -> Result<Vec<ToolListing>, CallError> {
+    // Found out anew: what a look learns is to be true now.
+    let at = Setting::new(server, host, None);
+    if session.peer.is_none() {
+        era::negotiate(session, Opening::Discover, &at).await?;
+    }
+    *ready_after = Some(session.started.elapsed());
+    session.limits = Limits::within(server.startup_timeout);
+    tools::all(session).await
+}

@@ -1,0 +1,167 @@
+//! Servers that live longer than a run, because their entry says `keep_alive = "DURATION"`. Each has a process of oneact
+//! that holds it, its holder. A run reaches the holder by a socket in the state directory, borrows the server's pipes, and
+//! gives them back when its calls are answered. A server that is not given back is ended: nobody knows what it still does.
+//!
+//! No process id is trusted and no symbolic link is followed: the socket lies in a directory that only its user may enter,
+//! both sides check the user of the other one, and the pipes arrive as open files.
+
+mod holder;
+mod lease;
+mod list;
+mod packet;
+mod place;
+
+use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    host::Program,
+    task::{PROTECTED, SCRATCH, hexadecimal},
+};
+
+use super::{
+    peer::Peer,
+    spec::{ServerSpec, Warm},
+};
+
+pub(crate) use holder::Order;
+pub(super) use lease::{Borrowed, Lease, borrow};
+pub(crate) use list::{About, Stopping, list, stop};
+
+/// What a run asks of a holder.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Ask {
+    /// The first message to a new holder: start this server, and lend it.
+    Start(Box<Start>),
+    /// Lend the server, if it was started in the way that has this digest.
+    Borrow(String),
+    /// The server is sound; what was agreed with it.
+    Back(Option<Peer>),
+    About,
+    /// End the server, after its call.
+    Stop,
+}
+
+/// What a holder answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    /// With the server's stdin, stdout and stderr, and a handle of its process.
+    Lent(Lent),
+    /// Another run has it.
+    Busy,
+    /// The server was started in another way, or is to stop; it ends now.
+    Ends,
+    /// The server did not start.
+    Failed(String),
+    About(About),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Lent {
+    /// None before the first handshake.
+    peer: Option<Peer>,
+    /// How many runs have used it before.
+    uses: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Start {
+    name: String,
+    root: Utf8PathBuf,
+    state_dir: Utf8PathBuf,
+    /// The name of the socket.
+    socket: String,
+    argv: Vec<String>,
+    cwd: Utf8PathBuf,
+    env: Vec<(String, String)>,
+    digest: String,
+    idle: Duration,
+    shutdown_grace: Duration,
+}
+
+impl Start {
+    fn new(spec: &ServerSpec, warm: &Warm, socket: String) -> Self {
+        Self {
+            name: spec.name.clone(),
+            root: warm.root.clone(),
+            state_dir: warm.state_dir.clone(),
+            socket,
+            argv: spec.program.argv.clone(),
+            cwd: spec.program.cwd.clone(),
+            env: spec.program.env.clone(),
+            digest: digest(spec),
+            idle: warm.idle,
+            shutdown_grace: spec.shutdown_grace,
+        }
+    }
+
+    /// The program, with a scratch directory of its own in place of that of the run.
+    fn program(&self, scratch: &Utf8Path) -> Program {
+        let of_run = scratch_of(&self.env).map(str::to_owned);
+        let moved = |(name, value): &(String, String)| {
+            let is_scratch = of_run.as_ref() == Some(value);
+            let value = if is_scratch { scratch.as_str() } else { value };
+            (name.clone(), value.to_owned())
+        };
+        let env = self.env.iter().map(moved).collect();
+        Program::new(self.argv.clone(), self.cwd.clone(), env)
+    }
+}
+
+/// The name of a socket: of one root and one name of a server.
+fn socket_name(spec: &ServerSpec, warm: &Warm, slot: u32) -> String {
+    let text = format!("{}\0{}", warm.root, spec.name);
+    let hash = blake3::hash(text.as_bytes());
+    let short = hash.as_bytes().get(..8).unwrap_or_default();
+    format!("{}-{slot}", hexadecimal(short))
+}
+
+fn scratch_of(env: &[(String, String)]) -> Option<&str> {
+    let own = env.iter().find(|(name, _)| name == SCRATCH);
+    own.map(|(_, value)| value.as_str())
+}
+
+/// Identifies the way in which a server is started: its argv, directory and environment, the protocol, and the state of
+/// the files that its argv names. The scratch directory of the run is left out.
+fn digest(spec: &ServerSpec) -> String {
+    let mut hash = blake3::Hasher::new();
+    let mut put = |text: &str| {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    };
+    let program = &spec.program;
+    put(program.cwd.as_str());
+    put(&format!("{:?} {}", spec.protocol, spec.max_message_bytes));
+    for word in &program.argv {
+        put(word);
+        put(&facts(word, program));
+    }
+    let scratch = scratch_of(&program.env);
+    for (name, value) in &program.env {
+        // Which files of oneact a run protects depends on the verb. They are the same for a root.
+        if scratch != Some(value) && name != PROTECTED {
+            put(name);
+            put(value);
+        }
+    }
+    hexadecimal(hash.finalize().as_bytes())
+}
+
+/// Which file a word of an argv names, and when it was changed last. Empty if it names none.
+fn facts(word: &str, program: &Program) -> String {
+    let beside = program.cwd.join(word);
+    let path = program.env.iter().find(|(name, _)| name == "PATH");
+    let on_path = path.iter().flat_map(|(_, dirs)| dirs.split(':'));
+    let on_path = on_path.map(|dir| Utf8Path::new(dir).join(word));
+    let named = !word.contains('/') && program.argv.first().is_some_and(|first| first == word);
+    let mut candidates = on_path.filter(|_| named).chain([beside]);
+    let file = candidates.find_map(|path| fs::metadata(path).ok().filter(fs::Metadata::is_file));
+    file.map_or_else(String::new, |file| {
+        let (dev, ino, size) = (file.dev(), file.ino(), file.size());
+        format!("{dev} {ino} {size} {} {}", file.mtime(), file.mtime_nsec())
+    })
+}

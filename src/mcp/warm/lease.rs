@@ -1,0 +1,177 @@
+//! The run's side: borrows a warm server from its holder, starts a holder where there is none, and gives the server back.
+
+use std::{io, os::fd::OwnedFd, thread, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
+};
+use tokio::io::unix::AsyncFd;
+
+use crate::host::{Host, spawn_apart};
+
+use super::{Ask, Lent, Start, Told, digest, packet::Line, place::Place};
+use crate::mcp::{
+    adopted,
+    child::watched,
+    peer::Peer,
+    spec::{ServerSpec, Warm},
+};
+
+/// How long a run waits for a warm server that is busy. Most servers start in this time.
+const PATIENCE: Duration = Duration::from_secs(2);
+const ROUND: Duration = Duration::from_millis(10);
+/// How long a holder may take to start a server. Its handshake is not included.
+const START: Duration = Duration::from_secs(10);
+
+/// A borrowed server: oneact's ends of its pipes, and what was agreed with it.
+#[derive(Debug)]
+pub(crate) struct Borrowed {
+    pub(crate) lease: Lease,
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) peer: Option<Peer>,
+}
+
+/// The right to use a warm server. If it is dropped without [`Lease::give_back`], the holder ends the server.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// None once the server was given back.
+    line: Option<Line>,
+    /// Readable when the server has ended.
+    process: OwnedFd,
+    watched: Option<AsyncFd<OwnedFd>>,
+}
+
+impl Lease {
+    /// Registers the process with the current runtime, for [`Lease::ended`].
+    pub(crate) fn watch(&mut self) -> io::Result<()> {
+        self.watched = Some(watched(self.process.try_clone()?)?);
+        Ok(())
+    }
+
+    /// Waits until the server's own process has ended.
+    pub(crate) async fn ended(&self) {
+        match &self.watched {
+            Some(process) if process.readable().await.is_ok() => {}
+            _ => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut process = [PollFd::new(&self.process, PollFlags::IN)];
+        let at_once = Timespec::default();
+        poll(&mut process, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Whether the server was given back.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.is_none()
+    }
+
+    /// Gives a server back that has answered all requests.
+    pub(crate) fn give_back(&mut self, peer: Option<Peer>) {
+        if let Some(line) = self.line.take()
+            && let Err(error) = line.send(&Ask::Back(peer), &[])
+        {
+            tracing::debug!(%error, "the holder of the server is gone");
+        }
+    }
+
+    /// Leaves the server, which the holder then ends.
+    pub(crate) fn leave(&mut self) {
+        self.line = None;
+    }
+}
+
+/// Borrows a server, which is started if no process of it is free and fewer than allowed are there. The error says why
+/// the run must start a server of its own.
+pub(crate) fn borrow(spec: &ServerSpec, warm: &Warm, host: &Host) -> Result<Borrowed, String> {
+    let failed = |error: io::Error| error.to_string();
+    let place = Place::make(&warm.state_dir).map_err(failed)?;
+    let digest = digest(spec);
+    let begun = host.moment();
+    let patience = PATIENCE.min(spec.startup_timeout);
+    loop {
+        for slot in 0..warm.at_once {
+            let name = super::socket_name(spec, warm, slot);
+            let borrowed = at(&place, &name, &digest, spec, warm).map_err(failed)?;
+            if let Some(borrowed) = borrowed {
+                return Ok(borrowed);
+            }
+        }
+        if host.interrupts().caught().is_some() || begun.passed() > patience {
+            return Err(match warm.at_once {
+                1 => "its warm process is busy".to_owned(),
+                all => format!("its {all} warm processes are busy"),
+            });
+        }
+        thread::sleep(ROUND);
+    }
+}
+
+/// Borrows the server at this socket, or starts it. None if it is busy, or is being started or ended.
+fn at(
+    place: &Place,
+    name: &str,
+    digest: &str,
+    spec: &ServerSpec,
+    warm: &Warm,
+) -> io::Result<Option<Borrowed>> {
+    if let Some(line) = place.connect(name)? {
+        line.send(&Ask::Borrow(digest.to_owned()), &[])?;
+        return match line.receive()? {
+            Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
+            Some((Told::Ends, _)) => {
+                tracing::info!("The warm server {} was started in another way.", spec.name);
+                // The answer is the end of the holder.
+                let _ = line.receive::<Told>();
+                Ok(None)
+            }
+            // A holder that ends closes its connections.
+            _ => Ok(None),
+        };
+    }
+    let Some(_lock) = place.lock(name)? else {
+        return Ok(None);
+    };
+    // Another run may have started it before this one had the lock.
+    if place.connect(name)?.is_some() {
+        return Ok(None);
+    }
+    place.remove(name)?;
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let line = Line::new(ours)?;
+    let start = Start::new(spec, warm, name.to_owned());
+    line.send(&Ask::Start(Box::new(start)), &[])?;
+    adopted::started(spawn_apart(&["warm", "hold"], theirs)?);
+    line.waits(START)?;
+    match line.receive()? {
+        Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
+        Some((Told::Failed(why), _)) => Err(io::Error::other(why)),
+        _ => Err(io::Error::other("its holder did not start")),
+    }
+}
+
+fn borrowed(line: Line, lent: Lent, files: Vec<OwnedFd>) -> io::Result<Borrowed> {
+    let Ok([stdin, stdout, stderr, process]) = <[OwnedFd; 4]>::try_from(files) else {
+        return Err(io::Error::other("its holder lent no pipes"));
+    };
+    tracing::info!(
+        "The server is warm; runs that have used it before: {}.",
+        lent.uses
+    );
+    Ok(Borrowed {
+        lease: Lease {
+            line: Some(line),
+            process,
+            watched: None,
+        },
+        stdin,
+        stdout,
+        stderr,
+        peer: lent.peer,
+    })
+}

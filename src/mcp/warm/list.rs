@@ -1,0 +1,89 @@
+//! What `oneact warm` and `oneact doctor` show of the warm servers, and their end.
+
+use std::{io, time::Duration};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Told, packet::Line, place::Place};
+
+/// How long the end of a server is waited for: its grace, and the time after SIGTERM. A call goes on for longer.
+const END: Duration = Duration::from_secs(5);
+
+/// A warm server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) root: Utf8PathBuf,
+    /// For people: nothing is decided by it.
+    pub(crate) pid: i32,
+    /// How many runs have borrowed it.
+    pub(crate) uses: u64,
+    pub(crate) age: Duration,
+    /// For how long nobody has called it. None while a run has it.
+    pub(crate) idle: Option<Duration>,
+    pub(crate) idle_limit: Duration,
+}
+
+/// A server that was told to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stopping {
+    Ended(About),
+    /// It ends after the call for which a run has it.
+    AfterItsCall(About),
+}
+
+/// The warm servers of the state directory.
+pub(crate) fn list(state_dir: &Utf8Path) -> io::Result<Vec<About>> {
+    let asked = each(state_dir, None, &Ask::About)?;
+    Ok(asked.into_iter().map(|(about, _)| about).collect())
+}
+
+/// Tells the servers with this name to end, or all of them.
+pub(crate) fn stop(state_dir: &Utf8Path, name: Option<&str>) -> io::Result<Vec<Stopping>> {
+    let told = each(state_dir, name, &Ask::Stop)?;
+    let mut stopping = Vec::new();
+    for (about, line) in told {
+        if about.idle.is_none() {
+            stopping.push(Stopping::AfterItsCall(about));
+            continue;
+        }
+        line.waits(END)?;
+        // The holder says nothing more: its end closes the connection.
+        line.receive::<Told>()?;
+        stopping.push(Stopping::Ended(about));
+    }
+    Ok(stopping)
+}
+
+/// Asks the holders. Those that are gone, or do not answer, are passed over.
+fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(About, Line)>> {
+    let place = match Place::open(state_dir) {
+        Ok(place) => place,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut answers = Vec::new();
+    for socket in place.names()? {
+        let Some(about) = answer(&place, &socket, &Ask::About) else {
+            continue;
+        };
+        if name.is_some_and(|name| name != about.0.name) {
+            continue;
+        }
+        match ask {
+            Ask::About => answers.push(about),
+            _ => answers.extend(answer(&place, &socket, ask)),
+        }
+    }
+    Ok(answers)
+}
+
+fn answer(place: &Place, socket: &str, ask: &Ask) -> Option<(About, Line)> {
+    let line = place.connect(socket).ok()??;
+    line.send(ask, &[]).ok()?;
+    match line.receive().ok()?? {
+        (Told::About(about), _) => Some((about, line)),
+        _ => None,
+    }
+}
