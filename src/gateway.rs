@@ -1,18 +1,23 @@
-//! `oneact serve catalog`: the catalog as an MCP server on stdin and stdout, in both eras of the protocol.
+//! `oneact serve catalog`: the catalog as an MCP server on stdin and stdout, or over HTTP, in both eras of the protocol.
 //!
 //! Each action that the context of the launch allows is a tool. Each `tools/call` is one run of oneact in a process of
 //! its own, the supervisor of the call. Calls that run at the same time cannot share a process: signals, the adoption
 //! of orphans and the sweep of what a server left behind belong to a process.
 
 mod answer;
+mod caller;
 mod elicit;
 mod handler;
+mod http;
 mod keeper;
 mod offer;
 mod order;
 mod supervisor;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use camino::Utf8PathBuf;
 use tokio::{sync::Semaphore, time::timeout};
@@ -23,7 +28,10 @@ use crate::{
 };
 
 pub(crate) use elicit::{Elicit, Requests};
-use handler::Handler;
+pub(crate) use http::Door;
+
+use caller::{Caller, Refs, Session, Sessions};
+use handler::{Handler, Shared};
 use keeper::Keepers;
 use offer::Offer;
 
@@ -49,6 +57,19 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
+    /// The caller with this number, which is empty if there is only one.
+    fn caller(&self, number: &str, refs: &Arc<Mutex<Refs>>, sessions: Sessions) -> Arc<Caller> {
+        let session = Session {
+            process: format!("{}{number}", self.process),
+            named: self.session.clone(),
+            served: match &self.session {
+                Some(named) => named.clone(),
+                None => format!("sess-{}", self.process),
+            },
+        };
+        Arc::new(Caller::new(session, Arc::clone(refs), sessions))
+    }
+
     /// Reads the catalog. An error means that there is nothing to serve.
     pub(crate) fn open(self) -> Result<Opened, Failure> {
         let offer = Offer::load(&self.catalog, self.profile.as_deref())?;
@@ -77,7 +98,11 @@ impl Opened {
         let work = (Arc::clone(&calls), Arc::clone(&keepers));
         let served = runtime.block_on(async {
             let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
-            let handler = |gone| Ok(Handler::new(gateway, offer, work, gone));
+            let caller = gateway.caller("", &Arc::default(), Sessions::One);
+            let handler = |gone| {
+                let shared = Arc::new(Shared::new(gateway, offer, work, gone));
+                Ok(Handler::new(shared, caller))
+            };
             let served = serve_on(name, handler, stdin, stdout).await;
             // A supervisor of one call holds its permit until it was reaped.
             let ended = async {

@@ -1,15 +1,18 @@
-//! `oneact serve NAME`: a built-in tool server on stdio, or the catalog as one. stdout belongs to the protocol.
+//! `oneact serve NAME`: a built-in tool server on stdio, or the catalog as one, on stdio or over HTTP. stdout belongs to the protocol.
 //! `oneact supervise`: performs the tasks on stdin, one per line, and writes an envelope per line. Only
 //! `oneact serve catalog` starts it, for the servers that live as long as its session.
 
 use std::{
     mem,
+    net::SocketAddr,
+    os::unix::fs::MetadataExt as _,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
     sync::Arc,
     time::Duration,
 };
 
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use jiff::Zoned;
 use rustix::{
@@ -24,12 +27,12 @@ use super::{
     logs, print,
     settings::{PlaceArgs, RunArgs, moment, session_of_environment},
     stop,
-    streams::ready,
+    streams::{ready, say},
     terminal::{Bar, Shows},
 };
 use crate::{
     envelope::{self, MAX_BYTES},
-    gateway::{Elicit, Gateway},
+    gateway::{Door, Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
     perform::{Arrived, Seen, broken, keep, perform_with},
     servers,
@@ -64,6 +67,13 @@ struct CatalogFlags {
     /// The longest duration of one call: 90s, 500ms, 2m, or a number of seconds
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     timeout: Option<Duration>,
+    /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of on stdin and stdout
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// A file whose only line is the bearer token that every request over HTTP must have; required for an address that is
+    /// not loopback
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<Utf8PathBuf>,
 }
 
 /// Serves until stdin ends.
@@ -95,6 +105,7 @@ impl CatalogFlags {
             ("--profile", self.profile.is_some()),
             ("--session", self.session.is_some()),
             ("--timeout", self.timeout.is_some()),
+            ("--http", self.http.is_some()),
         ];
         given
             .into_iter()
@@ -109,10 +120,12 @@ fn serve_catalog(
     host: &Host,
     interrupts: Interrupts,
 ) -> Result<ExitCode, Stop> {
-    if host::input_is_a_terminal() {
-        let why = "`oneact serve catalog` speaks MCP on stdin and stdout, so an MCP client must start it, not a terminal";
+    if flags.http.is_none() && host::input_is_a_terminal() {
+        let why = "`oneact serve catalog` speaks MCP on stdin and stdout, so an MCP client must start it, not a terminal; \
+                   with --http 127.0.0.1:8080, it serves over HTTP";
         return Err(stop(2)(why));
     }
+    let door = door(flags)?;
     let project = flags.places.project()?;
     // Each call gets the root by name.
     let _ = flags.places.temporary(&project.root);
@@ -125,7 +138,6 @@ fn serve_catalog(
         },
         None => session_of_environment().map_err(stop(2))?,
     };
-    let session = named.clone().unwrap_or_else(|| format!("sess-{process}"));
     let mut passed = Vec::from(["--root".to_owned(), project.root.to_string()]);
     passed.extend(["--catalog".to_owned(), project.catalog.to_string()]);
     if let Some(profile) = &flags.profile {
@@ -137,9 +149,7 @@ fn serve_catalog(
     if let Some(clock) = clock {
         passed.push(format!("--clock={clock}"));
     }
-    passed.push(format!("--served={session}"));
     passed.extend(logs::flags());
-    tracing::info!("The session is {session}.");
     let requests = Hosted {
         root: project.root,
         catalog: project.catalog.clone(),
@@ -155,8 +165,55 @@ fn serve_catalog(
         elicit: Elicit::new(Arc::new(requests), key),
     };
     let opened = gateway.open().map_err(|failure| stop(2)(failure.message))?;
-    opened.serve()?;
+    match door {
+        Some(door) => {
+            say(&format!("the catalog is served at {}", door.url()?));
+            opened.serve_http(door)?;
+        }
+        None => opened.serve()?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The shortest token: 16 letters and digits cannot be guessed.
+const SHORTEST_TOKEN: usize = 16;
+/// A longer file is no token.
+const LONGEST_TOKEN: u64 = 4096;
+
+/// Where the catalog is served over HTTP, if it is.
+fn door(flags: &CatalogFlags) -> Result<Option<Door>, Stop> {
+    let Some(address) = flags.http else {
+        return Ok(None);
+    };
+    let token = flags.token_file.as_deref().map(token).transpose()?;
+    if token.is_none() && !address.ip().is_loopback() {
+        let why = format!(
+            "{address} can be reached by others: name a file with a token for them with --token-file, or serve at \
+             127.0.0.1:{}",
+            address.port()
+        );
+        return Err(stop(2)(why));
+    }
+    let door = Door::open(address, token.as_deref());
+    door.map(Some)
+        .map_err(|error| stop(2)(format!("cannot listen at {address}: {error}")))
+}
+
+fn token(path: &Utf8Path) -> Result<String, Stop> {
+    let wrong = |why: &str| stop(2)(format!("--token-file {path}: {why}"));
+    let about = path.metadata().map_err(|error| wrong(&error.to_string()))?;
+    if about.mode() & 0o077 != 0 {
+        return Err(wrong("other users can read it; run `chmod 600` on it"));
+    }
+    let bytes = host::read_plain(path, LONGEST_TOKEN).map_err(|error| wrong(&error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))?;
+    let token = text.trim();
+    if token.len() < SHORTEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(wrong(
+            "it must contain one token of at least 16 visible ASCII characters",
+        ));
+    }
+    Ok(token.to_owned())
 }
 
 /// Performs tasks until stdin ends, a signal comes, or oneact has a defect.

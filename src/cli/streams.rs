@@ -103,6 +103,12 @@ pub(super) fn tell(error: &clap::Error) {
     let _ = Stderr.write_all(visible_lines(&error.render().to_string()).as_bytes());
 }
 
+/// Prints a line for a person.
+pub(super) fn say(line: &str) {
+    // If stderr is gone, nothing can be done.
+    let _ = Stderr.write_all(format!("oneact: {}\n", visible_lines(line)).as_bytes());
+}
+
 fn has_room() -> bool {
     let stderr = io::stderr();
     let patience = if UNREAD.load(Ordering::Relaxed) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{Failure, visible_lines};
 
-use super::order::{REFS, Refs};
+use super::{caller::Refs, order::REFS};
 
 /// The largest envelope that a result repeats in its `_meta`, in bytes.
 const SMALL: usize = 64 << 10;

@@ -5,19 +5,20 @@ use std::{
     time::Duration,
 };
 
+use hyper::http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
-        SubscriptionFilter,
+        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
+        ServerConfig, SubscriptionFilter, Tool,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Semaphore, watch},
-    time::{MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval, sleep},
 };
 
 use crate::{
@@ -28,53 +29,52 @@ use crate::{
 use super::{
     Gateway,
     answer::{Answered, answered, refused},
+    caller::Caller,
     elicit::{Asked, Resumed, Way, call, way},
     keeper::Keepers,
     offer::{Offer, Version},
-    order::{Order, Refs, approved, order},
-    supervisor::{Started, start},
+    order::{Order, approved, order},
+    supervisor::{Progress, Started, start},
 };
 
 /// How often the file of the catalog is looked at, apart from each request.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// After this time without progress, a client gets a sign of life.
+const SILENCE: Duration = Duration::from_secs(25);
+/// What a sign of life adds to the progress: less than a step of any tool.
+const SIGN_OF_LIFE: f64 = 1e-6;
+
+/// The arguments of a call that came over HTTP.
+#[derive(Clone)]
+pub(super) struct Arguments(pub(super) Map<String, Value>);
+
 const INSTRUCTIONS: &str = "Each tool is an action of the catalog of this project. A call is checked, performed at most \
                             once and recorded. A result with isError states the class of the failure, and what the \
                             call waits for.";
 
+/// Answers one client: the only one on stdio; over HTTP one session, or one request of a client without a session.
 #[derive(Clone)]
-pub(super) struct Handler(Arc<Shared>);
+pub(super) struct Handler {
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+}
 
-struct Shared {
-    gateway: Gateway,
+/// What all clients of this process share.
+pub(super) struct Shared {
+    pub(super) gateway: Gateway,
     /// The current offer. Receivers learn of each change of the tools.
     offer: watch::Sender<Arc<Offer>>,
     /// The last version of the catalog that could not be used.
     unusable: Mutex<Option<Version>>,
-    /// What the calls of this process have produced.
-    refs: Mutex<Refs>,
     calls: Arc<Semaphore>,
     keepers: Arc<Keepers>,
     client_gone: watch::Receiver<()>,
 }
 
 impl Handler {
-    /// `client_gone` closes when the client closes its end.
-    pub(super) fn new(
-        gateway: Gateway,
-        offer: Offer,
-        (calls, keepers): (Arc<Semaphore>, Arc<Keepers>),
-        client_gone: watch::Receiver<()>,
-    ) -> Self {
-        Self(Arc::new(Shared {
-            gateway,
-            offer: watch::Sender::new(Arc::new(offer)),
-            unusable: Mutex::default(),
-            refs: Mutex::default(),
-            calls,
-            keepers,
-            client_gone,
-        }))
+    pub(super) fn new(shared: Arc<Shared>, caller: Arc<Caller>) -> Self {
+        Self { shared, caller }
     }
 
     /// Performs a call. The failure says why its run gave no answer.
@@ -83,7 +83,7 @@ impl Handler {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, Failed> {
-        let shared = &self.0;
+        let shared = &self.shared;
         let offer = shared.current();
         let entry = if offer.performs_approved(&request.name) {
             None
@@ -92,9 +92,12 @@ impl Handler {
         };
         let (elicit, call) = (&shared.gateway.elicit, call(&request));
         let resumed = elicit.resumed(&request, &call)?;
-        let arguments = request.arguments.unwrap_or_default();
+        let apart = context.extensions.get::<Parts>();
+        let apart = apart.and_then(|parts| parts.extensions.get::<Arguments>());
+        let arguments = apart.map(|Arguments(arguments)| arguments.clone());
+        let arguments = arguments.or(request.arguments).unwrap_or_default();
         let order = if let Some(entry) = entry {
-            let known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.caller.refs();
             let delivery = (&context.id, &*context.meta.0);
             let earlier = resumed.as_ref().map(|resumed| resumed.delivery.clone());
             order(
@@ -102,10 +105,10 @@ impl Handler {
                 arguments,
                 delivery,
                 &known,
-                (&shared.gateway, earlier),
+                (self.caller.session(), earlier),
             )?
         } else {
-            approved(&arguments, &context.id, &shared.gateway)?
+            approved(&arguments, &context.id, self.caller.session())?
         };
         let (first, way) = match resumed {
             None => (
@@ -155,7 +158,12 @@ impl Handler {
     ) -> Result<Answered, Failed> {
         let mut refusal = None;
         if let Some((asked, answer)) = decision {
-            let decided = self.0.gateway.elicit.decide(asked, answer, context).await;
+            let decided = self
+                .shared
+                .gateway
+                .elicit
+                .decide(asked, answer, context)
+                .await;
             refusal = match answer {
                 Answer::Approved => decided.err(),
                 // If a denial cannot be recorded, nothing is performed.
@@ -174,7 +182,7 @@ impl Handler {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (cancelled, mut gone) = (context.ct.clone(), self.0.client_gone.clone());
+        let (cancelled, mut gone) = (context.ct.clone(), self.shared.client_gone.clone());
         async move {
             tokio::select! {
                 () = cancelled.cancelled() => {}
@@ -190,11 +198,13 @@ impl Handler {
         mut order: Order,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answered, Failure> {
-        let shared = &self.0;
+        let shared = &self.shared;
         let token = context.meta.get_progress_token();
         let stop = self.stop(context);
         let flags = &shared.gateway.flags;
-        let arguments = |verb: &str| [&[verb.to_owned()], flags.as_slice()].concat();
+        let served = format!("--served={}", self.caller.session().served);
+        let arguments =
+            |verb: &str| [&[verb.to_owned(), served.clone()], flags.as_slice()].concat();
         let calls = Arc::clone(&shared.calls);
         let Started {
             answer,
@@ -211,35 +221,49 @@ impl Handler {
             start(&arguments("run"), order, calls, stop)
         };
         let mut answer = Box::pin(answer);
+        let mut told = Told::default();
         let line = loop {
-            tokio::select! {
+            let seen = tokio::select! {
                 biased;
-                Ok(()) = progress.changed() => {
-                    let seen = progress.borrow_and_update().clone();
-                    let (Some(token), Some(seen)) = (&token, seen) else {
-                        continue;
-                    };
-                    let mut param = ProgressNotificationParam::new(token.clone(), seen.done);
-                    param.total = seen.total;
-                    param.message = seen.message;
-                    if let Err(error) = context.peer.notify_progress(param).await {
-                        tracing::debug!(%error, "progress not delivered");
-                    }
-                },
+                Ok(()) = progress.changed() => progress.borrow_and_update().clone(),
                 line = &mut answer => break line,
+                () = sleep(SILENCE) => None,
+            };
+            let Some(token) = &token else {
+                continue;
+            };
+            let param = told.next(token.clone(), seen);
+            if let Err(error) = context.peer.notify_progress(param).await {
+                tracing::debug!(%error, "progress not delivered");
             }
         };
         let internal = |problem: String| Failure::new(Fault::Internal, problem);
         let line =
             line.map_err(|_| internal("the supervisor of the call was lost".to_owned()))??;
         let answered = answered(&line).map_err(internal)?;
-        let mut known = shared.refs.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(answered.refs.clone());
+        self.caller.refs().extend(answered.refs.clone());
         Ok(answered)
     }
 }
 
 impl Shared {
+    /// `client_gone` closes when the only client closes its end, or when this process ends.
+    pub(super) fn new(
+        gateway: Gateway,
+        offer: Offer,
+        (calls, keepers): (Arc<Semaphore>, Arc<Keepers>),
+        client_gone: watch::Receiver<()>,
+    ) -> Self {
+        Self {
+            gateway,
+            offer: watch::Sender::new(Arc::new(offer)),
+            unusable: Mutex::default(),
+            calls,
+            keepers,
+            client_gone,
+        }
+    }
+
     /// The offer of the catalog as it is now. If the catalog has become unusable, the last offer stays: its calls are
     /// refused with the reason.
     fn current(&self) -> Arc<Offer> {
@@ -282,6 +306,40 @@ impl Shared {
     }
 }
 
+/// The progress that a client has got of one call.
+#[derive(Default)]
+struct Told {
+    begun: Option<Instant>,
+    done: f64,
+    total: Option<f64>,
+}
+
+impl Told {
+    /// The progress of the tool, or, if it says nothing, a sign of life: hosts end calls that are silent for a minute. Each
+    /// value is greater than the one before (MCP, Progress).
+    fn next(&mut self, token: ProgressToken, seen: Option<Progress>) -> ProgressNotificationParam {
+        let begun = *self.begun.get_or_insert_with(|| Instant::now() - SILENCE);
+        let alive = || {
+            let seconds = begun.elapsed().as_secs();
+            let message = format!("the call has been running for {seconds} s or longer");
+            Progress {
+                done: self.done + SIGN_OF_LIFE,
+                total: self.total,
+                message: Some(message),
+            }
+        };
+        let Progress {
+            done,
+            total,
+            message,
+        } = seen.unwrap_or_else(alive);
+        (self.done, self.total) = (done, total);
+        let mut param = ProgressNotificationParam::new(token, done);
+        (param.total, param.message) = (total, message);
+        param
+    }
+}
+
 /// Why a call has no result of a run.
 enum Failed {
     /// The client named a tool that it was not offered: an error of the protocol.
@@ -311,8 +369,14 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(
-            self.0.current().tools.clone(),
+            self.shared.current().tools.clone(),
         ))
+    }
+
+    /// For the headers that repeat arguments.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let offer = self.shared.current();
+        offer.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -330,7 +394,8 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let shared = Arc::clone(&self.0);
+        self.caller.begins_session();
+        let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let mut changes = shared.offer.subscribe();
             while shared.change(&mut changes).await.is_some() {
@@ -347,11 +412,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.0.offer.subscribe();
+        let mut changes = self.shared.offer.subscribe();
         loop {
             let change = tokio::select! {
                 () = subscription.cancelled() => None,
-                change = self.0.change(&mut changes) => change,
+                change = self.shared.change(&mut changes) => change,
             };
             if change.is_none()
                 || subscription

@@ -1,7 +1,5 @@
 //! Makes the task of a call: the dispatch message that the supervisor reads.
 
-use std::collections::BTreeMap;
-
 use rmcp::model::RequestId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +10,7 @@ use crate::{
 };
 
 use super::{
-    Gateway,
+    caller::{Refs, Session},
     offer::{APPROVAL_ID, proposes},
 };
 
@@ -26,9 +24,6 @@ pub(super) struct Order {
     /// The name of the delivery.
     pub(super) delivery: String,
 }
-
-/// The refs of the session and their storage URIs.
-pub(super) type Refs = BTreeMap<String, String>;
 
 /// The key of the result's `_meta` that names the produced refs, and of a call's `_meta` that names known ones.
 pub(super) const REFS: &str = "oneact/refs";
@@ -46,10 +41,10 @@ pub(super) fn order(
     mut arguments: Map<String, Value>,
     (id, meta): (&RequestId, &Map<String, Value>),
     known: &Refs,
-    (gateway, earlier): (&Gateway, Option<String>),
+    (session, earlier): (&Session, Option<String>),
 ) -> Result<Order, Failure> {
     let meta = Meta::read(meta)?;
-    let request = format!("{OF_CALLS}{}:{}", gateway.process, json!(id));
+    let request = format!("{OF_CALLS}{}:{}", session.process, json!(id));
     let key = match (earlier, meta.key) {
         (Some(earlier), Some(key)) if key != earlier => {
             return Err(shape(format!(
@@ -96,7 +91,7 @@ pub(super) fn order(
         Vec::new()
     };
     let metadata =
-        json!({"session_id": gateway.session, "request_id": request, "idempotency_key": key});
+        json!({"session_id": session.named, "request_id": request, "idempotency_key": key});
     let message = if entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan {
         // The catalog may have no such entry. A plan that names no capability needs none.
         task.insert("metadata".to_owned(), metadata);
@@ -121,7 +116,7 @@ const ID: &str = "apr_7k2m9x4q";
 pub(super) fn approved(
     arguments: &Map<String, Value>,
     id: &RequestId,
-    gateway: &Gateway,
+    session: &Session,
 ) -> Result<Order, Failure> {
     let only = |(name, value): (&String, &Value)| match (name.as_str(), value.as_str()) {
         (APPROVAL_ID, Some(text)) => Some(text.to_owned()),
@@ -135,12 +130,12 @@ pub(super) fn approved(
             "{RUN_APPROVED} has one parameter, {APPROVAL_ID}: the whole id of the request as a string, such as {ID}"
         )));
     };
-    let within = gateway.session.iter();
+    let within = session.named.iter();
     let within = within.map(|session| format!("--within={session}"));
     Ok(Order {
         task: Vec::new(),
         flags: within.chain([format!("--approved={named}")]).collect(),
-        delivery: format!("{OF_CALLS}{}:{}", gateway.process, json!(id)),
+        delivery: format!("{OF_CALLS}{}:{}", session.process, json!(id)),
     })
 }
 

@@ -18,7 +18,7 @@ use rmcp::{
     transport::Transport,
 };
 use serde::{Deserialize, Serialize, de::Error as _};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     runtime::Runtime,
@@ -39,6 +39,12 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ServeError(pub(super) String);
+
+impl ServeError {
+    pub(crate) fn new(name: &str, what: &str, error: &dyn std::fmt::Display) -> Self {
+        Self(format!("server `{name}` {what}: {error}"))
+    }
+}
 
 /// Serves `tools` on stdin and stdout until stdin ends. Blocks.
 pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeError> {
@@ -75,9 +81,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let failed = |what, error: &dyn std::fmt::Display| {
-        ServeError(format!("server `{name}` {what}: {error}"))
-    };
+    let failed = |what, error: &dyn std::fmt::Display| ServeError::new(name, what, error);
     let (gone, client_gone) = watch::channel(());
     let handler =
         handler(client_gone).map_err(|problem| failed("has a broken tool definition", &problem))?;
@@ -341,6 +345,61 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         call.params.arguments = Some(arguments);
     }
     Ok(message)
+}
+
+/// A message that came over HTTP.
+pub(crate) struct Vetted {
+    pub(crate) message: Vec<u8>,
+    /// The arguments, if they were taken out of the message: the types of rmcp cannot hold every integer.
+    pub(crate) arguments: Option<Map<String, Value>>,
+}
+
+/// Checks a body as a line of stdin is checked. The error is the body of the answer to one that is no message.
+pub(crate) fn vetted(body: &[u8]) -> Result<Vetted, Value> {
+    let refusal = |id: Value, code: ErrorCode, problem: String| {
+        let error = json!({ "code": code, "message": problem });
+        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+    };
+    let mut message: Value = serde_json::from_slice(body).map_err(|error| {
+        let problem = format!("the body is not JSON: {error}");
+        refusal(Value::Null, ErrorCode::PARSE_ERROR, problem)
+    })?;
+    let greets = message
+        .get("method")
+        .is_some_and(|method| method == "initialize");
+    match read_message(body) {
+        // Whether a server of 2026-07-28 knows `initialize` is for rmcp to say.
+        Err(Unreadable::Request(id, problem)) if !greets => {
+            let problem = format!("not a request of MCP: {problem}");
+            return Err(refusal(id, ErrorCode::INVALID_REQUEST, problem));
+        }
+        _ => {}
+    }
+    let params = message
+        .pointer_mut("/params")
+        .and_then(Value::as_object_mut);
+    // Otherwise the message stays whole: rmcp compares headers with arguments (`x-mcp-header`).
+    let params = params.filter(|params| params.get("arguments").is_some_and(has_large_integer));
+    match params.and_then(|params| params.remove("arguments")) {
+        Some(Value::Object(arguments)) => Ok(Vetted {
+            message: message.to_string().into_bytes(),
+            arguments: Some(arguments),
+        }),
+        _ => Ok(Vetted {
+            message: body.to_vec(),
+            arguments: None,
+        }),
+    }
+}
+
+/// Whether an integer of the value has more than 64 bits.
+fn has_large_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => !(number.is_i64() || number.is_u64() || number.is_f64()),
+        Value::Array(items) => items.iter().any(has_large_integer),
+        Value::Object(members) => members.values().any(has_large_integer),
+        _ => false,
+    }
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(

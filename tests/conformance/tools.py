@@ -4,7 +4,8 @@ import json
 import sys
 import time
 
-NAMES = ["test_simple_text", "test_error_handling", "test_tool_with_progress", "json_schema_2020_12_tool"]
+NAMES = ["test_simple_text", "test_error_handling", "test_tool_with_progress", "json_schema_2020_12_tool", "test_logging_tool",
+         "test_streaming_elicitation", "test_headers"]
 
 
 def send(message):

@@ -111,6 +111,8 @@ mod serving_conformance;
 #[cfg(test)]
 mod serving_elicit;
 #[cfg(test)]
+mod serving_http;
+#[cfg(test)]
 mod serving_kept;
 #[cfg(test)]
 mod sessions;
