@@ -119,7 +119,7 @@ enum Verb {
     Add(import::AddArgs),
     /// List the tools of the servers in the catalog, with their parameters
     Tools(tools::ToolsArgs),
-    /// Run the catalog or a built-in tool server as an MCP server on stdio
+    /// Run the catalog or a built-in tool server as an MCP server on stdio, or the catalog over HTTP
     Serve(serve::ServeArgs),
     /// List or end the servers that are kept between runs
     Warm(warm::WarmArgs),
