@@ -30,6 +30,7 @@ mod outputs;
 mod pipeline;
 mod promote;
 mod raw;
+mod remote;
 mod render;
 mod resolve;
 mod schema;
@@ -67,6 +68,7 @@ pub(crate) use listing::{
     Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list, pipelines,
 };
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
+pub(crate) use remote::{Bearer, Remote};
 pub(crate) use render::{Offered, ToolForm, has_standard, offered_tools, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,

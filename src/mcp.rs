@@ -1,4 +1,4 @@
-//! Tool calls on MCP servers over stdio, one at a time. [`inspect()`] examines a server without a call.
+//! Tool calls on MCP servers over stdio or HTTP, one at a time. [`inspect()`] examines a server without a call.
 //!
 //! The functions block. Each server has a runtime on the calling thread. This room uses no catalogs, plans, ledgers or
 //! envelopes.
@@ -6,7 +6,8 @@
 //! A call always ends, whatever the server does with its pipes: by its answer, by the end of the server, by a limit or
 //! by a signal. Its result says whether the tool may have changed anything ([`Effect`]). No process is left behind.
 //!
-//! [`session`] is the protocol, over a [`link`]; [`era`] and [`greeting`] are the handshake.
+//! [`session`] is the protocol, over a [`transport`]: the pipes of a [`link`], or a [`remote`] server. [`era`] and
+//! [`greeting`] are the handshake.
 
 mod adopted;
 mod answer;
@@ -14,14 +15,19 @@ mod bounds;
 mod check;
 mod child;
 mod closing;
+mod endpoint;
 mod era;
 mod error;
+mod exchange;
 mod greeting;
+mod headers;
 mod link;
 mod memory;
 mod message;
 mod questions;
 mod raw;
+mod refusal;
+mod remote;
 mod report;
 mod session;
 mod spec;
@@ -29,6 +35,7 @@ mod stderr;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod transport;
 mod wait;
 mod wire;
 
@@ -48,24 +55,27 @@ pub(crate) use self::{
     bounds::name as short_name,
     check::OutputCheck,
     closing::Closing,
+    endpoint::{Endpoint, Token},
     error::CallError,
     raw::Raw,
+    refusal::Trouble,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
+    spec::{ArgumentCheck, Caller, Place, Progress, Resumption, ServerSpec, ToolCall},
     stderr::causes,
     tools::{ToolListing, near},
 };
 use self::{
-    child::{Started, failed},
+    child::failed,
     era::{Found, Opening, Setting},
-    message::{CALL, members},
+    message::{CALL, LIST, members},
     session::{Session, Standing, millis},
+    transport::Begun,
     wait::Limits,
     wire::CallLine,
 };
 use crate::{
     host::Host,
-    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Repeatable, worse},
+    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Repeatable, Secrets, worse},
 };
 
 #[derive(Debug)]
@@ -129,14 +139,31 @@ pub(crate) fn call_among(
         let unheard = end.effect == Effect::None;
         let ended = matches!(
             end.result,
-            Err(CallError::Died { .. } | CallError::TooMuch { .. })
+            Err(CallError::Died { .. }
+                | CallError::TooMuch { .. }
+                | CallError::Http {
+                    trouble: Trouble::Gone,
+                    ..
+                })
         );
         if !(unheard && ended) {
             return end;
         }
         tracing::info!("Server {} ended before it could be asked.", server.name);
     }
-    match open(server, host) {
+    let end = opened(after, asked, progress);
+    match end.result {
+        // The server has refused the call, so it is made once more in a new session.
+        Err(CallError::Http {
+            trouble: Trouble::Gone,
+            ..
+        }) => opened(after, asked, progress),
+        _ => end,
+    }
+}
+
+fn opened(after: After, asked: Asked<'_>, progress: &mut dyn FnMut(Progress)) -> CallEnd {
+    match open(asked.server, asked.host) {
         Ok((runtime, session)) => called(runtime, session, after, asked, progress),
         Err(error) => CallEnd {
             result: Err(error),
@@ -208,7 +235,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let started = Started::new(server, host)?;
+    let begun = Begun::new(server, host)?;
     let no_loop = "start an event loop";
     room(host).map_err(failed(server, no_loop))?;
     let runtime = Builder::new_current_thread()
@@ -218,7 +245,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         .map_err(failed(server, no_loop))?;
     let session = {
         let _inside = runtime.enter();
-        Session::with(started, server, host)?
+        Session::with(begun, server, host)?
     };
     Ok((runtime, session))
 }
@@ -244,7 +271,7 @@ async fn converse(
     let found = match session.peer {
         // It was greeted for an earlier call.
         Some(_) => None,
-        None => era::negotiate(session, Opening::of(call), &at).await?,
+        None => era::negotiate(session, Opening::of(call, server), &at).await?,
     };
     let Resumption { responses, state } = match call.resumption.clone() {
         // Only 2026-07-28 has calls of several rounds.
@@ -266,9 +293,15 @@ async fn converse(
         ..Limits::within(call.total_timeout).ending(end)
     };
     let mut tool = None;
-    if call.lists() {
+    if call.lists() || session.mirrors() {
         course.phase = Phase::ValidateArguments;
-        tool = Some(checked(session, course, call, found).await?);
+        let listed = checked(session, course, call, found).await?;
+        if session.mirrors() {
+            let headers = headers::mirrored(listed.input_schema.as_ref(), &call.arguments);
+            let headers = headers.map_err(|reason| session.malformed(LIST, &reason))?;
+            session.link.mirror(headers);
+        }
+        tool = Some(listed);
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }
@@ -367,6 +400,8 @@ pub(crate) struct Inspection {
     /// The time from the start until the server was ready, or none.
     pub(crate) ready_after: Option<Duration>,
     pub(crate) report: ServerReport,
+    /// Those of the spec, and the tokens that were fetched.
+    pub(crate) secrets: Secrets,
 }
 
 /// Starts a server, greets it, lists its tools and ends it. No tool is called. The handshake and the list may each take
@@ -379,15 +414,18 @@ pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
                 result: Err(error),
                 ready_after: None,
                 report: ServerReport::default(),
+                secrets: server.secrets.clone(),
             };
         }
     };
     let mut ready_after = None;
     let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
+    let secrets = session.link.wire.secrets.clone();
     Inspection {
         result,
         ready_after,
         report: Closing::new(runtime, session).finish(),
+        secrets,
     }
 }
 

@@ -1,4 +1,4 @@
-//! A checked `[server.NAME]`: how a tool server is started.
+//! A checked `[server.NAME]`: how a tool server is started or reached.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,13 +14,14 @@ use super::{
     approval::approval_settings,
     document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
+    remote::{self, RawOauth, RawRemote, Remote},
 };
 
-/// `[server.NAME]`: how a tool server is started.
+/// `[server.NAME]`: how a tool server is started or reached.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawServer {
-    command: Vec<String>,
+    command: Option<Vec<String>>,
     cwd: Option<String>,
     #[serde(default)]
     env: Map<String, Value>,
@@ -36,11 +37,22 @@ struct RawServer {
     files: Vec<String>,
     #[serde(default)]
     keep_alive: bool,
+    url: Option<String>,
+    allow_http: Option<bool>,
+    headers: Option<Map<String, Value>>,
+    headers_env: Option<Map<String, Value>>,
+    bearer_env: Option<String>,
+    bearer_file: Option<String>,
+    bearer_command: Option<Vec<String>>,
+    oauth: Option<RawOauth>,
+    ca_file: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) name: String,
+    /// Where it is, if it is reached over HTTP. Then it has no command, directory and environment.
+    pub(crate) remote: Option<Remote>,
     /// The argv, with `{self}` and `{root}` not yet replaced.
     pub(crate) command: Vec<String>,
     /// Relative to the root.
@@ -56,6 +68,14 @@ pub(crate) struct Server {
     /// scratch directory and the store.
     pub(crate) files: Vec<Utf8PathBuf>,
     pub(crate) lifetime: Lifetime,
+}
+
+impl Server {
+    /// The variables of oneact's own environment that it needs.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
+        let remote = self.remote.iter().flat_map(Remote::variables);
+        self.env_pass.iter().chain(remote)
+    }
 }
 
 /// How long a server of `oneact serve catalog` lives. In any other run it ends with the run.
@@ -147,7 +167,7 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
     let name = &entry.server;
     let hint = match nearest(name, tables.names("server")?) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "add one with its `command`".to_owned(),
+        None => "add one with its `command` or its `url`".to_owned(),
     };
     let place = &entry.names_server_at;
     let message = format!("{place}: the catalog has no [server.{name}]; {hint}");
@@ -156,7 +176,44 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
 
 fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     let wrong = |problem: &str| named.wrong_at(named.at, problem);
-    if raw.command.first().is_none_or(String::is_empty) {
+    let is_process = raw.command.is_some();
+    let of_process = [
+        ("cwd", raw.cwd.is_some()),
+        ("env", !raw.env.is_empty()),
+        ("env_pass", !raw.env_pass.is_empty()),
+        ("shutdown_grace", raw.shutdown_grace.is_some()),
+    ];
+    let of_remote = RawRemote {
+        url: raw.url,
+        allow_http: raw.allow_http,
+        headers: raw.headers,
+        headers_env: raw.headers_env,
+        bearer_env: raw.bearer_env,
+        bearer_file: raw.bearer_file,
+        bearer_command: raw.bearer_command,
+        oauth: raw.oauth,
+        ca_file: raw.ca_file,
+    };
+    let remote = match (&raw.command, &of_remote.url) {
+        (None, None) => return Err(wrong("it has neither `command` nor `url`; add one of them")),
+        (Some(_), Some(_)) => {
+            return Err(wrong("it has both `command` and `url`; keep one of them"));
+        }
+        (Some(_), None) => match of_remote.first_key() {
+            Some(key) => return Err(wrong(&format!("`{key}` needs a `url`; remove it"))),
+            None => None,
+        },
+        (None, Some(_)) => {
+            if let Some((key, _)) = of_process.iter().find(|(_, set)| *set) {
+                let problem =
+                    format!("`{key}` belongs to a `command`, and a `url` has none; remove it");
+                return Err(wrong(&problem));
+            }
+            Some(remote::check(of_remote).map_err(|problem| wrong(&problem))?)
+        }
+    };
+    let command = raw.command.unwrap_or_default();
+    if is_process && command.first().is_none_or(String::is_empty) {
         return Err(wrong(
             "`command` must name a program, as an array of arguments",
         ));
@@ -167,7 +224,7 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         ));
     }
     let values = raw.env.values().filter_map(Value::as_str);
-    let texts = raw.command.iter().map(String::as_str).chain(values);
+    let texts = command.iter().map(String::as_str).chain(values);
     let mut texts = texts.chain(raw.cwd.as_deref());
     if texts.any(|text| text.contains('\0')) {
         return Err(wrong(
@@ -216,6 +273,7 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         } else {
             Lifetime::Call
         },
-        command: raw.command,
+        command,
+        remote,
     })
 }

@@ -3,7 +3,8 @@
 use std::{io, time::Duration};
 
 use super::{
-    message::CALL, questions::Questions, report::ExitDescription, stderr::cause, wire::Heard,
+    message::CALL, questions::Questions, refusal::Trouble, report::ExitDescription, stderr::cause,
+    wire::Heard,
 };
 use crate::{
     host::Interrupt,
@@ -201,6 +202,14 @@ pub(crate) enum CallError {
         stderr_tail: String,
     },
 
+    #[error("server `{server}` {why}")]
+    Http {
+        server: String,
+        trouble: Trouble,
+        /// What the server did, as a predicate, and what to do.
+        why: String,
+    },
+
     #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), doubt(server, *declared))]
     Rpc {
         server: String,
@@ -330,7 +339,7 @@ const fn limit_name(limit: Limit) -> &'static str {
     }
 }
 
-fn performed(method: &str) -> &'static str {
+pub(super) fn performed(method: &str) -> &'static str {
     match method {
         CALL => "; the request may have been performed",
         _ => "",
