@@ -49,7 +49,7 @@ pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
 pub(crate) use configuration::{
     Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
-    project_of, read as read_configuration,
+    given_url, project_of, read as read_configuration,
 };
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
@@ -59,7 +59,7 @@ pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLB
 pub(crate) use fill::{foreseen, referring, supply};
 pub(crate) use imported::{
     BEGINNING, IMPROVISE, Known, Named, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
-    remote, server as first_start, server_name,
+    server as first_start, server_name,
 };
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};

@@ -84,6 +84,22 @@ impl Remote {
         self.headers_env.iter().map(|(_, name)| name).chain(bearer)
     }
 
+    /// Takes the values of its variables from a list.
+    pub(super) fn give(&mut self, values: &[(String, String)]) {
+        let value = |name: &String| values.iter().find(|(of, _)| of == name);
+        for (header, from) in std::mem::take(&mut self.headers_env) {
+            self.headers
+                .extend(value(&from).map(|(_, value)| (header, value.clone())));
+        }
+        if let Bearer::Variable(from) = &self.bearer
+            && let Some((_, token)) = value(from)
+        {
+            self.headers
+                .push(("Authorization".to_owned(), format!("Bearer {token}")));
+            self.bearer = Bearer::None;
+        }
+    }
+
     /// The names of all headers.
     fn names(&self) -> impl Iterator<Item = &String> {
         let all = self.headers.iter().chain(&self.headers_env);

@@ -40,9 +40,9 @@ pub(super) fn mirrored(
         }
         seen.push(header.clone());
         let kind = kind.and_then(Value::as_str);
-        if !matches!(kind, Some("string" | "integer" | "number" | "boolean")) {
+        if !matches!(kind, Some("string" | "integer" | "boolean")) {
             return Err(wrong(
-                "is on a value that is no text, number or truth value",
+                "is on a value that is no text, whole number or truth value",
             ));
         }
         let mut steps = path.iter();

@@ -863,6 +863,7 @@ fn parameters_that_the_schema_marks_are_repeated_in_headers() {
         json!({"a": marked(json!(7))}),
         json!({"a": marked(json!("A")), "b": marked(json!("a"))}),
         json!({"a": {"type": "array", "x-mcp-header": "A"}}),
+        json!({"a": {"type": "number", "x-mcp-header": "A"}}),
         json!({"a": {"type": "array", "items": marked(json!("A"))}}),
     ] {
         let server = listing(json!({"type": "object", "properties": properties}));
