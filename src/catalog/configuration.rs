@@ -65,7 +65,7 @@ pub(crate) enum Start {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     /// Where it is. Then the next three are empty.
-    at: Option<remote::At>,
+    pub(super) at: Option<remote::At>,
     pub(crate) argv: Vec<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) env: Vec<(String, String)>,

@@ -34,6 +34,7 @@ def fails() -> str:
 @server.tool()
 async def slow(file: str, ctx: Context) -> str:
     await ctx.report_progress(1, 2)
+    Path(file).write_text("started")
     try:
         await asyncio.sleep(60)
     except asyncio.CancelledError:

@@ -11,6 +11,7 @@ export const tools = {
   },
   slow: async ({ file }, { tell, signal }) => {
     await tell(1, 2);
+    writeFileSync(file, "started");
     try {
       await sleep(60_000, null, { signal });
     } catch {
