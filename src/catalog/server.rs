@@ -194,24 +194,8 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         oauth: raw.oauth,
         ca_file: raw.ca_file,
     };
-    let remote = match (&raw.command, &of_remote.url) {
-        (None, None) => return Err(wrong("it has neither `command` nor `url`; add one of them")),
-        (Some(_), Some(_)) => {
-            return Err(wrong("it has both `command` and `url`; keep one of them"));
-        }
-        (Some(_), None) => match of_remote.first_key() {
-            Some(key) => return Err(wrong(&format!("`{key}` needs a `url`; remove it"))),
-            None => None,
-        },
-        (None, Some(_)) => {
-            if let Some((key, _)) = of_process.iter().find(|(_, set)| *set) {
-                let problem =
-                    format!("`{key}` belongs to a `command`, and a `url` has none; remove it");
-                return Err(wrong(&problem));
-            }
-            Some(remote::check(of_remote).map_err(|problem| wrong(&problem))?)
-        }
-    };
+    let remote = reached(raw.command.as_ref(), &of_process, of_remote);
+    let remote = remote.map_err(|problem| wrong(&problem))?;
     let command = raw.command.unwrap_or_default();
     if is_process && command.first().is_none_or(String::is_empty) {
         return Err(wrong(
@@ -276,4 +260,26 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         command,
         remote,
     })
+}
+
+/// Where the server is, if it is reached over HTTP; or why its keys do not belong together.
+fn reached(
+    command: Option<&Vec<String>>,
+    of_process: &[(&str, bool)],
+    of_remote: RawRemote,
+) -> Result<Option<Remote>, String> {
+    match (command, &of_remote.url) {
+        (None, None) => Err("it has neither `command` nor `url`; add one of them".to_owned()),
+        (Some(_), Some(_)) => Err("it has both `command` and `url`; keep one of them".to_owned()),
+        (Some(_), None) => match of_remote.first_key() {
+            Some(key) => Err(format!("`{key}` needs a `url`; remove it")),
+            None => Ok(None),
+        },
+        (None, Some(_)) => match of_process.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(format!(
+                "`{key}` belongs to a `command`, and a `url` has none; remove it"
+            )),
+            None => remote::check(of_remote).map(Some),
+        },
+    }
 }

@@ -104,7 +104,7 @@ fn configuration(spec: &ServerSpec) -> String {
     // No word contains a NUL, so different lists never give the same text.
     let words = match &spec.place {
         Place::Process(program) => {
-            let cwd = ["".to_owned(), program.cwd.to_string(), "".to_owned()];
+            let cwd = [String::new(), program.cwd.to_string(), String::new()];
             [program.argv.clone(), cwd.to_vec(), named(&program.env)].concat()
         }
         Place::Http(endpoint) => {

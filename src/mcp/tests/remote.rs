@@ -412,6 +412,35 @@ fn each_status_is_its_fault_and_tells_whether_the_call_was_performed() {
 }
 
 #[test]
+fn a_status_that_comes_while_the_call_is_being_sent_counts() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut unread = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut head = [0; 4000];
+            let length = stream.peek(&mut head).unwrap();
+            let head = String::from_utf8_lossy(&head[..length]).into_owned();
+            if head.contains("mcp-method: tools/call") {
+                let refusal = b"HTTP/1.1 413 Payload Too Large\r\nContent-Length: 4\r\n\r\nmuch";
+                stream.write_all(refusal).unwrap();
+                unread.push(stream);
+            } else {
+                serve(stream, &modern, &Mutex::default());
+            }
+        }
+    });
+    let mut stage = Server::start(modern).stage();
+    let Place::Http(endpoint) = &mut stage.server.place else {
+        panic!("it has an address")
+    };
+    endpoint.url = url.parse().unwrap();
+    stage.call.arguments = object(json!({"text": "x".repeat(30_000_000)}));
+    let (kind, text, effect) = failed(stage.run());
+    assert_eq!((kind, effect), (Trouble::TooLarge, Effect::None), "{text}");
+}
+
+#[test]
 fn an_error_with_the_status_400_was_not_performed() {
     let server = modern_but(|request| {
         http(

@@ -19,7 +19,7 @@ async function session() {
       const tell = (progress, total) =>
         sendNotification({
           method: "notifications/progress",
-          params: { progressToken: _meta.progressToken, progress, total },
+          params: { progressToken: _meta?.progressToken, progress, total },
         });
       return tool(given, { tell, signal });
     });

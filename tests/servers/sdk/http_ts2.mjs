@@ -13,7 +13,7 @@ const handler = createMcpHandler(() => {
   const inputSchema = z.object({ text: z.string().optional(), file: z.string().optional() });
   for (const [name, tool] of Object.entries(tools)) {
     server.registerTool(name, { inputSchema }, async (given, { mcpReq }) => {
-      const { progressToken } = mcpReq._meta;
+      const progressToken = mcpReq._meta?.progressToken;
       const tell = (progress, total) =>
         mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total } });
       return tool(given, { tell, signal: mcpReq.signal });
