@@ -12,7 +12,7 @@ mod regular;
 pub(crate) mod staging;
 pub(crate) mod store;
 
-pub(crate) use address::{CheckedResolver, Policy, Refused, client};
+pub(crate) use address::{CheckedResolver, HostNotFound, Policy, Refused};
 pub(crate) use error::StoreError;
 pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use regular::{open_regular, open_within};

@@ -30,6 +30,7 @@ mod outputs;
 mod pipeline;
 mod promote;
 mod raw;
+mod remote;
 mod render;
 mod resolve;
 mod schema;
@@ -48,7 +49,7 @@ pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
 pub(crate) use configuration::{
     Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
-    project_of, read as read_configuration,
+    given_url, project_of, read as read_configuration,
 };
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
 pub(crate) use entry::{
@@ -58,7 +59,7 @@ pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLB
 pub(crate) use fill::{foreseen, referring, supply};
 pub(crate) use imported::{
     BEGINNING, IMPROVISE, Known, Named, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
-    remote, server as first_start, server_name,
+    server as first_start, server_name,
 };
 pub(crate) use job::{Called, Delivery, Job, Places, Step, StepOutput, Supply, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, only_profile, profile};
@@ -67,6 +68,7 @@ pub(crate) use listing::{
     Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list, pipelines,
 };
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
+pub(crate) use remote::{Bearer, Remote};
 pub(crate) use render::{Offered, ToolForm, has_standard, offered_tools, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,

@@ -42,6 +42,7 @@ pub(crate) use crate::plan::{
     child, clear_expired, engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks,
     recover, recover_all, recover_named, redacted as redacted_plan,
 };
+pub(crate) use failure::of_http;
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
 pub(crate) use hold::{hold, stop_servers, warm_servers};
@@ -263,14 +264,17 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
-        command: launch.program.argv.clone(),
-        cwd: launch.program.cwd.to_string(),
-        environment: launch
-            .program
-            .env
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect(),
+        url: launch.url(),
+        command: launch
+            .program()
+            .map_or_else(Vec::new, |program| program.argv.clone()),
+        cwd: launch
+            .program()
+            .map_or_else(String::new, |program| program.cwd.to_string()),
+        environment: launch.program().map_or_else(
+            || step.server.variables().cloned().collect(),
+            |program| program.env.iter().map(|(name, _)| name.clone()).collect(),
+        ),
         parameters: foreseen(step, Hidden::new(step, launch).parameters(step)),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),

@@ -24,3 +24,4 @@ pub mod record;
 mod selftest;
 mod servers;
 pub mod task;
+mod web;

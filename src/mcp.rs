@@ -1,4 +1,4 @@
-//! Tool calls on MCP servers over stdio, one at a time. [`inspect()`] examines a server without a call.
+//! Tool calls on MCP servers over stdio or HTTP, one at a time. [`inspect()`] examines a server without a call.
 //!
 //! The functions block. Each server has a runtime on the calling thread. This room uses no catalogs, plans, ledgers or
 //! envelopes.
@@ -6,7 +6,8 @@
 //! A call always ends, whatever the server does with its pipes: by its answer, by the end of the server, by a limit or
 //! by a signal. Its result says whether the tool may have changed anything ([`Effect`]). No process is left behind.
 //!
-//! [`session`] is the protocol, over a [`link`]; [`era`] and [`greeting`] are the handshake.
+//! [`session`] is the protocol, over a [`transport`]: the pipes of a [`link`], or a [`remote`] server. [`era`] and
+//! [`greeting`] are the handshake.
 
 mod adopted;
 mod answer;
@@ -14,9 +15,12 @@ mod bounds;
 mod check;
 mod child;
 mod closing;
+mod endpoint;
 mod era;
 mod error;
+mod exchange;
 mod greeting;
+mod headers;
 mod inspect;
 mod link;
 mod memory;
@@ -25,6 +29,8 @@ mod peer;
 mod process;
 mod questions;
 mod raw;
+mod refusal;
+mod remote;
 mod report;
 mod session;
 mod spec;
@@ -32,6 +38,7 @@ mod stderr;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod transport;
 mod wait;
 mod warm;
 mod wire;
@@ -52,20 +59,23 @@ pub(crate) use self::{
     bounds::name as short_name,
     check::OutputCheck,
     closing::Closing,
+    endpoint::{Endpoint, Token},
     error::CallError,
     inspect::{Inspection, inspect},
     raw::Raw,
+    refusal::Trouble,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall, Warm},
+    spec::{ArgumentCheck, Caller, Place, Progress, Resumption, ServerSpec, ToolCall, Warm},
     stderr::causes,
     tools::{ToolListing, near},
     warm::{About, Order, Stopping, list as list_warm, stop as stop_warm},
 };
 use self::{
-    child::{Started, failed},
+    child::failed,
     era::{Found, Opening, Setting},
-    message::{CALL, members},
+    message::{CALL, LIST, members},
     session::{Session, Standing, another_id, millis},
+    transport::Begun,
     wait::Limits,
     wire::CallLine,
 };
@@ -156,12 +166,18 @@ pub(crate) fn call_among(
         tracing::warn!("{cold}");
         note = Some(cold);
     }
-    match open(server, host) {
-        Ok((runtime, session)) => {
-            let mut end = called(runtime, session, after, asked, progress);
-            end.course.notes.extend(note);
-            end
-        }
+    let mut end = opened(after, asked, progress);
+    if end.result.as_ref().is_err_and(CallError::is_a_lost_session) {
+        // The server has refused the call, so it is made once more in a new session.
+        end = opened(after, asked, progress);
+    }
+    end.course.notes.extend(note);
+    end
+}
+
+fn opened(after: After, asked: Asked<'_>, progress: &mut dyn FnMut(Progress)) -> CallEnd {
+    match open(asked.server, asked.host) {
+        Ok((runtime, session)) => called(runtime, session, after, asked, progress),
         Err(error) => CallEnd {
             result: Err(error),
             effect: Effect::None,
@@ -214,11 +230,11 @@ fn called(
 impl CallEnd {
     /// Whether a server that was used before ended before the call reached it.
     fn was_too_late(&self) -> bool {
-        let ended = matches!(
-            self.result,
-            Err(CallError::Died { .. } | CallError::TooMuch { .. })
-        );
-        self.effect == Effect::None && ended
+        let ended = |error: &CallError| {
+            matches!(error, CallError::Died { .. } | CallError::TooMuch { .. })
+                || error.is_a_lost_session()
+        };
+        self.effect == Effect::None && self.result.as_ref().is_err_and(ended)
     }
 }
 
@@ -243,11 +259,11 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let started = Started::new(server, host)?;
+    let begun = Begun::new(server, host)?;
     let runtime = event_loop(server, host)?;
     let session = {
         let _inside = runtime.enter();
-        Session::with(started, server, host)?
+        Session::with(begun, server, host)?
     };
     Ok((runtime, session))
 }
@@ -255,12 +271,12 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
 /// A warm server. The error says why there is none for this run.
 fn borrow(server: &ServerSpec, warm: &Warm, host: &Host) -> Result<(Runtime, Session), String> {
     let began = host.moment();
-    let borrowed = warm::borrow(server, warm, host)?;
+    let borrowed = Box::new(warm::borrow(server, warm, host)?);
     let failed = |error: CallError| error.to_string();
     let runtime = event_loop(server, host).map_err(failed)?;
     let session = {
         let _inside = runtime.enter();
-        Session::borrowed(borrowed, began, server, host).map_err(failed)?
+        Session::with(Begun::Borrowed(borrowed, began), server, host).map_err(failed)?
     };
     Ok((runtime, session))
 }
@@ -296,7 +312,7 @@ async fn converse(
     let found = match session.peer {
         // It was greeted for an earlier call.
         Some(_) => None,
-        None => era::negotiate(session, Opening::of(call), &at).await?,
+        None => era::negotiate(session, Opening::of(call, server), &at).await?,
     };
     let Resumption { responses, state } = match call.resumption.clone() {
         // Only 2026-07-28 has calls of several rounds.
@@ -318,9 +334,15 @@ async fn converse(
         ..Limits::within(call.total_timeout).ending(end)
     };
     let mut tool = None;
-    if call.lists() {
+    if call.lists() || session.mirrors() {
         course.phase = Phase::ValidateArguments;
-        tool = Some(checked(session, course, call, found).await?);
+        let listed = checked(session, course, call, found).await?;
+        if session.mirrors() {
+            let headers = headers::mirrored(listed.input_schema.as_ref(), &call.arguments);
+            let headers = headers.map_err(|reason| session.malformed(LIST, &reason))?;
+            session.link.mirror(headers);
+        }
+        tool = Some(listed);
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }

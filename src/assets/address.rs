@@ -2,27 +2,22 @@
 //! the downloader, their redirects, and requests through a proxy.
 //!
 //! The resolver of the HTTP client checks the addresses, and the client connects only to those that it returns.
-//! DNS rebinding between check and connection is therefore impossible.
+//! DNS rebinding between check and connection is therefore impossible. A URL with an address needs no resolver, and is
+//! checked before it is used.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
+    sync::mpsc,
+    thread,
     time::Duration,
 };
 
-use ureq::{
-    Agent, Error,
-    config::{Config, ConfigBuilder},
-    http::Uri,
-    tls::{RootCerts, TlsConfig},
-    typestate::AgentScope,
-    unversioned::{
-        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
-        transport::NextTimeout,
-    },
-};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::oneshot;
 use url::{Host, Url};
 
 /// The addresses that may be contacted.
@@ -68,21 +63,24 @@ impl Policy {
         }
     }
 
+    /// Checks the address in a URL, if it has one in place of a name. No resolver is asked for it.
+    pub(crate) fn admit_address(self, url: &Url) -> Result<(), Refused> {
+        match url.host() {
+            Some(Host::Domain(_)) => Ok(()),
+            _ => self.admit_unresolved(url),
+        }
+    }
+
     /// Checks the host of a URL that a proxy will look up: its name, and every address that this machine finds for
     /// it. If this machine finds none, the proxy's own rules decide.
-    pub(crate) fn admit_through_proxy(self, url: &Url, config: &Config) -> Result<(), Refused> {
+    pub(crate) fn admit_through_proxy(self, url: &Url) -> Result<(), Refused> {
         self.admit_unresolved(url)?;
         let Some(Host::Domain(name)) = url.host() else {
             return Ok(());
         };
-        let Ok(uri) = looked_up(name).parse::<Uri>() else {
-            return Ok(());
-        };
-        let timeout = NextTimeout {
-            after: LOOKUP.into(),
-            ..NextTimeout::default()
-        };
-        let known = DefaultResolver::default().resolve(&uri, config, timeout);
+        let (found, known) = mpsc::channel();
+        look_up(name, move |addresses| drop(found.send(addresses)));
+        let known = known.recv_timeout(LOOKUP).ok().and_then(Result::ok);
         let mut known = known.iter().flatten();
         known.try_for_each(|address| self.admit(name, address.ip()))
     }
@@ -103,54 +101,44 @@ impl Policy {
     }
 }
 
-/// The URL whose host is looked up. A name with a trailing dot would not be found in the hosts file.
-fn looked_up(name: &str) -> String {
-    format!("http://{}/", name.trim_end_matches('.'))
+/// Looks a name up in a thread, which may outlive this call: a look-up cannot be stopped.
+fn look_up(name: &str, then: impl FnOnce(io::Result<Vec<SocketAddr>>) + Send + 'static) {
+    // A name with a trailing dot would not be found in the hosts file.
+    let name = name.trim_end_matches('.').to_owned();
+    let look = move || then((name.as_str(), 0).to_socket_addrs().map(Iterator::collect));
+    // Without a thread, nothing is told, and the caller waits in vain until its limit.
+    let _ = thread::Builder::new().spawn(look);
 }
 
-/// The configuration that all requests share. The certificates of the operating system are used, so that the
-/// authority of a company is accepted and a withdrawn one is not.
-pub(crate) fn client() -> ConfigBuilder<AgentScope> {
-    let certificates = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
-    Agent::config_builder()
-        .http_status_as_error(false)
-        .tls_config(certificates.build())
-        .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
-}
+/// The system knows no address of the host.
+#[derive(Debug, thiserror::Error)]
+#[error("the host is not found")]
+pub(crate) struct HostNotFound;
 
 /// The resolver of the system, filtered by the policy.
 #[derive(Debug)]
 pub(crate) struct CheckedResolver(pub(crate) Policy);
 
-impl Resolver for CheckedResolver {
-    /// Returns the addresses of the URI's host that the policy allows. If there are only others, the error is
-    /// [`Refused`] inside [`Error::Other`].
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = DefaultResolver::default()
-            .resolve(uri, config, timeout)
-            .map_err(|error| match error {
-                // The failures of `getaddrinfo` have no error kind of their own.
-                Error::Io(_) => Error::HostNotFound,
-                other => other,
-            })?;
-        let host = uri.host().unwrap_or_default();
-        let mut admitted = self.empty();
-        let mut refused = None;
-        for &address in &found {
-            match self.0.admit(host, address.ip()) {
-                Ok(()) => admitted.push(address),
-                Err(error) => refused = Some(error),
+impl Resolve for CheckedResolver {
+    /// Returns the addresses of the host that the policy allows. If there are only others, the error is [`Refused`].
+    fn resolve(&self, name: Name) -> Resolving {
+        let policy = self.0;
+        Box::pin(async move {
+            let (found, known) = oneshot::channel();
+            look_up(name.as_str(), move |addresses| drop(found.send(addresses)));
+            let known = known.await.map_err(|_| HostNotFound)?;
+            let (mut admitted, mut refused) = (Vec::new(), None);
+            for address in known.map_err(|_| HostNotFound)? {
+                match policy.admit(name.as_str(), address.ip()) {
+                    Ok(()) => admitted.push(address),
+                    Err(error) => refused = Some(error),
+                }
             }
-        }
-        match refused {
-            Some(error) if admitted.is_empty() => Err(Error::Other(Box::new(error))),
-            _ => Ok(admitted),
-        }
+            match refused {
+                Some(error) if admitted.is_empty() => Err(error.into()),
+                _ => Ok(Box::new(admitted.into_iter()) as Addrs),
+            }
+        })
     }
 }
 

@@ -11,21 +11,25 @@ mod tests;
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{Mode, OFlags};
-use ureq::{
-    Agent, Error,
-    http::{HeaderMap, Response, StatusCode, header},
-    unversioned::transport::DefaultConnector,
+use reqwest::{
+    Client, Method, Response, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, RANGE},
+    redirect,
 };
+use rustix::fs::{Mode, OFlags};
+use tokio::runtime::Builder;
 use url::Url;
 
 use super::{
-    address::{CheckedResolver, Policy, Refused, client},
+    address::{CheckedResolver, Policy, Refused},
     error::StoreError,
 };
-use crate::task::{
-    redact_presigned,
-    uri::{Location, Uri},
+use crate::{
+    task::{
+        redact_presigned,
+        uri::{Location, Uri},
+    },
+    web,
 };
 
 /// The result of the check. The texts are for people and contain no secrets.
@@ -44,7 +48,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// The timeouts of HEAD and of the GET that may follow.
 const HEAD: Duration = Duration::from_secs(3);
 const GET: Duration = Duration::from_secs(2);
-const REDIRECTS: u32 = 5;
+const REDIRECTS: usize = 5;
 
 /// Whether the check may contact a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,19 +108,29 @@ fn local(path: &Utf8Path) -> Reach {
 /// Sends HEAD. If the server refuses it, a GET of the first byte decides: a URL that is presigned for GET answers
 /// HEAD with 403, and some servers do not support HEAD.
 fn http(url: &Url, policy: Policy) -> Reach {
+    let unsure = |error: String| Reach::Unsure(redact_presigned(&error).into_owned());
+    let follow = redirect::Policy::custom(move |to| match policy.admit_address(to.url()) {
+        Err(refused) => to.error(refused),
+        Ok(()) if to.previous().len() > REDIRECTS => to.error("it redirects too often"),
+        Ok(()) => to.follow(),
+    });
     // A proxy would resolve names itself, so their addresses could not be checked.
-    let config = client().max_redirects(REDIRECTS).proxy(None);
-    let agent = Agent::with_parts(
-        config.timeout_connect(Some(CONNECT)).build(),
-        DefaultConnector::default(),
-        CheckedResolver(policy),
-    );
-    let head = agent
-        .head(url.as_str())
-        .config()
-        .timeout_global(Some(HEAD))
-        .build()
-        .call();
+    let client = web::client()
+        .no_proxy()
+        .redirect(follow)
+        .connect_timeout(CONNECT)
+        .dns_resolver(CheckedResolver(policy));
+    let runtime = Builder::new_current_thread().enable_all().build();
+    match (client.build(), runtime) {
+        (Ok(client), Ok(runtime)) => runtime.block_on(ask(&client, url)),
+        (Err(error), _) => unsure(web::cause(&error)),
+        (_, Err(error)) => unsure(error.to_string()),
+    }
+}
+
+async fn ask(client: &Client, url: &Url) -> Reach {
+    let head = client.request(Method::HEAD, url.clone()).timeout(HEAD);
+    let head = head.send().await;
     let refused = head.as_ref().is_ok_and(|response| {
         let status = response.status();
         status == StatusCode::NOT_IMPLEMENTED
@@ -125,17 +139,19 @@ fn http(url: &Url, policy: Policy) -> Reach {
     if !refused {
         return judge(head);
     }
-    let get = agent.get(url.as_str()).header(header::RANGE, "bytes=0-0");
-    judge(get.config().timeout_global(Some(GET)).build().call())
+    let get = client.get(url.clone()).header(RANGE, "bytes=0-0");
+    judge(get.timeout(GET).send().await)
 }
 
-fn judge<Body>(answer: Result<Response<Body>, Error>) -> Reach {
+fn judge(answer: Result<Response, reqwest::Error>) -> Reach {
     let response = match answer {
         Ok(response) => response,
-        Err(Error::Other(other)) if other.is::<Refused>() => {
-            return Reach::Gone(other.to_string());
+        Err(error) => {
+            return match web::within::<Refused>(&error) {
+                Some(refused) => Reach::Gone(refused.to_string()),
+                None => Reach::Unsure(redact_presigned(&web::cause(&error)).into_owned()),
+            };
         }
-        Err(error) => return Reach::Unsure(redact_presigned(&error.to_string()).into_owned()),
     };
     let status = response.status();
     match status.as_u16() {
@@ -153,13 +169,9 @@ fn judge<Body>(answer: Result<Response<Body>, Error>) -> Reach {
 fn length(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     if status == StatusCode::PARTIAL_CONTENT {
-        text(header::CONTENT_RANGE)?
-            .rsplit('/')
-            .next()?
-            .parse()
-            .ok()
+        text(CONTENT_RANGE)?.rsplit('/').next()?.parse().ok()
     } else {
-        text(header::CONTENT_LENGTH)?.parse().ok()
+        text(CONTENT_LENGTH)?.parse().ok()
     }
 }
 

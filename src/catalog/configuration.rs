@@ -4,6 +4,7 @@
 //! Every value is expanded here, and every value that looks like a secret is set apart: it is used for one start of the
 //! server, and never written.
 
+mod remote;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -54,21 +55,22 @@ pub(crate) struct Configured {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     Command(Command),
-    /// By HTTP, at this scheme and host.
-    Remote(String),
     /// The file says that it is not to be used.
     Off,
     /// Why it cannot be used, and what to do.
     Unfit(String),
 }
 
-/// How a server is started.
+/// How a server is started or reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Command {
+    /// Where it is. Then the next three are empty.
+    pub(super) at: Option<remote::At>,
     pub(crate) argv: Vec<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) env: Vec<(String, String)>,
-    /// Variables that the server gets from oneact's environment, with the values for the first start.
+    /// Variables that the server gets from oneact's environment, with the values for the first start. Those of a server
+    /// over HTTP are the values of headers.
     pub(crate) secrets: Vec<(String, String)>,
 }
 
@@ -174,7 +176,13 @@ fn start(name: &str, server: &Node, around: &Surroundings<'_>) -> Result<Start, 
         let said = url
             .text()
             .ok_or_else(|| wrong(url, "the address must be a string"))?;
-        return Ok(Start::Remote(shown_url(said)));
+        let kind = server.get("type").or_else(|| server.get("transport"));
+        if kind.and_then(Node::text) == Some("sse") {
+            let why = "it speaks the older transport (`sse`), which oneact does not; use its address for streamable HTTP";
+            return Ok(Start::Unfit(why.to_owned()));
+        }
+        let made = remote::at(name, said, &remote::headers_of(server), around);
+        return Ok(made.map_or_else(Start::Unfit, Start::Command));
     }
     let command = server
         .get("command")
@@ -246,15 +254,28 @@ fn texts(words: &[Node]) -> Option<Vec<&str>> {
     words.iter().map(Node::text).collect()
 }
 
-/// The scheme and the host of an address. Each of the other parts may grant access.
-fn shown_url(said: &str) -> String {
-    let url = url::Url::parse(said).ok();
-    let shown = url.and_then(|url| {
-        let port = url.port().map(|port| format!(":{port}"));
-        let port = port.unwrap_or_default();
-        Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
-    });
-    shown.unwrap_or_else(|| "an address that is no URL".to_owned())
+/// Pairs as an inline table.
+fn object(pairs: &[(String, String)]) -> String {
+    let pair = |(name, value): &(String, String)| (name.clone(), Json::from(value.as_str()));
+    toml(&pairs.iter().map(pair).collect::<Map<_, _>>().into())
+}
+
+/// One server over HTTP from the command line. A header is `NAME: VALUE`.
+pub(crate) fn given_url(
+    name: &str,
+    url: &str,
+    headers: &[String],
+    around: &Surroundings<'_>,
+) -> Result<Command, String> {
+    let pair = |said: &String| match said.split_once(':') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(format!(
+            "a header is `NAME: VALUE`, and `{}` has no colon",
+            said.split(' ').next().unwrap_or_default()
+        )),
+    };
+    let headers: Result<Vec<_>, _> = headers.iter().map(pair).collect();
+    remote::at(name, url, &headers?, around)
 }
 
 /// Why a server is left out whose command line contains a secret.
@@ -365,13 +386,17 @@ impl Command {
         both.map(|(name, _)| name.as_str()).next()
     }
 
+    /// The command line or the address, for a person.
+    pub(crate) fn shown(&self) -> String {
+        let url = self.at.as_ref().map(|at| at.url.clone());
+        url.unwrap_or_else(|| self.argv.join(" "))
+    }
+
     /// The table `[server.NAME]`.
     pub(crate) fn table(&self, name: &str) -> String {
-        let object = |pairs: &[(String, String)]| {
-            let pair =
-                |(name, value): &(String, String)| (name.clone(), Json::from(value.as_str()));
-            toml(&pairs.iter().map(pair).collect::<Map<_, _>>().into())
-        };
+        if let Some(at) = &self.at {
+            return format!("[server.{}]\n{}", key(name), at.keys());
+        }
         let mut text = format!(
             "[server.{}]\ncommand = {}\n",
             key(name),

@@ -60,7 +60,10 @@ pub(super) fn callers(
         }
         let theirs = server::named(tables, &entry.server)?;
         let same = |theirs: &Server| {
-            program(&theirs.command) == program(&ours.command) && theirs.cwd == ours.cwd
+            program(&theirs.command) == program(&ours.command)
+                && theirs.cwd == ours.cwd
+                && theirs.remote.as_ref().map(|remote| &remote.url)
+                    == ours.remote.as_ref().map(|remote| &remote.url)
         };
         if entry.server == server || theirs.as_ref().is_some_and(same) {
             callers.push(entry.id);

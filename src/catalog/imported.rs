@@ -188,18 +188,11 @@ pub(crate) fn server(name: &str, command: &Command) -> Result<Server, String> {
     // `npx` and `uvx` may have to download the package first.
     server.startup_timeout = server.startup_timeout.max(FIRST_START);
     server.env_pass.clear();
-    server.env.extend(command.secrets.iter().cloned());
+    match &mut server.remote {
+        Some(remote) => remote.give(&command.secrets),
+        None => server.env.extend(command.secrets.iter().cloned()),
+    }
     Ok(server)
-}
-
-/// The comment for a server that oneact cannot start, because it is reached by HTTP.
-pub(crate) fn remote(name: &str, url: &str) -> String {
-    let url = one_line(url);
-    format!(
-        "\n# [server.{}] is missing: it is a remote server, {url}, and oneact starts local servers only.\n\
-         # A bridge can be started instead: command = [\"npx\", \"-y\", \"mcp-remote\", \"URL\"]\n",
-        key(name)
-    )
 }
 
 /// The longest schema that an entry contains, in bytes. A longer one would hide the other entries from a reader; the run

@@ -1,4 +1,4 @@
-//! A checked `[server.NAME]`: how a tool server is started.
+//! A checked `[server.NAME]`: how a tool server is started or reached.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,13 +14,14 @@ use super::{
     approval::approval_settings,
     document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
+    remote::{self, RawOauth, RawRemote, Remote},
 };
 
-/// `[server.NAME]`: how a tool server is started.
+/// `[server.NAME]`: how a tool server is started or reached.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawServer {
-    command: Vec<String>,
+    command: Option<Vec<String>>,
     cwd: Option<String>,
     #[serde(default)]
     env: Map<String, Value>,
@@ -37,6 +38,15 @@ struct RawServer {
     #[serde(default)]
     keep_alive: KeepAlive,
     concurrency: Option<u32>,
+    url: Option<String>,
+    allow_http: Option<bool>,
+    headers: Option<Map<String, Value>>,
+    headers_env: Option<Map<String, Value>>,
+    bearer_env: Option<String>,
+    bearer_file: Option<String>,
+    bearer_command: Option<Vec<String>>,
+    oauth: Option<RawOauth>,
+    ca_file: Option<String>,
 }
 
 /// `keep_alive = true`, or a duration.
@@ -64,6 +74,8 @@ impl<'de> Deserialize<'de> for KeepAlive {
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) name: String,
+    /// Where it is, if it is reached over HTTP. Then it has no command, directory and environment.
+    pub(crate) remote: Option<Remote>,
     /// The argv, with `{self}` and `{root}` not yet replaced.
     pub(crate) command: Vec<String>,
     /// Relative to the root.
@@ -79,6 +91,14 @@ pub(crate) struct Server {
     /// scratch directory and the store.
     pub(crate) files: Vec<Utf8PathBuf>,
     pub(crate) lifetime: Lifetime,
+}
+
+impl Server {
+    /// The variables of oneact's own environment that it needs.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
+        let remote = self.remote.iter().flat_map(Remote::variables);
+        self.env_pass.iter().chain(remote)
+    }
 }
 
 /// How long a server lives.
@@ -182,7 +202,7 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
     let name = &entry.server;
     let hint = match nearest(name, tables.names("server")?) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "add one with its `command`".to_owned(),
+        None => "add one with its `command` or its `url`".to_owned(),
     };
     let place = &entry.names_server_at;
     let message = format!("{place}: the catalog has no [server.{name}]; {hint}");
@@ -191,7 +211,32 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
 
 fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     let wrong = |problem: &str| named.wrong_at(named.at, problem);
-    if raw.command.first().is_none_or(String::is_empty) {
+    let is_process = raw.command.is_some();
+    let of_process = [
+        ("cwd", raw.cwd.is_some()),
+        ("env", !raw.env.is_empty()),
+        ("env_pass", !raw.env_pass.is_empty()),
+        ("shutdown_grace", raw.shutdown_grace.is_some()),
+        (
+            "keep_alive with a duration",
+            matches!(raw.keep_alive, KeepAlive::Idle(_)),
+        ),
+    ];
+    let of_remote = RawRemote {
+        url: raw.url,
+        allow_http: raw.allow_http,
+        headers: raw.headers,
+        headers_env: raw.headers_env,
+        bearer_env: raw.bearer_env,
+        bearer_file: raw.bearer_file,
+        bearer_command: raw.bearer_command,
+        oauth: raw.oauth,
+        ca_file: raw.ca_file,
+    };
+    let remote = reached(raw.command.as_ref(), &of_process, of_remote);
+    let remote = remote.map_err(|problem| wrong(&problem))?;
+    let command = raw.command.unwrap_or_default();
+    if is_process && command.first().is_none_or(String::is_empty) {
         return Err(wrong(
             "`command` must name a program, as an array of arguments",
         ));
@@ -202,7 +247,7 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         ));
     }
     let values = raw.env.values().filter_map(Value::as_str);
-    let texts = raw.command.iter().map(String::as_str).chain(values);
+    let texts = command.iter().map(String::as_str).chain(values);
     let mut texts = texts.chain(raw.cwd.as_deref());
     if texts.any(|text| text.contains('\0')) {
         return Err(wrong(
@@ -247,7 +292,8 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
         lifetime: lifetime(&raw.keep_alive, raw.concurrency).map_err(|problem| wrong(&problem))?,
-        command: raw.command,
+        command,
+        remote,
     })
 }
 
@@ -270,4 +316,26 @@ fn lifetime(keep_alive: &KeepAlive, concurrency: Option<u32>) -> Result<Lifetime
         return Err(format!("`concurrency` must be from 1 to {MOST_AT_ONCE}"));
     }
     Ok(Lifetime::Idle { idle, at_once })
+}
+
+/// Where the server is, if it is reached over HTTP; or why its keys do not belong together.
+fn reached(
+    command: Option<&Vec<String>>,
+    of_process: &[(&str, bool)],
+    of_remote: RawRemote,
+) -> Result<Option<Remote>, String> {
+    match (command, &of_remote.url) {
+        (None, None) => Err("it has neither `command` nor `url`; add one of them".to_owned()),
+        (Some(_), Some(_)) => Err("it has both `command` and `url`; keep one of them".to_owned()),
+        (Some(_), None) => match of_remote.first_key() {
+            Some(key) => Err(format!("`{key}` needs a `url`; remove it")),
+            None => Ok(None),
+        },
+        (None, Some(_)) => match of_process.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(format!(
+                "`{key}` belongs to a `command`, and a `url` has none; remove it"
+            )),
+            None => remote::check(of_remote).map(Some),
+        },
+    }
 }

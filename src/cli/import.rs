@@ -19,7 +19,7 @@ use super::{
 use crate::{
     catalog::{
         BEGINNING, Catalog, Command, Known, Start, Surroundings, Tool, Trust, appended,
-        first_start, given, remote, server_name,
+        first_start, given, given_url, server_name,
     },
     doctor::{list_tools, unnamed},
     host::{self, Host, Interrupts},
@@ -50,8 +50,14 @@ pub(super) struct AddArgs {
     /// environment of each run
     #[arg(long, value_name = "KEY[=VALUE]")]
     env: Vec<String>,
+    /// The address of a server over HTTP, in place of a command
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env"])]
+    url: Option<String>,
+    /// A header of every request to the URL; a value that looks like a secret is taken from a variable in each run
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    header: Vec<String>,
     /// The command that starts the server, and its arguments
-    #[arg(value_name = "COMMAND", required = true, last = true)]
+    #[arg(value_name = "COMMAND", required_unless_present = "url", last = true)]
     command: Vec<String>,
     #[command(flatten)]
     how: HowArgs,
@@ -140,7 +146,11 @@ pub(super) fn add(args: &AddArgs, interrupts: Interrupts) -> Result<ExitCode, St
         project: None,
         variable: &host::variable,
     };
-    let command = given(args.command.clone(), &args.env, &around).map_err(stop(2))?;
+    let command = match &args.url {
+        Some(url) => given_url(&args.name, url, &args.header, &around),
+        None => given(args.command.clone(), &args.env, &around),
+    };
+    let command = command.map_err(stop(2))?;
     let new = work.sorted(&args.name, Start::Command(command), "the command line", &[]);
     work.finish(new.into_iter().collect(), io::stdin().is_terminal())
 }
@@ -203,19 +213,6 @@ impl<'p> Work<'p> {
                 .told
                 .note(&name, "is switched off in its configuration; left out"),
             Start::Unfit(why) => self.told.missing(&name, &format!("{why} ({place})")),
-            Start::Remote(url) => {
-                let comment = remote(&name, &url);
-                let first = comment.trim_start().lines().next().unwrap_or_default();
-                if !String::from_utf8_lossy(&self.before.text).contains(first)
-                    && !self.text.contains(first)
-                {
-                    self.text += &comment;
-                }
-                let why = format!(
-                    "is a remote server ({url}), which oneact cannot reach yet; a comment in the catalog says so"
-                );
-                self.told.note(&name, &why);
-            }
             Start::Command(command) => match before.iter().find(|other| other.name == name) {
                 None => {
                     if name != said {

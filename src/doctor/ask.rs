@@ -36,6 +36,7 @@ pub(crate) fn input_schema(
             | CallError::Died { .. } => Fault::ServerUnreachable,
             CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout,
             CallError::Cancelled { .. } => Fault::Cancelled,
+            CallError::Http { trouble, .. } => executor::of_http(*trouble),
             _ => Fault::ToolError,
         };
         Failure::new(fault, error.to_string())

@@ -59,8 +59,7 @@ pub(crate) fn list_tools(
         interrupted: host.interrupts().caught(),
     };
     let unset = server
-        .env_pass
-        .iter()
+        .variables()
         .find(|name| host::variable(name).is_none());
     if let Some(name) = unset {
         let why = format!("it needs the variable {name}, which is not set; export {name}");
@@ -78,19 +77,23 @@ pub(crate) fn list_tools(
     spec.secrets = Secrets::all([spec.secrets, Secrets::new(secrets)]);
     let secrets = spec.secrets.clone();
     let shown = |text: &str| secrets.shown(&redact_presigned(text));
-    if !spec.program.cwd.is_dir() {
-        let cwd = shown(spec.program.cwd.as_str());
-        let why = format!("its working directory {cwd} does not exist");
-        return Err(unlisted(why, Vec::new()));
-    }
-    let about = Subject::named(About::Server, &server.name);
-    let at = format!("[server.{}]", server.name);
-    if let Err(finding) = find_program(&spec.program, &about, &at) {
-        let what = finding.without(&secrets).what;
-        let why = format!("{what}; install it, or correct the command");
-        return Err(unlisted(why, Vec::new()));
+    if let Some(program) = spec.program() {
+        if !program.cwd.is_dir() {
+            let cwd = shown(program.cwd.as_str());
+            let why = format!("its working directory {cwd} does not exist");
+            return Err(unlisted(why, Vec::new()));
+        }
+        let about = Subject::named(About::Server, &server.name);
+        let at = format!("[server.{}]", server.name);
+        if let Err(finding) = find_program(program, &about, &at) {
+            let what = finding.without(&secrets).what;
+            let why = format!("{what}; install it, or correct the command");
+            return Err(unlisted(why, Vec::new()));
+        }
     }
     let seen = inspect(&spec, host);
+    let secrets = seen.secrets.clone();
+    let shown = |text: &str| secrets.shown(&redact_presigned(text));
     let listed = seen.result.map_err(|error| {
         let why = match error {
             CallError::Cancelled { .. } => "interrupted".to_owned(),

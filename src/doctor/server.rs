@@ -35,6 +35,7 @@ impl Doctor<'_> {
         };
         self.secrets = spec.secrets.clone();
         let mut inspection = inspect(&spec, self.host);
+        self.secrets = inspection.secrets.clone();
         if matches!(inspection.result, Err(CallError::Cancelled { .. })) {
             return;
         }
@@ -68,13 +69,16 @@ impl Doctor<'_> {
     ) -> Option<(ServerSpec, String)> {
         let entry = format!("[server.{}]", server.name);
         let unset = |name: &&String| host::variable(name).is_none();
-        let unset: Vec<&String> = server.env_pass.iter().filter(unset).collect();
+        let unset: Vec<&String> = server.variables().filter(unset).collect();
         for name in &unset {
             self.note(Finding::problem(
                 about,
                 Kind::VariableUnset,
                 format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
-                format!("export {name}, or remove it from `env_pass` in {entry}"),
+                match server.remote {
+                    Some(_) => format!("export {name}, or remove it from {entry}"),
+                    None => format!("export {name}, or remove it from `env_pass` in {entry}"),
+                },
             ));
         }
         if !unset.is_empty() {
@@ -88,16 +92,20 @@ impl Doctor<'_> {
                 return None;
             }
         };
-        if !spec.program.cwd.is_dir() {
+        let Some(start) = spec.program() else {
+            let url = spec.url().unwrap_or_default();
+            return Some((spec, url));
+        };
+        if !start.cwd.is_dir() {
             self.note(Finding::problem(
                 about,
                 Kind::DirectoryMissing,
-                format!("its working directory {} does not exist", spec.program.cwd),
+                format!("its working directory {} does not exist", start.cwd),
                 format!("create it, or correct `cwd` in {entry}"),
             ));
             return None;
         }
-        if let Some(program) = runner(&spec) {
+        if let Some(program) = runner(start) {
             self.note(Finding::warning(
                 about,
                 Kind::ColdStart,
@@ -107,7 +115,7 @@ impl Doctor<'_> {
                 ),
             ));
         }
-        match find_program(&spec.program, about, &entry) {
+        match find_program(start, about, &entry) {
             Ok(program) => Some((spec, program.into_string())),
             Err(finding) => {
                 self.note(finding);
@@ -156,14 +164,15 @@ impl Doctor<'_> {
                 Finding::good(about, Kind::ServerGood, what)
             }
             Err(error) => {
-                let by_hand = by_hand(spec);
-                Finding::problem(
-                    about,
-                    Kind::ServerFailed,
-                    of_it(&error.to_string(), &spec.name),
-                    format!("start it by hand to see the error: {by_hand}"),
-                )
-                .with(last(&report.stderr_tail))
+                let remedy = match spec.program() {
+                    Some(program) => {
+                        format!("start it by hand to see the error: {}", by_hand(program))
+                    }
+                    None => format!("correct {entry}, or what runs at its `url`"),
+                };
+                let what = of_it(&error.to_string(), &spec.name);
+                Finding::problem(about, Kind::ServerFailed, what, remedy)
+                    .with(last(&report.stderr_tail))
             }
         });
         if seen.ready_after.is_some() && ready_after > spec.startup_timeout / 2 {
@@ -234,9 +243,13 @@ impl Doctor<'_> {
             json!({"name": name, "input_schema": input_schema})
         });
         let info = report.server_info.as_ref();
+        let program_of = spec.program();
+        let words = program_of.iter().flat_map(|program| &program.argv);
+        let command = words.map(|word| shown(word));
         self.diagnosis.servers.push(json!({
             "name": spec.name,
-            "command": spec.program.argv.iter().map(|word| shown(word)).collect::<Vec<_>>(),
+            "url": spec.url(),
+            "command": command.collect::<Vec<_>>(),
             "program": program,
             "ready_after_ms": seen.ready_after.map(|time| time.as_millis()),
             "protocol": report.protocol.as_deref().map(shown),
@@ -328,24 +341,20 @@ fn candidates(spec: &Program, program: &str) -> impl Iterator<Item = Utf8PathBuf
     dirs.map(move |dir| spec.cwd.join(dir).join(program))
 }
 
-pub(super) fn finds_program(spec: &ServerSpec, program: &str) -> bool {
-    candidates(&spec.program, program).any(|file| is_executable(&file))
+pub(super) fn finds_program(start: &Program, program: &str) -> bool {
+    candidates(start, program).any(|file| is_executable(&file))
 }
 
 /// The runner's name, if the server is started through one.
-pub(super) fn runner(spec: &ServerSpec) -> Option<String> {
-    let program = Utf8Path::new(spec.program.argv.first()?).file_name()?;
+pub(super) fn runner(start: &Program) -> Option<String> {
+    let program = Utf8Path::new(start.argv.first()?).file_name()?;
     RUNNERS.contains(&program).then(|| program.to_owned())
 }
 
 /// A shell command that starts the server as oneact does, except for the environment.
-pub(super) fn by_hand(spec: &ServerSpec) -> String {
-    let words: Vec<String> = spec.program.argv.iter().map(|word| quoted(word)).collect();
-    format!(
-        "cd {} && {}",
-        quoted(spec.program.cwd.as_str()),
-        words.join(" ")
-    )
+pub(super) fn by_hand(start: &Program) -> String {
+    let words: Vec<String> = start.argv.iter().map(|word| quoted(word)).collect();
+    format!("cd {} && {}", quoted(start.cwd.as_str()), words.join(" "))
 }
 
 /// A word, quoted for a POSIX shell.

@@ -233,9 +233,10 @@ impl Pair<'_> {
 
     /// Finds programs that the tool declares and the server's `PATH` lacks.
     fn programs(&self, tool: &ToolListing) -> Vec<Finding> {
-        let missing = tool
-            .programs()
-            .filter(|name| !finds_program(self.spec, name));
+        let Some(start) = self.spec.program() else {
+            return Vec::new();
+        };
+        let missing = tool.programs().filter(|name| !finds_program(start, name));
         let finding = |program: &str| {
             let program = self.name(program);
             let install = match program.as_str() {
@@ -251,7 +252,7 @@ impl Pair<'_> {
                 ),
                 format!("install {install}, or add it to the PATH of the server with `env`"),
             )
-            .with(vec![format!("PATH={}", search_path(&self.spec.program))])
+            .with(vec![format!("PATH={}", search_path(start))])
         };
         missing.map(finding).collect()
     }

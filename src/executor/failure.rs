@@ -6,7 +6,7 @@ use crate::{
     assets::StoreError,
     catalog::Entry,
     host,
-    mcp::CallError,
+    mcp::{CallError, Trouble},
     task::{Failure, Fault},
 };
 
@@ -42,6 +42,9 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
                 _ => class,
             }
         }
+        CallError::Http { trouble, .. } => {
+            judge::by_rule(entry, &detail).unwrap_or_else(|| of_http(*trouble).into())
+        }
         CallError::ToolChanged { .. } | CallError::Riskier { .. } => Fault::ToolChanged.into(),
         CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
             Fault::ParamsInvalid.into()
@@ -70,6 +73,18 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
     };
     let message = format!("{}: {}{causes}", entry.tool, sentence(&detail));
     class.judged(message, detail)
+}
+
+/// The fault of a failure over HTTP.
+pub(crate) fn of_http(trouble: Trouble) -> Fault {
+    match trouble {
+        Trouble::Unreachable | Trouble::Lost | Trouble::Gone => Fault::ServerUnreachable,
+        Trouble::Absent => Fault::ServerNotFound,
+        Trouble::Denied => Fault::PermissionDenied,
+        Trouble::TooLarge => Fault::LimitExceeded,
+        Trouble::Limited => Fault::RateLimited,
+        Trouble::Refused | Trouble::Strange => Fault::ToolError,
+    }
 }
 
 /// Everything that the error of an answer says, its code included, for a search. None if it was too long to be read

@@ -52,6 +52,15 @@ impl Hidden {
         Self(Secrets::all(each.chain(others)))
     }
 
+    /// The same, and the tokens that were fetched for the call.
+    pub(super) fn with(&self, fetched: Secrets) -> Self {
+        Self(if fetched == self.0 {
+            fetched
+        } else {
+            Secrets::all([self.0.clone(), fetched])
+        })
+    }
+
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.0
     }

@@ -1,25 +1,24 @@
-//! From a server's entry to a process that can be started: argv, directory, environment.
+//! From a server's entry to a process that can be started (argv, directory, environment), or to an address with its
+//! headers and its token.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 
 use crate::{
-    catalog::{Lifetime, PrivateNetwork, Server},
+    catalog::{Bearer, Lifetime, PrivateNetwork, Remote, Server},
     host::{self, Program},
-    mcp::{Caller, ServerSpec, Warm},
+    mcp::{Caller, Endpoint, Place, ServerSpec, Token, Warm},
     task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
 
-/// The values that a server gets from the environment by `env_pass`, as far as they are set.
+/// The values that a server gets from the environment, as far as they are set, and the headers of its entry.
 pub(crate) fn handed_on(server: &Server) -> Secrets {
-    let values = server
-        .env_pass
-        .iter()
-        .filter_map(|name| host::variable(name));
-    Secrets::new(values)
+    let values = server.variables().filter_map(|name| host::variable(name));
+    let headers = server.remote.iter().flat_map(|remote| &remote.headers);
+    Secrets::new(values.chain(headers.map(|(_, value)| value.clone())))
 }
 
-/// Resolves the server's command, directory and environment, with `{self}` and `{root}`. `scratch` becomes its `TMPDIR`,
+/// Resolves the server's command, directory and environment, or its address, with `{self}` and `{root}`. `scratch` becomes its `TMPDIR`,
 /// which is removed at the end of the run. `protected` are the files and directories of oneact, which the built-in
 /// servers do not write.
 pub(crate) fn launch(
@@ -28,6 +27,12 @@ pub(crate) fn launch(
     scratch: &Utf8Path,
     protected: &[Utf8PathBuf],
 ) -> Result<ServerSpec, Failure> {
+    let variable = |name: &String| {
+        host::variable(name).ok_or_else(|| {
+            let message = format!("server `{}` needs the environment variable {name}, which is not set, or not UTF-8; set it and try again", server.name);
+            Failure::new(Fault::ServerNotFound, message)
+        })
+    };
     let own = host::own_program();
     let filled = |text: &String| {
         if !text.contains('{') {
@@ -36,6 +41,22 @@ pub(crate) fn launch(
         text.replace("{self}", &own)
             .replace("{root}", root.as_str())
     };
+    let spec = |place| ServerSpec {
+        name: server.name.clone(),
+        place,
+        secrets: handed_on(server),
+        protocol: server.protocol,
+        memory: None,
+        caller: Caller::Silent,
+        startup_timeout: server.startup_timeout,
+        shutdown_grace: server.shutdown_grace,
+        max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
+        warm: None,
+    };
+    if let Some(remote) = &server.remote {
+        let endpoint = endpoint(remote, root, &variable, &filled)?;
+        return Ok(spec(Place::Http(Box::new(endpoint))));
+    }
     let argv = server.command.iter().map(filled).collect();
     let mut env = host::plain_environment();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
@@ -47,31 +68,48 @@ pub(crate) fn launch(
         env.push((ALLOW_PRIVATE.to_owned(), "1".to_owned()));
     }
     for name in &server.env_pass {
-        let value = host::variable(name).ok_or_else(|| {
-            let message = format!("server `{}` needs the environment variable {name}, which is not set, or not UTF-8; set it and try again", server.name);
-            Failure::new(Fault::ServerNotFound, message)
-        })?;
-        put(&mut env, name, value);
+        put(&mut env, name, variable(name)?);
     }
     for (name, value) in &server.env {
         put(&mut env, name, filled(value));
     }
-    Ok(ServerSpec {
-        name: server.name.clone(),
-        program: Program {
-            argv,
-            // `components` removes `.` from the path.
-            cwd: root.join(&server.cwd).components().collect(),
-            env,
+    // `components` removes `.` from the path.
+    let cwd = root.join(&server.cwd).components().collect();
+    Ok(spec(Place::Process(Program { argv, cwd, env })))
+}
+
+/// The address of a server with its headers, and where its token comes from. A command or a token endpoint is asked only
+/// when a message is sent.
+fn endpoint(
+    remote: &Remote,
+    root: &Utf8Path,
+    variable: &dyn Fn(&String) -> Result<String, Failure>,
+    filled: &dyn Fn(&String) -> String,
+) -> Result<Endpoint, Failure> {
+    let mut headers = remote.headers.clone();
+    for (name, from) in &remote.headers_env {
+        headers.push((name.clone(), variable(from)?));
+    }
+    Ok(Endpoint {
+        url: remote.url.clone(),
+        headers,
+        token: match &remote.bearer {
+            Bearer::None => Token::None,
+            Bearer::Variable(name) => Token::Given(variable(name)?),
+            Bearer::File(path) => Token::File(root.join(path)),
+            Bearer::Command(argv) => Token::Command(Program::new(
+                argv.iter().map(filled).collect(),
+                root.to_owned(),
+                host::plain_environment(),
+            )),
+            Bearer::Oauth(oauth) => Token::Client {
+                url: oauth.token_url.clone(),
+                id: oauth.client_id.clone(),
+                secret: variable(&oauth.client_secret_env)?,
+                scope: oauth.scope.clone(),
+            },
         },
-        secrets: handed_on(server),
-        protocol: server.protocol,
-        memory: None,
-        caller: Caller::Silent,
-        startup_timeout: server.startup_timeout,
-        shutdown_grace: server.shutdown_grace,
-        max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
-        warm: None,
+        ca_file: remote.ca_file.as_ref().map(|path| root.join(path)),
     })
 }
 

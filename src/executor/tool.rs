@@ -77,6 +77,7 @@ pub(super) fn run(
             },
         closing,
     } = call(step, launch, hidden, context, servers);
+    let hidden = &hidden.with(closing.secrets());
     let kept = after == After::Keep && closing.is_up();
     let sent = effect != Effect::None;
     let seen = closing.report();
@@ -260,8 +261,12 @@ fn call(
             step.entry.timeout_from.to_string()
         }
     );
-    let command = hidden.text(&launch.program.argv.join(" "));
-    tracing::info!("The command of server {}: {command}", step.server.name);
+    let (how, place) = match launch.program() {
+        Some(program) => ("is reached by", program.argv.join(" ")),
+        None => ("is asked", launch.url().unwrap_or_default()),
+    };
+    let place = hidden.text(&place);
+    tracing::info!("Server {} {how}: {place}", step.server.name);
     let server = ServerSpec {
         caller: match step.input {
             Input::Refused => Caller::Silent,

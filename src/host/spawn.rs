@@ -1,17 +1,23 @@
 //! Starts a program that ends when this process ends.
 
 use std::{
-    io::{self, Write as _},
-    os::{fd::OwnedFd, unix::process::CommandExt},
+    io::{self, Read, Write as _},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt,
+    },
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use camino::Utf8PathBuf;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, waitid,
+use rustix::{
+    io::ioctl_fionread,
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid, kill_process_group,
+        set_parent_process_death_signal, waitid,
+    },
 };
 
 use super::{Interrupts, variable};
@@ -130,8 +136,49 @@ pub fn tell(
     interrupts: &Interrupts,
 ) -> Result<(), String> {
     let mut command = program.command().ok_or("it is empty")?;
-    let name = command.get_program().to_string_lossy().into_owned();
     command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (_, failed) = ended(command, input, longest, interrupts)?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// What a program has written, of each stream at most what a pipe holds.
+#[derive(Debug)]
+pub struct Said {
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Why it did not end well.
+    pub failed: Option<String>,
+}
+
+/// Starts a program without input, and waits for its end as [`tell`] does.
+pub fn ask(program: &Program, longest: Duration, interrupts: &Interrupts) -> Result<Said, String> {
+    fn written(pipe: Option<impl Read + AsFd>) -> Vec<u8> {
+        let mut text = Vec::new();
+        if let Some(pipe) = pipe {
+            // A process that it left behind may keep the pipe open.
+            let there = ioctl_fionread(&pipe).unwrap_or_default();
+            let _ = pipe.take(there).read_to_end(&mut text);
+        }
+        text
+    }
+    let mut command = program.command().ok_or("it is empty")?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (child, failed) = ended(command, Vec::new(), longest, interrupts)?;
+    Ok(Said {
+        stdout: written(child.stdout),
+        stderr: written(child.stderr),
+        failed,
+    })
+}
+
+/// The child after its end, and why it did not end well.
+fn ended(
+    mut command: Command,
+    input: Vec<u8>,
+    longest: Duration,
+    interrupts: &Interrupts,
+) -> Result<(Child, Option<String>), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
     die_with_us(&mut command);
     let before = interrupts.count();
     let mut child = command
@@ -156,11 +203,12 @@ pub fn tell(
     };
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().map_err(failed)?;
-    match late {
-        Some(why) => Err(format!("{name} {why}")),
-        None if status.success() => Ok(()),
-        None => Err(format!("{name} ended with {status}")),
-    }
+    let why = match late {
+        None if status.success() => None,
+        None => Some(format!("{name} ended with {status}")),
+        Some(why) => Some(format!("{name} {why}")),
+    };
+    Ok((child, why))
 }
 
 /// How a child has ended; `None` while it runs. It is not reaped, so that no other process gets its id, which may also

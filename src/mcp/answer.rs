@@ -142,7 +142,7 @@ pub(super) fn read(
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") if session.is_modern() => {
-            let secrets = &session.spec.secrets;
+            let secrets = &session.link.wire.secrets;
             let questions = questions::read(raw.get(), secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
                 server: session.spec.name.clone(),
@@ -193,17 +193,17 @@ pub(super) fn result(
 
 /// The error of an error answer. A modern server without a handshake refuses the version only here.
 fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
-    let spec = &session.spec;
+    let (spec, secrets) = (&session.spec, &session.link.wire.secrets);
     match error.code {
         UNSUPPORTED_VERSION => {
-            let message = bounds::message(&spec.secrets.cut(&error.message));
+            let message = bounds::message(&secrets.cut(&error.message));
             session.mismatch(&message, session.words(&error))
         }
         MISSING_CAPABILITY => CallError::CapabilityMissing {
             server: spec.name.clone(),
             method,
             words: session.words(&error),
-            required: required(&spec.secrets.cut_value(error.data.unwrap_or_default())),
+            required: required(&secrets.cut_value(error.data.unwrap_or_default())),
             elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
                 Caller::Answers if session.is_modern() => Declared::Yes,

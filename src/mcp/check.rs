@@ -66,7 +66,9 @@ pub(super) async fn arguments(
             "The arguments fit the server's own schema of {}.",
             call.tool
         );
-        return Ok(verdict.note.map(|note| session.spec.secrets.cut(&note)));
+        return Ok(verdict
+            .note
+            .map(|note| session.link.wire.secrets.cut(&note)));
     }
     Err(CallError::ArgumentsInvalid {
         server: session.spec.name.clone(),
@@ -144,7 +146,11 @@ pub(super) async fn output(
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
         Ok(Ok(verdict)) => {
             let misfits = told(session, &verdict.misfits);
-            notes.extend(verdict.note.map(|note| session.spec.secrets.cut(&note)));
+            notes.extend(
+                verdict
+                    .note
+                    .map(|note| session.link.wire.secrets.cut(&note)),
+            );
             if misfits.is_empty() {
                 tracing::info!("The answer fits the server's own output schema.");
                 OutputCheck::Fits

@@ -19,7 +19,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
-use crate::host::{Host, Moment, end_of, spawn};
+use crate::host::{Host, Moment, Program, end_of, spawn};
 
 /// How often the end of the server is looked for if the system has no pidfds.
 const POLL: Duration = Duration::from_millis(5);
@@ -57,19 +57,18 @@ struct Reaped {
 }
 
 impl Started {
-    pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
+    pub(super) fn new(spec: &ServerSpec, start: &Program, host: &Host) -> Result<Self, CallError> {
         let began = host.moment();
-        let Some(program) = spec.program.argv.first() else {
+        if start.argv.is_empty() {
             let reason = "its `command` is empty".to_owned();
             return Err(CallError::NotFound {
                 server: spec.name.clone(),
                 program: String::new(),
                 reason,
             });
-        };
-        let adopted =
-            Adopted::from_now_on(&spec.program.env).map_err(failed(spec, "adopt orphans"))?;
-        let spawned = spawn(&spec.program).map_err(|source| not_started(spec, program, source))?;
+        }
+        let adopted = Adopted::from_now_on(&start.env).map_err(failed(spec, "adopt orphans"))?;
+        let spawned = spawn(start).map_err(|source| not_started(spec, start, source))?;
         adopted::started(spawned.pid);
         Ok(Self {
             child: Child {
@@ -203,14 +202,14 @@ pub(super) fn failed(
 }
 
 /// The error of a failed spawn: `NotFound` if the catalog can be corrected, otherwise `SpawnFailed`.
-fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError {
+fn not_started(spec: &ServerSpec, program: &Program, source: io::Error) -> CallError {
     let reason = match source.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::PermissionDenied
         | io::ErrorKind::NotADirectory
-            if !spec.program.cwd.is_dir() =>
+            if !program.cwd.is_dir() =>
         {
-            format!("its working directory {} is not there", spec.program.cwd)
+            format!("its working directory {} is not there", program.cwd)
         }
         io::ErrorKind::NotFound => "no such program (or its `#!` line names none)".to_owned(),
         io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
@@ -221,7 +220,7 @@ fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError
     };
     CallError::NotFound {
         server: spec.name.clone(),
-        program: program.to_owned(),
+        program: program.argv.first().cloned().unwrap_or_default(),
         reason,
     }
 }

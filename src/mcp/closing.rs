@@ -5,6 +5,7 @@
 use tokio::runtime::Runtime;
 
 use super::{report::ServerReport, session::Session, spec::ServerSpec};
+use crate::task::Secrets;
 
 /// A server after its call. Dropping this ends the server, as [`Closing::finish`] does.
 #[derive(Debug, Default)]
@@ -13,6 +14,7 @@ pub(crate) struct Closing {
     /// The session is dropped before the runtime that drives its handles.
     live: Option<(Session, Runtime)>,
     report: ServerReport,
+    secrets: Secrets,
 }
 
 impl Closing {
@@ -20,6 +22,7 @@ impl Closing {
         Self {
             live: Some((session, runtime)),
             report: ServerReport::default(),
+            secrets: Secrets::default(),
         }
     }
 
@@ -49,6 +52,14 @@ impl Closing {
         Some((runtime, session))
     }
 
+    /// The secrets of the spec, and the tokens that were fetched.
+    pub(crate) fn secrets(&self) -> Secrets {
+        match &self.live {
+            Some((session, _)) => session.link.wire.secrets.clone(),
+            None => self.secrets.clone(),
+        }
+    }
+
     pub(crate) fn report(&self) -> ServerReport {
         match &self.live {
             Some((session, _)) => session.report(),
@@ -65,10 +76,12 @@ impl Closing {
     }
 
     pub(super) fn end(&mut self) {
-        if let Some((session, runtime)) = &mut self.live {
+        if let Some((mut session, runtime)) = self.live.take() {
             runtime.block_on(session.stop());
-            self.report = session.report();
-            self.live = None;
+            (self.report, self.secrets) = (session.report(), session.link.wire.secrets.clone());
+            drop(session);
+            // A look-up of a host name may still be going on.
+            runtime.shutdown_background();
         }
     }
 }

@@ -9,14 +9,15 @@ use tokio::time::{Duration, Instant};
 use crate::{host::Host, task::Protocol};
 
 use super::{
-    child::Started,
     error::CallError,
     greeting::{assume, discover, initialize},
     memory::Memory,
     message::{VERSIONS, is_modern, is_not_understood},
+    refusal::Trouble,
     session::{Session, Standing, millis},
     spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
+    transport::Begun,
     wait::{Limits, Raced, race},
 };
 
@@ -40,8 +41,9 @@ pub(super) enum Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn of(call: &'a ToolCall) -> Self {
-        if call.lists() {
+    pub(super) fn of(call: &'a ToolCall, spec: &ServerSpec) -> Self {
+        // A modern call over HTTP depends on the schema of the tool.
+        if call.lists() || spec.url().is_some() {
             Self::List(&call.tool)
         } else {
             Self::Discover
@@ -68,8 +70,8 @@ impl<'a> Setting<'a> {
     }
 
     fn fresh(&self) -> Result<Session, CallError> {
-        let started = Started::new(self.spec, self.host)?;
-        let mut fresh = Session::with(started, self.spec, self.host)?;
+        let begun = Begun::new(self.spec, self.host)?;
+        let mut fresh = Session::with(begun, self.spec, self.host)?;
         fresh.limits = self.limits;
         Ok(fresh)
     }
@@ -103,6 +105,9 @@ pub(super) async fn negotiate(
             declared_legacy(session).await?;
             None
         }
+        Protocol::Auto if at.spec.url().is_some() => {
+            remotely(session, opening, memory.recall(), at).await?
+        }
         Protocol::Auto => match memory.recall() {
             Some(known) if is_modern(known) => {
                 tracing::info!(
@@ -133,6 +138,67 @@ pub(super) async fn negotiate(
         memory.keep(version);
     }
     Ok(listed)
+}
+
+/// The era of a server over HTTP, which does not end at an unknown request: the one that it spoke before, or the modern
+/// one; if that is refused, the other.
+async fn remotely(
+    session: &mut Session,
+    opening: Opening<'_>,
+    known: Option<&str>,
+    at: &Setting<'_>,
+) -> Result<Found, CallError> {
+    let name = &session.spec.name;
+    let is_legacy = known.is_some_and(|known| !is_modern(known));
+    let first = if is_legacy { "legacy" } else { "modern" };
+    tracing::info!("Server {name} is asked in the {first} era first.");
+    // A server that does not know the first request may leave it without an answer.
+    session.limits.until = at.after(PATIENCE);
+    let asked = match (known, opening) {
+        _ if is_legacy => initialize(session).await.map(|()| None),
+        (Some(_), Opening::List(tool)) => {
+            assume(session, Standing::Agreed);
+            listed(session, tool).await.map(Some)
+        }
+        _ => discover(session).await.map(|()| None),
+    };
+    session.limits = at.limits;
+    let error = match asked {
+        Err(error) if may_speak_otherwise(&error) => error,
+        settled => return settled,
+    };
+    tracing::info!("It refuses that era: the other one is tried.");
+    session.peer = None;
+    session.standing = Standing::Open;
+    session.link.reopen();
+    let other = if is_legacy {
+        discover(session).await
+    } else {
+        initialize(session).await
+    };
+    match other {
+        Ok(()) => Ok(None),
+        Err(other @ CallError::Rpc { .. }) if is_legacy => {
+            Err(neither(session, Some(&error), other, None))
+        }
+        Err(other @ CallError::Rpc { .. }) => Err(neither(session, Some(&other), error, None)),
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether a server over HTTP that answers so may speak the other era.
+fn may_speak_otherwise(error: &CallError) -> bool {
+    use Trouble::{Denied, Limited, TooLarge, Unreachable};
+    match error {
+        CallError::Http { trouble, .. } => {
+            !matches!(trouble, Denied | Limited | TooLarge | Unreachable)
+        }
+        CallError::Rpc { .. }
+        | CallError::Malformed { .. }
+        | CallError::ProtocolMismatch { .. }
+        | CallError::StartupTimeout { .. } => true,
+        _ => false,
+    }
 }
 
 /// Uses the modern era, as remembered. A first request without effects shows whether that is still right. If it is

@@ -3,7 +3,8 @@
 use std::{io, time::Duration};
 
 use super::{
-    message::CALL, questions::Questions, report::ExitDescription, stderr::cause, wire::Heard,
+    message::CALL, questions::Questions, refusal::Trouble, report::ExitDescription, stderr::cause,
+    wire::Heard,
 };
 use crate::{
     host::Interrupt,
@@ -201,6 +202,14 @@ pub(crate) enum CallError {
         stderr_tail: String,
     },
 
+    #[error("server `{server}` {why}")]
+    Http {
+        server: String,
+        trouble: Trouble,
+        /// What the server did, as a predicate, and what to do.
+        why: String,
+    },
+
     #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), doubt(server, *declared))]
     Rpc {
         server: String,
@@ -270,6 +279,17 @@ impl CallError {
         *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
     }
 
+    /// Whether a server over HTTP no longer knows the session, and has refused the request for that.
+    pub(super) fn is_a_lost_session(&self) -> bool {
+        matches!(
+            self,
+            Self::Http {
+                trouble: Trouble::Gone,
+                ..
+            }
+        )
+    }
+
     /// Whether the server has answered the call with an error.
     pub(super) fn is_an_answer(&self) -> bool {
         matches!(
@@ -330,7 +350,7 @@ const fn limit_name(limit: Limit) -> &'static str {
     }
 }
 
-fn performed(method: &str) -> &'static str {
+pub(super) fn performed(method: &str) -> &'static str {
     match method {
         CALL => "; the request may have been performed",
         _ => "",

@@ -14,7 +14,7 @@ use super::{
     tools::{self, ToolListing},
     wait::Limits,
 };
-use crate::host::Host;
+use crate::{host::Host, task::Secrets};
 
 #[derive(Debug)]
 pub(crate) struct Inspection {
@@ -22,6 +22,8 @@ pub(crate) struct Inspection {
     /// The time from the start until the server was ready, or none.
     pub(crate) ready_after: Option<Duration>,
     pub(crate) report: ServerReport,
+    /// Those of the spec, and the tokens that were fetched.
+    pub(crate) secrets: Secrets,
 }
 
 /// Starts a server, greets it, lists its tools and ends it. If the spec asks for a warm server, that is asked, unless there
@@ -36,11 +38,13 @@ pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
                 result: Err(error),
                 ready_after: None,
                 report: ServerReport::default(),
+                secrets: server.secrets.clone(),
             };
         }
     };
     let mut ready_after = None;
     let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
+    let secrets = session.link.wire.secrets.clone();
     let mut closing = Closing::new(runtime, session);
     if result.is_ok() {
         closing.tell();
@@ -49,6 +53,7 @@ pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
         result,
         ready_after,
         report: closing.finish(),
+        secrets,
     }
 }
 

@@ -23,10 +23,8 @@ use super::{
     bounds,
     child::failed,
     error::CallError,
-    message::Answer,
     peer::Peer,
     process::Process,
-    raw::Raw,
     report::{ExitDescription, Killed, Parting, ServerReport},
     spec::ServerSpec,
     stderr::Stderr,
@@ -44,7 +42,6 @@ const FEW_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) wire: Wire,
     pipes: Pipes,
     process: Process,
     parting: Parting,
@@ -76,7 +73,6 @@ impl Link {
         let stdin = Sender::from_owned_fd(stdin).map_err(failed(spec, "open its stdin"))?;
         let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
         Ok(Self {
-            wire: Wire::new(&spec.secrets),
             pipes: Pipes {
                 stdin: Some(stdin),
                 stdout: Lines::new(read(stdout, "open its stdout")?),
@@ -88,30 +84,28 @@ impl Link {
         })
     }
 
-    /// Waits for an answer or for progress.
-    pub(super) async fn news(&mut self) -> Result<(), Over> {
+    /// Waits for an answer, for progress, or for the end of the link.
+    pub(super) async fn news(&mut self, wire: &mut Wire) -> Result<(), Over> {
         select! {
             biased;
-            () = self.process.ended() => return Err(Over),
-            () = self.pipes.news(&mut self.wire) => {}
+            () = self.process.ended() => Err(Over),
+            () = self.pipes.news(wire) => Ok(()),
         }
-        let came = self.wire.answer.is_some() || self.wire.progress.is_some();
-        came.then_some(()).ok_or(Over)
     }
 
     /// Takes the lines that the server has written to stdout so far, and not those that it writes meanwhile.
-    pub(super) async fn catch_up(&mut self) {
+    pub(super) async fn catch_up(&mut self, wire: &mut Wire) {
         // The runtime learns only between two turns of its loop which pipes can be read.
         yield_now().await;
         let now = self.pipes.stdout.written_so_far();
         let read = async {
-            while self.wire.end.is_none() && self.pipes.stdout.is_before(now) {
+            while wire.end.is_none() && self.pipes.stdout.is_before(now) {
                 let line = self
                     .pipes
                     .stdout
                     .next(self.pipes.most.saturating_add(1))
                     .await;
-                self.pipes.heard(line, &mut self.wire);
+                self.pipes.heard(line, wire);
             }
         };
         // The pipe is read until a read would wait. Otherwise tokio would interrupt this after 128 reads.
@@ -122,75 +116,74 @@ impl Link {
         }
     }
 
-    /// The answer, if it has arrived in the meantime.
-    pub(super) async fn last_answer(&mut self) -> Option<Answer<Raw>> {
-        let _ = timeout(Duration::ZERO, self.pipes.news(&mut self.wire)).await;
-        self.wire.answer.take()
+    /// Takes what has arrived in the meantime.
+    pub(super) async fn read_waiting(&mut self, wire: &mut Wire) {
+        let _ = timeout(Duration::ZERO, self.pipes.news(wire)).await;
     }
 
     /// Waits until all messages are written.
-    pub(super) async fn written(&mut self) -> Result<(), Over> {
+    pub(super) async fn written(&mut self, wire: &mut Wire) -> Result<(), Over> {
         select! {
             biased;
-            () = self.pipes.written(&mut self.wire) => {}
+            () = self.pipes.written(wire) => {}
             () = self.process.ended() => return Err(Over),
         }
-        self.is_open().then_some(()).ok_or(Over)
+        self.is_open(wire).then_some(()).ok_or(Over)
     }
 
     /// Why the link is over. If the server has ended or closed its pipes, the rest of its output is read first.
-    pub(super) async fn end(&mut self) -> End {
-        if !matches!(self.wire.end, Some(End::TooBig | End::Malformed(_))) {
-            let rest = self.pipes.read_out(&mut self.wire);
+    pub(super) async fn end(&mut self, wire: &mut Wire) -> End {
+        if !matches!(wire.end, Some(End::TooBig | End::Malformed(_))) {
+            let rest = self.pipes.read_out(wire);
             let _ = timeout(LAST_WORDS, async { join!(self.process.ended(), rest) }).await;
         }
-        self.wire.end.clone().unwrap_or(End::Closed)
+        wire.end.clone().unwrap_or(End::Closed)
     }
 
-    fn is_open(&self) -> bool {
-        self.pipes.stdin.is_some() && self.wire.end.is_none()
+    fn is_open(&self, wire: &Wire) -> bool {
+        self.pipes.stdin.is_some() && wire.end.is_none()
     }
 
     /// Whether the server still runs, its stdout is read, and it was not told to end.
-    pub(super) fn is_up(&self) -> bool {
-        self.process.is_up() && self.is_open()
+    pub(super) fn is_up(&self, wire: &Wire) -> bool {
+        self.process.is_up() && self.is_open(wire)
     }
 
     /// Tells the server to end: closes its stdin at once, even if there are messages to write.
-    pub(super) fn close(&mut self) {
-        self.pipes.close_stdin(&mut self.wire);
+    pub(super) fn close(&mut self, wire: &mut Wire) {
+        self.pipes.close_stdin(wire);
     }
 
     /// Gives a borrowed server back if nothing is under way: every message was written, and no line was read in part.
-    pub(super) fn give_back(&mut self, peer: Option<Peer>) {
-        if self.is_up() && self.wire.outgoing.is_empty() && self.pipes.stdout.is_between_lines() {
+    pub(super) fn give_back(&mut self, peer: Option<Peer>, wire: &Wire) {
+        if self.is_up(wire) && wire.outgoing.is_empty() && self.pipes.stdout.is_between_lines() {
             self.process.give_back(peer);
         }
     }
 
     /// Ends the server: closes its stdin, waits for the grace, sends SIGTERM to its group, then SIGKILL.
-    pub(super) async fn stop(&mut self, grace: Duration) {
-        self.close();
+    pub(super) async fn stop(&mut self, grace: Duration, wire: &mut Wire) {
+        self.close(wire);
         if self.process.is_given_back() {
             return;
         }
         self.parting = Parting::Itself;
         // The holder of a borrowed server ends it at once.
         let own = matches!(self.process, Process::Own(_));
-        if !own || timeout(grace, self.ended()).await.is_err() {
+        if !own || timeout(grace, self.ended(wire)).await.is_err() {
             self.parting = Parting::Helped;
             self.process.terminate();
             // `reap` kills what is still alive after this.
-            let _ = timeout(TERM_GRACE, self.ended()).await;
+            let _ = timeout(TERM_GRACE, self.ended(wire)).await;
         }
         self.process.reap();
-        let _ = timeout(LAST_WORDS, self.pipes.read_out(&mut self.wire)).await;
+        let _ = timeout(LAST_WORDS, self.pipes.read_out(wire)).await;
     }
 
     /// Waits until the server has ended. Its output is read meanwhile, because a full pipe would block it.
-    async fn ended(&mut self) {
+    async fn ended(&mut self, wire: &mut Wire) {
         let reading = async {
-            self.pipes.read_out(&mut self.wire).await;
+            self.pipes.read_out(wire).await;
             pending::<()>().await;
         };
         select! {
@@ -212,29 +205,29 @@ impl Link {
     }
 
     /// What the server has written to stderr during the call.
-    pub(super) async fn stderr_of_call(&mut self) -> String {
+    pub(super) async fn stderr_of_call(&mut self, wire: &Wire) -> String {
         // As in `catch_up`.
         yield_now().await;
         self.pipes.stderr.catch_up();
-        self.pipes.stderr.of_call(&self.wire.secrets)
+        self.pipes.stderr.of_call(&wire.secrets)
     }
 
-    pub(super) fn stderr_tail(&self) -> String {
-        self.pipes.stderr.tail(&self.wire.secrets)
+    pub(super) fn stderr_tail(&self, wire: &Wire) -> String {
+        self.pipes.stderr.tail(&wire.secrets)
     }
 
     /// What is known from the process and its pipes. The session adds the protocol.
-    pub(super) fn report(&self) -> ServerReport {
+    pub(super) fn report(&self, wire: &Wire) -> ServerReport {
         let killed = self.process.killed().iter().map(|killed| Killed {
             pid: killed.pid,
-            name: bounds::name(&self.wire.secrets.cut(&killed.name)),
+            name: bounds::name(&wire.secrets.cut(&killed.name)),
         });
         ServerReport {
             exit_status: self.process.status(),
             parting: self.parting,
-            stderr_tail: self.stderr_tail(),
+            stderr_tail: self.stderr_tail(wire),
             stderr_bytes: self.pipes.stderr.total,
-            stdout_noise: self.wire.noise(),
+            stdout_noise: wire.noise(),
             killed: killed.collect(),
             ..ServerReport::default()
         }

@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::{message::VERSIONS, spec::ServerSpec};
+use super::{
+    message::VERSIONS,
+    spec::{Place, ServerSpec},
+};
 use crate::host::read_plain;
 
 /// The format of a note. Another one is not read.
@@ -90,20 +93,28 @@ fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A name that identifies how a server is started: its argv, its directory, and the names in its environment. The
-/// values are left out, because they are secrets and change.
+/// A name that identifies how a server is reached: its argv, its directory, and the names in its environment; or its
+/// address, and the names of its headers. The values are left out, because they are secrets and change.
 fn configuration(spec: &ServerSpec) -> String {
-    let mut names: Vec<&str> = spec
-        .program
-        .env
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
-    names.sort_unstable();
-    let argv = spec.program.argv.iter().map(String::as_str);
+    let named = |pairs: &'_ [(String, String)]| {
+        let mut names: Vec<String> = pairs.iter().map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        names
+    };
     // No word contains a NUL, so different lists never give the same text.
-    let words = argv.chain(["", spec.program.cwd.as_str(), ""]).chain(names);
-    let text: Vec<&str> = words.flat_map(|word| [word, "\0"]).collect();
+    let words = match &spec.place {
+        Place::Process(program) => {
+            let cwd = [String::new(), program.cwd.to_string(), String::new()];
+            [program.argv.clone(), cwd.to_vec(), named(&program.env)].concat()
+        }
+        Place::Http(endpoint) => {
+            [vec![endpoint.url.to_string()], named(&endpoint.headers)].concat()
+        }
+    };
+    let text: Vec<&str> = words
+        .iter()
+        .flat_map(|word| [word.as_str(), "\0"])
+        .collect();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.concat().as_bytes())
         .simple()
         .to_string()

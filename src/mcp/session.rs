@@ -1,4 +1,4 @@
-//! The protocol with a running server, over a [`Link`]. Every wait also ends when the server ends, when a limit is
+//! The protocol with a running server, over a [`Transport`]. Every wait also ends when the server ends, when a limit is
 //! reached, and at a signal.
 
 use std::time::Duration;
@@ -11,29 +11,25 @@ use tokio::{
 
 use super::{
     bounds,
-    child::{Started, failed},
-    error::{CallError, Limit, astray, ending, seconds},
-    link::{Link, Over},
+    child::failed,
+    error::{CallError, Limit, astray, ending, performed, seconds},
+    link::Over,
     message::{
         Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
         is_not_understood, members, sender,
     },
     peer::Peer,
-    process::Process,
     raw::Raw,
     report::{ExitDescription, ServerReport},
     spec::{Progress, ServerSpec},
+    transport::{Begun, Transport},
     wait::{Alarm, Halt, Limits},
-    warm::Borrowed,
     wire::{End, Heard},
 };
 use crate::{
     host::{Host, Moment},
     task::Timings,
 };
-
-/// How long a notification about a cancelled request may take, because the server may not read.
-const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 
 /// Why the server is spoken to in the era that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +46,7 @@ pub(super) enum Standing {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) spec: ServerSpec,
-    pub(super) link: Link,
+    pub(super) link: Transport,
     pub(super) peer: Option<Peer>,
     pub(super) standing: Standing,
     /// The limits of the next exchange.
@@ -64,57 +60,23 @@ pub(super) struct Session {
 
 impl Session {
     /// Takes over a server that was started. Must be called within a runtime.
-    pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        let Started {
-            child,
-            stdin,
-            stdout,
-            stderr,
-            began,
-        } = server;
-        let link = Link::new(Process::Own(child), [stdin, stdout, stderr], spec)?;
-        Self::over(link, began, spec, host)
-    }
-
-    /// Takes over a server that was borrowed. Must be called within a runtime.
-    pub(super) fn borrowed(
-        server: Borrowed,
-        began: Moment,
-        spec: &ServerSpec,
-        host: &Host,
-    ) -> Result<Self, CallError> {
-        let Borrowed {
-            lease,
-            stdin,
-            stdout,
-            stderr,
-            peer,
-        } = server;
-        let link = Link::new(Process::Lent(lease), [stdin, stdout, stderr], spec)?;
-        let mut session = Self::over(link, began, spec, host)?;
-        if peer.is_some() {
-            session.standing = Standing::Agreed;
-        }
-        session.peer = peer;
-        // Earlier runs have counted from 0, too.
-        session.next_id = another_id(host);
-        Ok(session)
-    }
-
-    fn over(
-        link: Link,
-        started: Moment,
-        spec: &ServerSpec,
-        host: &Host,
-    ) -> Result<Self, CallError> {
+    pub(super) fn with(begun: Begun, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
+        let started = begun.at();
+        let peer = begun.peer();
+        let link = Transport::new(begun, spec)?;
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
+        let (standing, next_id) = match &peer {
+            // Earlier runs have counted from 0, too.
+            Some(_) => (Standing::Agreed, another_id(host)),
+            None => (Standing::Open, 0),
+        };
         Ok(Self {
             spec: spec.clone(),
             link,
-            peer: None,
-            standing: Standing::Open,
+            peer,
+            standing,
             limits: Limits::within(spec.startup_timeout),
-            next_id: 0,
+            next_id,
             timings: Timings {
                 spawn_ms: millis(started.elapsed()),
                 ..Timings::default()
@@ -180,7 +142,7 @@ impl Session {
             }
             if let Some(progress) = self.link.wire.progress.take() {
                 idle_until = Instant::now() + idle;
-                let shown = |text: String| bounds::message(&self.spec.secrets.shown(&text));
+                let shown = |text: String| bounds::message(&self.link.wire.secrets.shown(&text));
                 on_progress(Progress {
                     message: progress.message.map(shown),
                     ..progress
@@ -199,13 +161,15 @@ impl Session {
             Halt::Signal(_) => "cancelled",
             Halt::End(_) => return Err(halt),
         };
-        if !is_greeting(method) {
+        let notice = self.link.notice(|| self.is_modern());
+        if let Some(notice) = notice.filter(|_| !is_greeting(method)) {
             let params = members([("requestId", id.into()), ("reason", reason.into())]);
             self.link
                 .wire
                 .write(None, "notifications/cancelled", params);
-            let _ = timeout(CANCEL_NOTICE, self.link.written()).await;
+            let _ = timeout(notice, self.link.written()).await;
         }
+        self.link.hang_up();
         Err(halt)
     }
 
@@ -240,7 +204,7 @@ impl Session {
 
     /// The beginning of a text of the server without secrets, for an error.
     pub(super) fn excerpt(&self, text: &str) -> String {
-        bounds::excerpt(&self.spec.secrets.cut(text))
+        bounds::excerpt(&self.link.wire.secrets.cut(text))
     }
 
     /// The error of a wait that ended without an answer.
@@ -263,6 +227,15 @@ impl Session {
                 limit: self.spec.max_message_bytes,
             },
             Halt::End(End::Malformed(reason)) => self.malformed(method, &reason),
+            Halt::End(End::Http(refusal)) => {
+                let open = !refusal.trouble.is_before_dispatch();
+                let why = self.link.wire.secrets.shown(&refusal.why);
+                CallError::Http {
+                    server,
+                    trouble: refusal.trouble,
+                    why: bounds::message(&why) + if open { performed(method) } else { "" },
+                }
+            }
             Halt::Late(_, after) if greeting || unheard => CallError::StartupTimeout {
                 server,
                 after,
@@ -299,7 +272,7 @@ impl Session {
     fn is_too_much(&self, halt: &Halt, method: &str) -> Option<String> {
         let wire = &self.link.wire;
         let acts = wire.progressed == Heard::Protocol || wire.asked.is_some();
-        if method != CALL || wire.bytes <= bounds::COMMON_BYTES || acts {
+        if method != CALL || wire.bytes <= bounds::COMMON_BYTES || acts || self.link.is_remote() {
             return None;
         }
         match (halt, self.link.status()) {
@@ -327,7 +300,7 @@ impl Session {
     }
 
     pub(super) fn rpc(&self, method: &'static str, error: &RpcError) -> CallError {
-        let message = bounds::message(&self.spec.secrets.cut(&error.message));
+        let message = bounds::message(&self.link.wire.secrets.cut(&error.message));
         let doubtful = self.standing == Standing::Declared && is_not_understood(error.code);
         CallError::Rpc {
             server: self.spec.name.clone(),
@@ -342,7 +315,7 @@ impl Session {
 
     /// The message and the data of an error; none if the error was too long to be read.
     pub(super) fn words(&self, error: &RpcError) -> Option<String> {
-        let secrets = &self.spec.secrets;
+        let secrets = &self.link.wire.secrets;
         let data = error
             .data
             .clone()
@@ -378,10 +351,15 @@ impl Session {
         self.version().is_some_and(is_modern)
     }
 
+    /// Whether a call repeats some of its parameters in headers.
+    pub(super) fn mirrors(&self) -> bool {
+        self.link.is_remote() && self.is_modern()
+    }
+
     /// What the server asked for during the call.
     pub(super) fn question(&self) -> Option<String> {
         let question = self.link.wire.asked.as_ref()?;
-        Some(bounds::message(&self.spec.secrets.cut(question)))
+        Some(bounds::message(&self.link.wire.secrets.cut(question)))
     }
 
     /// The first line on stdout that was no MCP message.
@@ -404,7 +382,7 @@ impl Session {
     }
 
     pub(super) fn report(&self) -> ServerReport {
-        let cut = |text: &str| bounds::name(&self.spec.secrets.cut(text));
+        let cut = |text: &str| bounds::name(&self.link.wire.secrets.cut(text));
         let info = self.peer.as_ref().and_then(|peer| peer.info.as_ref());
         ServerReport {
             protocol: self.version().map(cut),

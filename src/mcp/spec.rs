@@ -5,15 +5,16 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
+use super::endpoint::Endpoint;
 use crate::host::Program;
 use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets};
 
-/// How to start a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
+/// How to reach a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
 #[derive(Clone)]
 pub(crate) struct ServerSpec {
     /// Its name in the catalog, for error texts.
     pub(crate) name: String,
-    pub(crate) program: Program,
+    pub(crate) place: Place,
     /// Values that are redacted in stderr, noise samples and errors before these leave this room.
     pub(crate) secrets: Secrets,
     pub(crate) protocol: Protocol,
@@ -30,12 +31,27 @@ pub(crate) struct ServerSpec {
     pub(crate) warm: Option<Warm>,
 }
 
+/// Where a server is: a program that is started, or an address.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Process(Program),
+    Http(Box<Endpoint>),
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(program) => write!(f, "{:?} in {}", program.argv.first(), program.cwd),
+            Self::Http(endpoint) => endpoint.fmt(f),
+        }
+    }
+}
+
 impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerSpec")
             .field("name", &self.name)
-            .field("program", &self.program.argv.first())
-            .field("cwd", &self.program.cwd)
+            .field("place", &self.place)
             .field("protocol", &self.protocol)
             .finish_non_exhaustive()
     }
@@ -49,7 +65,7 @@ impl ServerSpec {
     pub(super) fn of_holder(name: String, program: Program) -> Self {
         Self {
             name,
-            program,
+            place: Place::Process(program),
             secrets: Secrets::default(),
             protocol: Protocol::default(),
             memory: None,
@@ -61,11 +77,27 @@ impl ServerSpec {
         }
     }
 
+    /// The program, if the server is started.
+    pub(crate) fn program(&self) -> Option<&Program> {
+        match &self.place {
+            Place::Process(program) => Some(program),
+            Place::Http(_) => None,
+        }
+    }
+
+    /// The address without what grants access, if the server is not started.
+    pub(crate) fn url(&self) -> Option<String> {
+        match &self.place {
+            Place::Process(_) => None,
+            Place::Http(endpoint) => Some(endpoint.shown()),
+        }
+    }
+
     /// Whether a server that was started with one spec can be used for the other. The secrets must be the same, because
     /// they are redacted in everything that the server says.
     pub(super) fn starts_as(&self, other: &Self) -> bool {
         self.name == other.name
-            && self.program == other.program
+            && self.place == other.place
             && self.secrets == other.secrets
             && self.protocol == other.protocol
             && self.caller == other.caller

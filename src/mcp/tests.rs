@@ -9,6 +9,7 @@ mod output;
 mod pins;
 mod processes;
 mod questions;
+mod remote;
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -58,7 +59,7 @@ impl Stage {
         Self {
             server: ServerSpec {
                 name: "misbehaving".to_owned(),
-                program: Program::new(
+                place: Place::Process(Program::new(
                     vec!["python3".to_owned(), script, mode.to_owned()],
                     folder.to_owned(),
                     vec![
@@ -66,7 +67,7 @@ impl Stage {
                         variable("RECEIVED", folder.join("received").as_str()),
                         variable("PIDS", folder.join("pids").as_str()),
                     ],
-                ),
+                )),
                 secrets: Secrets::new([SECRET.to_owned()]),
                 protocol: Protocol::Legacy,
                 memory: None,
@@ -94,6 +95,13 @@ impl Stage {
             },
             folder: folder.to_owned(),
             _kept: None,
+        }
+    }
+
+    fn program(&mut self) -> &mut Program {
+        match &mut self.server.place {
+            Place::Process(program) => program,
+            Place::Http(endpoint) => panic!("{endpoint:?} is not started"),
         }
     }
 

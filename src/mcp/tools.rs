@@ -130,7 +130,7 @@ pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListin
         }
     }
     let spec = &session.spec;
-    let cut = |name: &String| spec.secrets.cut(name);
+    let cut = |name: &String| session.link.wire.secrets.cut(name);
     let shown = |names: Vec<String>| names.iter().map(cut).collect();
     Err(CallError::UnknownTool {
         server: spec.name.clone(),

@@ -84,16 +84,16 @@ struct Start {
 }
 
 impl Start {
-    fn new(spec: &ServerSpec, warm: &Warm, socket: String) -> Self {
+    fn new(spec: &ServerSpec, program: &Program, warm: &Warm, socket: String) -> Self {
         Self {
             name: spec.name.clone(),
             root: warm.root.clone(),
             state_dir: warm.state_dir.clone(),
             socket,
-            argv: spec.program.argv.clone(),
-            cwd: spec.program.cwd.clone(),
-            env: spec.program.env.clone(),
-            digest: digest(spec),
+            argv: program.argv.clone(),
+            cwd: program.cwd.clone(),
+            env: program.env.clone(),
+            digest: digest(spec, program),
             idle: warm.idle,
             shutdown_grace: spec.shutdown_grace,
         }
@@ -127,13 +127,12 @@ fn scratch_of(env: &[(String, String)]) -> Option<&str> {
 
 /// Identifies the way in which a server is started: its argv, directory and environment, the protocol, and the state of
 /// the files that its argv names. The scratch directory of the run is left out.
-fn digest(spec: &ServerSpec) -> String {
+fn digest(spec: &ServerSpec, program: &Program) -> String {
     let mut hash = blake3::Hasher::new();
     let mut put = |text: &str| {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     };
-    let program = &spec.program;
     put(program.cwd.as_str());
     put(&format!("{:?} {}", spec.protocol, spec.max_message_bytes));
     for word in &program.argv {

@@ -15,6 +15,7 @@ use super::{
     },
     questions,
     raw::{Raw, place},
+    refusal::Refusal,
     report::Noise,
     spec::Progress,
 };
@@ -80,6 +81,14 @@ pub(super) enum End {
     Closed,
     TooBig,
     Malformed(String),
+    Http(Refusal),
+}
+
+/// Whether a message is the awaited request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Request,
+    Other,
 }
 
 impl Wire {
@@ -140,6 +149,19 @@ impl Wire {
         {
             self.call = CallLine::Delivered;
         }
+    }
+
+    /// Takes the next message that is to be sent, which then counts as sent.
+    pub(super) fn next_line(&mut self) -> Option<(Vec<u8>, Said)> {
+        let end = self.outgoing.iter().position(|byte| *byte == b'\n')? + 1;
+        let said = if end == self.unsent {
+            Said::Request
+        } else {
+            Said::Other
+        };
+        let line = self.outgoing.range(..end).copied().collect();
+        self.sent(end);
+        Some((line, said))
     }
 
     /// Takes a line of the server. After an error, later lines do not count.

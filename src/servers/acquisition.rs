@@ -4,7 +4,6 @@
 //! connection goes to an address that the policy refuses. No answer or message contains a signature or password of
 //! a URL.
 
-mod broken;
 mod content;
 mod downloader;
 mod integrity_checker;

@@ -354,10 +354,13 @@ pub struct PlannedStep {
     pub capability_id: String,
     pub mcp_server: String,
     pub tool_name: String,
-    /// The argv that a run would start.
+    /// The address of a server that is not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The argv that a run would start; empty if the server has an address.
     pub command: Vec<String>,
     pub cwd: String,
-    /// The names of the environment variables that the server would get.
+    /// The names of the environment variables that the server would get, or whose values would be sent to it.
     pub environment: Vec<String>,
     pub parameters: Map<String, Value>,
     pub timeout_seconds: f64,

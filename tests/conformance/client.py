@@ -1,6 +1,6 @@
 """The client that the conformance suite starts: `client.py URL`, with the scenario's name in its
-environment. It runs oneact ($ONEACT) in a root of its own, with one server in the catalog, the bridge
-to that URL, and ends well if oneact says what it should. What the server saw, the suite judges."""
+environment. It runs oneact ($ONEACT) in a root of its own, with one server in the catalog, at that
+URL, and ends well if oneact says what it should. What the server saw, the suite judges."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-BRIDGE = Path(__file__).with_name("bridge.py").resolve()
 VERSION = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
 PROTOCOL = "legacy" if VERSION < "2026-07-28" else "modern"
 
@@ -17,12 +16,11 @@ PROTOCOL = "legacy" if VERSION < "2026-07-28" else "modern"
 class Root:
     """A directory with a catalog: a capability for each tool, under the tool's name."""
 
-    def __init__(self, dir, *tools):
+    def __init__(self, dir, *tools, keys=""):
         self.dir = dir
-        command = json.dumps(["python3", "-SB", str(BRIDGE), sys.argv[1]])
-        catalog = f'catalog = 1\n[server.suite]\ncommand = {command}\nprotocol = "{PROTOCOL}"\n'
+        catalog = f'catalog = 1\n[server.suite]\nurl = "{sys.argv[1]}"\nprotocol = "{PROTOCOL}"\n'
         for tool in tools:
-            catalog += f'[capability.{tool}]\nmcp = {{ server = "suite", tool = "{tool}" }}\n'
+            catalog += f'[capability.{tool}]\nmcp = {{ server = "suite", tool = "{tool}" }}\n{keys}\n'
         Path(dir, "catalog.toml").write_text(catalog)
 
     def oneact(self, *words, task=None):
@@ -113,7 +111,45 @@ def preservation(dir):
     root.succeeds("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
 
 
+def sse_retry(dir):
+    """Its server ends the stream of the call, and gives the answer to who asks for the rest."""
+    root = Root(dir, "test_reconnection")
+    assert root.succeeds("test_reconnection") == {"text": "Reconnection test completed successfully"}
+
+
+def standard_headers(dir):
+    root = Root(dir, "test_headers", "my-hyphenated-tool")
+    for tool in ("test_headers", "my-hyphenated-tool"):
+        assert root.succeeds(tool) == {"text": "Headers test completed"}
+
+
+def custom_headers(dir):
+    calls = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]
+    root = Root(dir, *(call["name"] for call in calls))
+    for call in calls:
+        # By the schemas of these tools, null is none of their values.
+        given = {name: value for name, value in call["arguments"].items() if value is not None}
+        assert root.succeeds(call["name"], given) == {"text": "Custom headers test completed"}
+
+
+def invalid_tool_headers(dir):
+    """A tool whose marks break a rule is not called, and the others are."""
+    wrong = (
+        "empty_header object_header array_header null_header number_header duplicate_same_case duplicate_diff_case"
+        " space_in_name colon_in_name non_ascii_name control_char_name"
+    )
+    wrong = [f"invalid_{name}" for name in wrong.split()]
+    root = Root(dir, "valid_tool", *wrong, keys="parameter_schema_for_action = {}")
+    for tool in wrong:
+        assert "x-mcp-header" in root.fails("tool_error", tool)
+    assert root.succeeds("valid_tool", {"region": "north"}) == {"text": "Tool call received"}
+
+
 SCENARIOS = {
+    "sse-retry": sse_retry,
+    "http-standard-headers": standard_headers,
+    "http-custom-headers": custom_headers,
+    "http-invalid-tool-headers": invalid_tool_headers,
     "initialize": initialize,
     "tools_call": tools_call,
     "request-metadata": request_metadata,

@@ -1,16 +1,14 @@
-//! The MCP project's own conformance suite, as far as a client can show itself over stdio.
+//! The MCP project's own conformance suite for clients, as far as it concerns tools.
 //! `scripts/setup-conformance` installs it.
 //!
 //! The suite starts a server on HTTP and then a client, `tests/conformance/client.py`, which runs
-//! oneact with `tests/conformance/bridge.py` between the two. The bridge makes the headers of HTTP
-//! and changes no message: what is checked in a message is oneact's doing, what is checked in a
-//! header is not. Each scenario runs in the era that its version names (`protocol = "legacy"` or
-//! `"modern"`): `auto` greets in the older one, which these servers need not forgive.
+//! oneact with the address of that server. Each scenario runs in the era that its version names
+//! (`protocol = "legacy"` or `"modern"`).
 //!
-//! Not reached, and so not run:
+//! Not run:
 //!
-//! - `sse-retry`, `http-standard-headers`, `http-custom-headers`, `http-invalid-tool-headers` and
-//!   all of `auth/…`: they are about HTTP alone, and would examine the bridge.
+//! - `auth/…`: they find an authorization server and ask a person in a browser, which oneact does
+//!   not do (`docs/remote.md`).
 //! - `elicitation-sep1034-client-defaults`: a server of 2025-11-25 that asks while it is called.
 //!   oneact declares no elicitation in that era (`docs/waiting.md`), so none may ask.
 //! - `sep-2640-…`: an extension, skills read as resources, of which oneact reads none.
@@ -90,9 +88,6 @@ fn tools_call_in_the_modern_era() {
     passes("tools_call", MODERN, 2);
 }
 
-/// The headers are the bridge's. That the header's version is that of `_meta` says nothing of
-/// oneact; that there is a version, client and capabilities in the `_meta` of every request, and that
-/// a request is repeated that was refused for its version, does.
 #[test]
 fn request_metadata() {
     passes("request-metadata", MODERN, 6);
@@ -116,4 +111,25 @@ fn schemas_are_preserved_in_the_older_era() {
 #[test]
 fn schemas_are_preserved_in_the_modern_era() {
     passes("json-schema-2020-12-preservation", MODERN, 9);
+}
+
+#[test]
+fn a_stream_that_ends_early_is_resumed_after_the_time_that_the_server_names() {
+    passes("sse-retry", LEGACY, 3);
+}
+
+/// Those of `tools/list` and `tools/call`.
+#[test]
+fn standard_headers() {
+    passes("http-standard-headers", MODERN, 3);
+}
+
+#[test]
+fn headers_of_parameters() {
+    passes("http-custom-headers", MODERN, 18);
+}
+
+#[test]
+fn tools_with_wrong_marks_are_not_called() {
+    passes("http-invalid-tool-headers", MODERN, 12);
 }

@@ -93,6 +93,8 @@ mod real_servers;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod reported;
 #[cfg(test)]
 mod request_context;

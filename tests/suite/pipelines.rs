@@ -9,7 +9,7 @@ use crate::{
     program::{Answer, ONEACT, Root, run},
 };
 
-fn document(path: &str) -> String {
+pub(crate) fn document(path: &str) -> String {
     fs::read_to_string(Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn oneact(root: &Root) -> Command {
     clippy::disallowed_methods,
     reason = "the programs of the tests are found in the PATH"
 )]
-fn path_behind(dir: &Utf8Path) -> String {
+pub(crate) fn path_behind(dir: &Utf8Path) -> String {
     format!("{dir}:{}", std::env::var("PATH").unwrap())
 }
 

@@ -110,7 +110,7 @@ fn server(name: &str) -> String {
 }
 
 /// An example of this package, which `cargo test` builds beside the tests unless it is told to build only some of them.
-fn example(name: &str) -> Utf8PathBuf {
+pub(crate) fn example(name: &str) -> Utf8PathBuf {
     let test = Utf8PathBuf::try_from(env::current_exe().unwrap()).unwrap();
     let built = test.ancestors().nth(2).map(Utf8Path::to_owned).unwrap();
     let example = built.join("examples").join(name);

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 20] = [
     (
         "cli",
         &[
@@ -50,11 +50,12 @@ const EDGES: [(&str, &[&str]); 19] = [
     ),
     ("ledger", &["host", "task"]),
     ("plan", &["host", "task"]),
-    ("mcp", &["host", "task"]),
-    ("assets", &["catalog", "task", "host"]),
+    ("mcp", &["web", "host", "task"]),
+    ("assets", &["catalog", "web", "task", "host"]),
     ("catalog", &["task"]),
     ("envelope", &["task"]),
-    ("servers", &["assets", "task", "host"]),
+    ("servers", &["assets", "web", "task", "host"]),
+    ("web", &[]),
     ("task", &[]),
     ("host", &[]),
 ];

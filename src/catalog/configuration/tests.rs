@@ -296,23 +296,91 @@ fn a_server_of_another_project_is_started_there() {
 }
 
 #[test]
-fn servers_that_are_off_or_remote_are_told_apart() {
-    let text = r#"{"mcpServers": {
-        "a": {"command": "a", "disabled": true}, "b": {"command": "b", "enabled": false},
-        "c": {"type": "http", "url": "https://u:p@example.org/mcp?key=k#f", "headers": {}},
-        "d": {"serverUrl": "http://example.org:8080/s/sk-proj-abc/mcp"}}}"#;
+fn servers_that_are_off_are_told_apart() {
+    let text = r#"{"mcpServers": {"a": {"command": "a", "disabled": true}, "b": {"url": "b", "enabled": false}}}"#;
     let servers = read_at("/srv/app/.mcp.json", text).unwrap();
-    let starts: Vec<&Start> = servers.iter().map(|server| &server.start).collect();
     assert!(
-        matches!(starts[..2], [Start::Off, Start::Off]),
-        "{starts:?}"
+        servers.iter().all(|server| server.start == Start::Off),
+        "{servers:?}"
     );
-    let Start::Remote(url) = starts[2] else {
-        panic!("{starts:?}")
-    };
-    assert_eq!(url, "https://example.org");
-    let at_port = Start::Remote("http://example.org:8080".to_owned());
-    assert_eq!(starts[3], &at_port);
+}
+
+#[test]
+fn a_server_at_an_address_is_written_and_its_secrets_come_from_variables() {
+    for (keys, table, secrets) in [
+        (
+            r#""type": "http", "url": "https://example.org/mcp?v=1", "headers": {}"#,
+            "",
+            &[][..],
+        ),
+        (
+            r#""serverUrl": "https://example.org/mcp?v=1", "headers": {"X-Team": "blue", "Authorization": "Bearer ${GITHUB_TOKEN}"}"#,
+            "headers = { X-Team = \"blue\" }\nbearer_env = \"GITHUB_TOKEN\"\n",
+            &[("GITHUB_TOKEN", TOKEN)],
+        ),
+        (
+            r#""url": "https://example.org/mcp?v=1", "headers": {"Authorization": "Bearer 0815-4711", "X-Api-Key": "0815-4712", "Cookie": "a=b"}"#,
+            "headers_env = { X-Api-Key = \"S_X_API_KEY\", Cookie = \"S_COOKIE\" }\nbearer_env = \"S_TOKEN\"\n",
+            &[
+                ("S_COOKIE", "a=b"),
+                ("S_TOKEN", "0815-4711"),
+                ("S_X_API_KEY", "0815-4712"),
+            ],
+        ),
+        (
+            r#""url": "https://example.org/mcp?v=1", "bearer_token_env_var": "GITHUB_TOKEN", "env_http_headers": {"X-Key": "GITHUB_TOKEN"}, "http_headers": {"A": "b"}"#,
+            "headers = { A = \"b\" }\nheaders_env = { X-Key = \"GITHUB_TOKEN\" }\nbearer_env = \"GITHUB_TOKEN\"\n",
+            &[("GITHUB_TOKEN", TOKEN)],
+        ),
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"s": {{{keys}}}}}}}"#);
+        let found = one("/srv/app/.mcp.json", &text);
+        assert_eq!(
+            found.table("s"),
+            format!("[server.s]\nurl = \"https://example.org/mcp?v=1\"\n{table}"),
+            "{keys}"
+        );
+        let named: Vec<(&str, &str)> = found
+            .secrets
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(named, secrets, "{keys}");
+    }
+    for (keys, says) in [
+        (
+            r#""url": "https://u:hunter2@example.org/mcp""#,
+            "looks like a secret",
+        ),
+        (
+            r#""url": "https://example.org/mcp?api_key=0815-4711""#,
+            "looks like a secret",
+        ),
+        (
+            r#""url": "https://example.org/${GITHUB_TOKEN}/mcp""#,
+            "looks like a secret",
+        ),
+        (r#""url": "example""#, "no URL"),
+        (
+            r#""type": "sse", "url": "https://example.org/sse""#,
+            "streamable HTTP",
+        ),
+        (
+            r#""url": "https://example.org/", "headers": {"Authorization": "Bearer ${input:pat}"}"#,
+            "export S_TOKEN",
+        ),
+        (
+            r#""url": "https://example.org/", "headers": {"X-Key": "${NOT_SET}"}"#,
+            "export NOT_SET",
+        ),
+    ] {
+        let why = unfit(&format!("{{{keys}}}"));
+        assert!(why.contains(says), "{keys}: {why}");
+        assert!(
+            !why.contains(TOKEN) && !why.contains("hunter2") && !why.contains("0815"),
+            "{why}"
+        );
+    }
 }
 
 #[test]

@@ -6,11 +6,11 @@ use camino::Utf8Path;
 use serde_json::{Value, json};
 
 use super::{
-    BEGINNING, Known, SchemaForm, Tool, Trust, appended, one_line, remote, server_name,
+    BEGINNING, Known, SchemaForm, Tool, Trust, appended, one_line, server_name,
     words::{described_as, id},
 };
 use crate::{
-    catalog::{Catalog, Command, document::Tables, lint::lint},
+    catalog::{Catalog, Command, lint::lint},
     task::{Effects, Pin},
 };
 
@@ -307,17 +307,4 @@ fn a_description_is_one_short_line_that_steers_nothing() {
     );
     assert!(text.len() < 2000);
     assert_eq!(one_line("a\r\nB"), "a. B");
-}
-
-#[test]
-fn a_remote_server_is_a_comment() {
-    let text = remote("far", "https://example.org/\nx = 1");
-    assert!(
-        text.trim().lines().all(|line| line.starts_with("# ")),
-        "{text}"
-    );
-    let catalog = appended((Utf8Path::new("catalog.toml"), BEGINNING.as_bytes()), &text).unwrap();
-    let catalog = Catalog::from_bytes(Utf8Path::new("catalog.toml"), catalog).unwrap();
-    let tables: Tables<'_> = catalog.tables().unwrap();
-    assert!(tables.names("server").unwrap().is_empty());
 }

@@ -1,6 +1,7 @@
 //! Every kind of broken catalog is answered with the line, and with what to write instead.
 
 use super::{BEGINNING, cut, refused, task};
+use crate::catalog::{Catalog, server};
 
 /// The message about a catalog, which begins with the line.
 fn told(catalog: &str, line: usize) -> String {
@@ -123,7 +124,7 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
         (
             instead("command = [\"s\"]", ""),
             2,
-            "`command` is missing; add it",
+            "neither `command` nor `url`; add one of them",
         ),
         (
             instead("[\"s\"]", "[\"s\"]\nenv = { A = 1 }"),
@@ -166,9 +167,19 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
             "`legacy`",
         ),
         (
+            instead("[\"s\"]", "[\"s\"]\nurl = 'https://s.example/mcp'"),
+            2,
+            "both `command` and `url`; keep one of them",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nbearer_env = 'TOKEN'"),
+            2,
+            "`bearer_env` needs a `url`; remove it",
+        ),
+        (
             instead("[server.s]", "[server.saw]"),
             5,
-            "add one with its `command`",
+            "add one with its `command` or its `url`",
         ),
         (
             instead("[server.s]\ncommand = [\"s\"]\n", "server = 7\n"),
@@ -188,5 +199,79 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
     ] {
         let message = told(&broken, line);
         assert!(message.contains(remedy), "{message} does not say {remedy}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_server_at_an_address_has_a_remedy() {
+    for (keys, remedy) in [
+        ("url = 'here'", "is no URL"),
+        ("url = 'ftp://s.example/'", "must begin with https://"),
+        ("url = 'http://s.example/mcp'", "`allow_http = true`"),
+        ("url = 'https://me:pw@s.example/mcp'", "`headers_env`"),
+        (
+            "url = 'https://s.example/mcp'\ncwd = 'a'",
+            "`cwd` belongs to a `command`",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nenv_pass = ['A']",
+            "`env_pass` belongs to a `command`",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nbearer_env = 'A'\nbearer_file = 'b'",
+            "keep one of them",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nbearer_command = []",
+            "must name a program",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nbearer_env = 'A=B'",
+            "no variable can have the name `A=B`",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nheaders = { 'a b' = 'c' }",
+            "no header can have the name `a b`",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nheaders = { A = 7 }",
+            "`headers.A` must be a string",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nheaders = { Accept = '*/*' }",
+            "oneact itself sets the header `Accept`",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nheaders = { Key = 'a' }\nheaders_env = { key = 'B' }",
+            "is set twice",
+        ),
+        (
+            "url = 'https://s.example/mcp'\nbearer_env = 'A'\nheaders_env = { Authorization = 'B' }",
+            "is set by its token, too",
+        ),
+        (
+            "url = 'https://s.example/mcp'\noauth = { token_url = 'http://o.example/', client_id = 'a', client_secret_env = 'B' }",
+            "`token_url` sends tokens and data without encryption",
+        ),
+        (
+            "url = 'https://s.example/mcp'\noauth = { token_url = 'https://o.example/', id = 'a' }",
+            "client_id",
+        ),
+    ] {
+        let broken = BEGINNING.replace("command = [\"s\"]", keys);
+        let message = refused(&broken, &task(&["cut"])).message;
+        assert!(message.contains(remedy), "{message} does not say {remedy}");
+    }
+    for url in [
+        "https://s.example/mcp?v=1",
+        "http://127.0.0.1:8000/mcp",
+        "http://[::1]:8000/",
+        "http://localhost/",
+        "http://s.example/mcp'\nallow_http = true\nprotocol = 'auto",
+    ] {
+        let good = BEGINNING.replace("command = [\"s\"]", &format!("url = '{url}'"));
+        let catalog = Catalog::from_bytes("catalog.toml".into(), good.into_bytes()).unwrap();
+        let server = server::named(&catalog.tables().unwrap(), "s").unwrap();
+        assert!(server.unwrap().remote.is_some(), "{url}");
     }
 }

@@ -207,7 +207,7 @@ pub(super) fn listed(new: &[New]) -> String {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{}", visible(of));
         }
-        let _ = writeln!(text, "  {name}: {}", visible(&command.argv.join(" ")));
+        let _ = writeln!(text, "  {name}: {}", visible(&command.shown()));
     }
     text
 }

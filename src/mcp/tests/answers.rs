@@ -380,11 +380,10 @@ fn a_clock_that_stands_still_measures_nothing() {
 fn the_debug_text_of_a_server_tells_no_secret() {
     let mut stage = Stage::new("echo");
     stage
-        .server
-        .program
+        .program()
         .env
         .push(("TOKEN".to_owned(), SECRET.to_owned()));
-    stage.server.program.argv.push(SECRET.to_owned());
+    stage.program().argv.push(SECRET.to_owned());
     assert!(!format!("{:?}", stage.server).contains(SECRET));
 }
 
@@ -392,7 +391,7 @@ fn the_debug_text_of_a_server_tells_no_secret() {
 fn the_name_a_server_gives_itself_tells_no_secret() {
     let mut stage = Stage::new("echo");
     let name = format!("for {SECRET}");
-    stage.server.program.env.push(("NAME".to_owned(), name));
+    stage.program().env.push(("NAME".to_owned(), name));
     let report = stage.run().closing.finish();
     assert_eq!(
         report.server_info,

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_missing_program_or_folder_is_told_apart() {
     let mut stage = Stage::new("echo");
-    stage.server.program.argv = vec!["no-such-program".to_owned()];
+    stage.program().argv = vec!["no-such-program".to_owned()];
     let end = stage.run();
     assert_eq!((end.effect, end.course.phase), (Effect::None, Phase::Spawn));
     let error = end.result.unwrap_err();
@@ -13,7 +13,7 @@ fn a_missing_program_or_folder_is_told_apart() {
     assert!(error.to_string().contains("no such program"), "{error}");
 
     let mut stage = Stage::new("echo");
-    stage.server.program.cwd = stage.folder.join("nowhere");
+    stage.program().cwd = stage.folder.join("nowhere");
     let error = stage.run().result.unwrap_err();
     assert!(
         error.to_string().contains("nowhere is not there"),
@@ -22,7 +22,7 @@ fn a_missing_program_or_folder_is_told_apart() {
 
     let mut stage = Stage::new("echo");
     fs::write(stage.folder.join("script"), "").unwrap();
-    stage.server.program.argv = vec!["./script".to_owned()];
+    stage.program().argv = vec!["./script".to_owned()];
     let error = stage.run().result.unwrap_err();
     assert!(error.to_string().contains("not executable"), "{error}");
 }

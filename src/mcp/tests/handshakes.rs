@@ -184,11 +184,7 @@ fn a_malformed_handshake_ends_it_at_once() {
 /// The server `era` in that era.
 fn in_era(era: &str, protocol: Protocol) -> Stage {
     let mut stage = Stage::new("era").speaking(protocol);
-    stage
-        .server
-        .program
-        .env
-        .push(("ERA".to_owned(), era.to_owned()));
+    stage.program().env.push(("ERA".to_owned(), era.to_owned()));
     stage
 }
 

@@ -13,17 +13,13 @@ impl Runs {
     fn new() -> Self {
         let mut stage = Stage::new("era").speaking(Protocol::Auto);
         stage.server.memory = Some(stage.folder.join("servers"));
-        stage
-            .server
-            .program
-            .env
-            .push(("ERA".to_owned(), String::new()));
+        stage.program().env.push(("ERA".to_owned(), String::new()));
         Self { stage, before: 0 }
     }
 
     /// One run with the server in that era: how it ended, and the methods the server got.
     fn run(&mut self, era: &str) -> (CallEnd, Vec<String>) {
-        self.stage.server.program.env.last_mut().unwrap().1 = era.to_owned();
+        self.stage.program().env.last_mut().unwrap().1 = era.to_owned();
         let end = self.stage.run();
         let methods = self.stage.methods().split_off(self.before);
         self.before += methods.len();
@@ -90,7 +86,7 @@ fn the_start_of_a_server_does_not_count_against_the_call_in_any_era() {
     let slow = |mut runs: Runs, era: &str, protocol| {
         let stage = &mut runs.stage;
         let slow = ("SLOW".to_owned(), "1.5".to_owned());
-        stage.server.program.env.insert(0, slow);
+        stage.program().env.insert(0, slow);
         stage.server.protocol = protocol;
         stage.call.idle_timeout = Some(Duration::from_secs(1));
         stage.call.total_timeout = Duration::from_secs(1);
@@ -207,17 +203,16 @@ fn a_server_that_is_silent_at_a_request_of_another_era_is_overtaken_by_a_fresh_o
 fn another_way_to_start_a_server_is_another_server_and_another_value_is_not() {
     let mut runs = Runs::new();
     runs.stage
-        .server
-        .program
+        .program()
         .env
         .insert(0, ("TOKEN".to_owned(), SECRET.to_owned()));
     runs.good("modern");
     let name = runs.note();
     assert!(!runs.noted().contains(SECRET));
-    runs.stage.server.program.env[0].1 = "another".to_owned();
+    runs.stage.program().env[0].1 = "another".to_owned();
     assert_eq!(runs.good("modern"), ["server/discover", "tools/call"]);
     assert_eq!(runs.note(), name);
-    runs.stage.server.program.env[0].0 = "KEY".to_owned();
+    runs.stage.program().env[0].0 = "KEY".to_owned();
     assert_eq!(runs.good("modern").len(), 3);
 }
 

@@ -183,8 +183,7 @@ fn a_capability_that_was_not_declared_is_told_with_what_to_do() {
         let mut stage = Stage::new("lacks_capability").speaking(protocol);
         stage.server.caller = caller;
         stage
-            .server
-            .program
+            .program()
             .env
             .push(("NEEDS".to_owned(), needs.to_owned()));
         let error = stage.run().result.unwrap_err();

@@ -103,7 +103,8 @@ impl<'h> Holder<'h> {
     fn open(start: Start, scratch: &Utf8Path, host: &'h Host) -> Result<Self, String> {
         let failed = |error: io::Error| error.to_string();
         let place = Place::open(&start.state_dir).map_err(failed)?;
-        let spec = ServerSpec::of_holder(start.name.clone(), start.program(scratch));
+        let program = start.program(scratch);
+        let spec = ServerSpec::of_holder(start.name.clone(), program.clone());
         let Started {
             child,
             stdin,
@@ -111,7 +112,7 @@ impl<'h> Holder<'h> {
             stderr,
             began,
             ..
-        } = Started::new(&spec, host).map_err(|error| error.to_string())?;
+        } = Started::new(&spec, &program, host).map_err(|error| error.to_string())?;
         for pipe in [&stdout, &stderr] {
             let flags = fcntl_getfl(pipe).map_err(|error| failed(error.into()))?;
             fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;

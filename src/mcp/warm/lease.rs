@@ -8,7 +8,7 @@ use rustix::{
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::host::{Host, spawn_apart};
+use crate::host::{Host, Program, spawn_apart};
 
 use super::{Ask, Lent, Start, Told, digest, packet::Line, place::Place};
 use crate::mcp::{
@@ -90,13 +90,16 @@ impl Lease {
 pub(crate) fn borrow(spec: &ServerSpec, warm: &Warm, host: &Host) -> Result<Borrowed, String> {
     let failed = |error: io::Error| error.to_string();
     let place = Place::make(&warm.state_dir).map_err(failed)?;
-    let digest = digest(spec);
+    let Some(program) = spec.program() else {
+        return Err("it has no process".to_owned());
+    };
+    let digest = digest(spec, program);
     let begun = host.moment();
     let patience = PATIENCE.min(spec.startup_timeout);
     loop {
         for slot in 0..warm.at_once {
             let name = super::socket_name(spec, warm, slot);
-            let borrowed = at(&place, &name, &digest, spec, warm).map_err(failed)?;
+            let borrowed = at(&place, &name, &digest, (spec, program), warm).map_err(failed)?;
             if let Some(borrowed) = borrowed {
                 return Ok(borrowed);
             }
@@ -116,7 +119,7 @@ fn at(
     place: &Place,
     name: &str,
     digest: &str,
-    spec: &ServerSpec,
+    (spec, program): (&ServerSpec, &Program),
     warm: &Warm,
 ) -> io::Result<Option<Borrowed>> {
     if let Some(line) = place.connect(name)? {
@@ -144,7 +147,7 @@ fn at(
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let line = Line::new(ours)?;
-    let start = Start::new(spec, warm, name.to_owned());
+    let start = Start::new(spec, program, warm, name.to_owned());
     line.send(&Ask::Start(Box::new(start)), &[])?;
     adopted::started(spawn_apart(&["warm", "hold"], theirs)?);
     line.waits(START)?;

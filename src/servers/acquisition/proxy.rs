@@ -6,40 +6,17 @@
 //! address that it connects to cannot be checked. The name in the URL is checked, and the addresses that this
 //! machine finds for it. If this machine finds none, the proxy's own rules decide.
 
-use std::{fmt, sync::Arc};
-
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use ureq::{
-    Agent, Error, Proxy, ProxyProtocol,
-    config::Config,
-    http::Uri,
-    unversioned::{
-        resolver::DefaultResolver,
-        transport::{
-            Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
-        },
-    },
-};
+use reqwest::ClientBuilder;
 use url::Url;
 
-use super::broken::TellsBreaks;
 use crate::{host, servers::tool::ToolError};
 
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
-    http: Option<Proxy>,
-    https: Option<Proxy>,
+    http: Option<Url>,
+    https: Option<Url>,
     /// Domains whose hosts are contacted directly. `*` stands for all of them.
     direct: Vec<String>,
-}
-
-/// A client that uses one proxy.
-pub(super) struct Route {
-    pub(super) agent: Agent,
-    /// The value of `Proxy-Authorization` for `http` URLs.
-    pub(super) authorization: Option<String>,
-    /// The host and port of the proxy, without user name and password.
-    pub(super) name: String,
 }
 
 impl Proxies {
@@ -82,55 +59,30 @@ impl Proxies {
         direct.any(|domain| domain == "*" || host.strip_suffix(domain).is_some_and(is_below))
     }
 
-    /// The route for `http` URLs. `config` makes a configuration with a proxy or without one.
-    pub(super) fn http(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
-        let proxy = self.http.as_ref()?;
-        let (user, password) = (proxy.username(), proxy.password());
-        let pair = format!(
-            "{}:{}",
-            user.unwrap_or_default(),
-            password.unwrap_or_default()
-        );
-        let forward = Forward {
-            proxy: bare(proxy),
-            direct: config(None),
-            connector: DefaultConnector::default(),
+    /// The host and port of the proxy that a URL needs, without user name and password.
+    pub(super) fn name_for(&self, url: &Url) -> Option<String> {
+        let proxy = match url.scheme() {
+            "https" => self.https.as_ref(),
+            _ => self.http.as_ref(),
         };
-        Some(Route {
-            agent: Agent::with_parts(
-                config(Some(proxy.clone())),
-                TellsBreaks(forward),
-                DefaultResolver::default(),
-            ),
-            authorization: (pair != ":").then(|| format!("Basic {}", BASE64_STANDARD.encode(pair))),
-            name: name(proxy),
-        })
+        proxy.filter(|_| !self.leaves_out(url)).map(name)
     }
 
-    pub(super) fn https(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
-        let proxy = self.https.as_ref()?;
-        Some(Route {
-            agent: Agent::with_parts(
-                config(Some(proxy.clone())),
-                TellsBreaks(DefaultConnector::default()),
-                DefaultResolver::default(),
-            ),
-            authorization: None,
-            name: name(proxy),
-        })
+    /// A client that uses the proxies, whatever the host.
+    pub(super) fn used_by(&self, mut client: ClientBuilder) -> reqwest::Result<ClientBuilder> {
+        if let Some(proxy) = &self.http {
+            client = client.proxy(reqwest::Proxy::http(proxy.clone())?);
+        }
+        if let Some(proxy) = &self.https {
+            client = client.proxy(reqwest::Proxy::https(proxy.clone())?);
+        }
+        Ok(client)
     }
 }
 
-impl fmt::Debug for Route {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Route")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
-fn name(proxy: &Proxy) -> String {
-    format!("{}:{}", proxy.host(), proxy.port())
+fn name(proxy: &Url) -> String {
+    let port = proxy.port_or_known_default().unwrap_or_default();
+    format!("{}:{port}", proxy.host_str().unwrap_or_default())
 }
 
 /// Removes the brackets that an IPv6 address has in a URL.
@@ -138,132 +90,25 @@ fn unbracketed(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// The URL of the proxy without user name and password, which must not be shown.
-fn bare(proxy: &Proxy) -> Uri {
-    let scheme = match proxy.protocol() {
-        ProxyProtocol::Https => "https",
-        _ => "http",
-    };
-    let bare = format!("{scheme}://{}/", name(proxy));
-    bare.parse().unwrap_or_else(|_| proxy.uri().clone())
-}
-
 /// Parses the proxy that a variable names. The value may contain a password and is not shown.
-fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
+fn proxy(variable: &str, value: &str) -> Result<Url, ToolError> {
     let refused = |problem| {
         ToolError::Failed(format!(
             "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https://HOST:PORT for a proxy that uses TLS"
         ))
     };
-    let wrong = || refused("is not the URL of a proxy");
-    let proxy = Proxy::new(value).map_err(|_| wrong())?;
     let url = if value.contains("://") {
         Url::parse(value)
     } else {
         Url::parse(&format!("http://{value}"))
     };
-    // `ureq` replaces a port that is none by the default.
-    let is_same = url.is_ok_and(|url| url.port_or_known_default() == Some(proxy.port()));
-    match proxy.protocol() {
-        ProxyProtocol::Http | ProxyProtocol::Https if is_same => Ok(proxy),
-        ProxyProtocol::Http | ProxyProtocol::Https => Err(wrong()),
-        _ => Err(refused("is of a kind that is not supported")),
+    match url {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Err(refused("is of a kind that is not supported"))
+        }
+        Ok(url) if url.has_host() => Ok(url),
+        _ => Err(refused("is not the URL of a proxy")),
     }
-}
-
-/// Connects to a proxy and writes whole URLs into request lines.
-#[derive(Debug)]
-struct Forward {
-    proxy: Uri,
-    /// The configuration without a proxy. With one, the connector would ask it for a tunnel.
-    direct: Config,
-    connector: DefaultConnector,
-}
-
-impl Connector for Forward {
-    type Out = Forwarded;
-
-    fn connect(
-        &self,
-        details: &ConnectionDetails<'_>,
-        chained: Option<()>,
-    ) -> Result<Option<Forwarded>, Error> {
-        let to_proxy = ConnectionDetails {
-            uri: &self.proxy,
-            addrs: details
-                .resolver
-                .resolve(&self.proxy, &self.direct, details.timeout)?,
-            config: &self.direct,
-            request_level: details.request_level,
-            resolver: details.resolver,
-            now: details.now,
-            timeout: details.timeout,
-            current_time: Arc::clone(&details.current_time),
-            run_connector: Arc::clone(&details.run_connector),
-            register_shutdown: Arc::clone(&details.register_shutdown),
-        };
-        let transport = self.connector.connect(&to_proxy, chained)?;
-        let authority = details
-            .uri
-            .authority()
-            .map_or("", |authority| authority.as_str());
-        Ok(transport.map(|transport| Forwarded {
-            transport,
-            origin: Some(format!("http://{authority}")),
-        }))
-    }
-}
-
-/// A connection to a proxy, for one request.
-#[derive(Debug)]
-struct Forwarded {
-    transport: Box<dyn Transport>,
-    /// The scheme and host, which are inserted before the path of the request line, once.
-    origin: Option<String>,
-}
-
-impl Transport for Forwarded {
-    fn buffers(&mut self) -> &mut dyn Buffers {
-        self.transport.buffers()
-    }
-
-    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        let Some(origin) = self.origin.take() else {
-            return self.transport.transmit_output(amount, timeout);
-        };
-        let output = self.transport.buffers().output();
-        let Some(longer) = insert(output, amount, origin.as_bytes()) else {
-            return Err(Error::LargeResponseHeader(amount, output.len()));
-        };
-        self.transport.transmit_output(longer, timeout)
-    }
-
-    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        self.transport.await_input(timeout)
-    }
-
-    fn is_open(&mut self) -> bool {
-        self.transport.is_open()
-    }
-}
-
-/// Inserts `origin` after the first space of the first `amount` bytes. Returns the new number of bytes, or `None`
-/// if there is no room.
-fn insert(output: &mut [u8], amount: usize, origin: &[u8]) -> Option<usize> {
-    let at = output
-        .get(..amount)?
-        .iter()
-        .position(|&byte| byte == b' ')?
-        + 1;
-    let longer = amount + origin.len();
-    if longer > output.len() {
-        return None;
-    }
-    output.copy_within(at..amount, at + origin.len());
-    output
-        .get_mut(at..at + origin.len())?
-        .copy_from_slice(origin);
-    Some(longer)
 }
 
 #[cfg(test)]
@@ -341,13 +186,5 @@ mod tests {
         }
         let none = self::proxies(&[("no_proxy", "*")]).unwrap();
         assert!(none.leaves_out(&Url::parse("http://a/").unwrap()));
-    }
-
-    #[test]
-    fn the_request_line_gets_the_whole_url() {
-        let mut output = *b"GET /v HTTP/1.1\r\n..........";
-        let longer = insert(&mut output, 17, b"http://a").unwrap();
-        assert_eq!(&output[..longer], b"GET http://a/v HTTP/1.1\r\n");
-        assert_eq!(insert(&mut output, 20, b"http://abc.example"), None);
     }
 }

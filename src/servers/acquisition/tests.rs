@@ -51,7 +51,7 @@ fn patient() -> Web {
         idle: Duration::from_hours(1),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience, Proxies::default())
+    Web::new(Policy::PrivateToo, patience, Proxies::default()).unwrap()
 }
 
 fn web_under(policy: Policy) -> Web {
@@ -60,7 +60,7 @@ fn web_under(policy: Policy) -> Web {
         idle: Duration::from_secs(30),
         pause: Duration::from_millis(1),
     };
-    Web::new(policy, patience, Proxies::default())
+    Web::new(policy, patience, Proxies::default()).unwrap()
 }
 
 /// Gives up on a silent server at once.
@@ -70,7 +70,7 @@ fn hasty() -> Web {
         idle: Duration::from_millis(200),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience, Proxies::default())
+    Web::new(Policy::PrivateToo, patience, Proxies::default()).unwrap()
 }
 
 fn order(url: &str, target: Option<&Path>) -> Order {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
-use ureq::http::{StatusCode, Version, header};
+use reqwest::{StatusCode, Version, header};
 use url::Url;
 
 use super::{
@@ -172,7 +172,7 @@ impl<'a> Transfer<'a> {
         self.refuse_too_large(length)?;
         let from = answer.url.clone();
         let on_error = &mut |error| web.read_error(&from, error);
-        self.pour(&mut answer.reader(), length, on_error)?;
+        self.pour(&mut answer.reader(web), length, on_error)?;
         Ok(answer)
     }
 

@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reqwest::header;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use ureq::http::header;
 use url::Url;
 
 use super::{

@@ -4,30 +4,29 @@
 //! host up (see `proxy`).
 
 use std::{
-    io,
+    io::{self, Read},
     sync::{atomic::Ordering, mpsc},
     thread,
     time::Duration,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use ureq::{
-    Agent, Body, BodyReader, Proxy, Timeout,
-    config::Config,
-    http::{Request, Response, StatusCode, Uri, Version, header},
-    unversioned::transport::DefaultConnector,
+use bytes::{Buf as _, Bytes};
+use reqwest::{Client, ClientBuilder, Method, Response, StatusCode, Version, header};
+use tokio::{
+    runtime::{Builder, Runtime},
+    select,
+    sync::watch,
 };
 use url::Url;
 
-use super::{
-    broken::TellsBreaks,
-    proxy::{Proxies, Route},
-};
+use super::proxy::Proxies;
 use crate::{
-    assets::{CheckedResolver, Policy, Refused, client},
+    assets::{CheckedResolver, HostNotFound, Policy, Refused},
     host,
     servers::tool::{Run, ToolError},
     task::{ALLOW_PRIVATE, presentable},
+    web,
 };
 
 pub(super) const MAX_REDIRECTS: usize = 5;
@@ -37,13 +36,14 @@ const HEARTBEAT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct Web {
-    direct: Agent,
+    runtime: Runtime,
+    direct: Client,
+    proxied: Client,
     proxies: Proxies,
-    /// The routes for `http` and for `https` URLs, if there is a proxy.
-    http: Option<Route>,
-    https: Option<Route>,
     policy: Policy,
     patience: Patience,
+    /// Whether the caller has cancelled.
+    stopped: watch::Sender<bool>,
 }
 
 /// Time limits.
@@ -83,7 +83,7 @@ pub(super) enum Ask {
 pub(super) struct Answer {
     /// The URL after all redirects.
     pub(super) url: Url,
-    response: Response<Body>,
+    response: Response,
 }
 
 /// A failed request. The text says what failed, where, and whether to retry. It contains no signatures and
@@ -128,23 +128,28 @@ impl Web {
             _ => Policy::PublicOnly,
         };
         let proxies = Proxies::from_environment()?;
-        Ok(Self::new(policy, Patience::default(), proxies))
+        Self::new(policy, Patience::default(), proxies)
     }
 
-    pub(super) fn new(policy: Policy, patience: Patience, proxies: Proxies) -> Self {
-        let config = |proxy| config(patience, proxy);
-        Self {
-            http: proxies.http(config),
-            https: proxies.https(config),
-            direct: Agent::with_parts(
-                config(None),
-                TellsBreaks(DefaultConnector::default()),
-                CheckedResolver(policy),
-            ),
+    pub(super) fn new(
+        policy: Policy,
+        patience: Patience,
+        proxies: Proxies,
+    ) -> Result<Self, ToolError> {
+        let unusable = |why: String| ToolError::Failed(format!("no host can be contacted: {why}"));
+        let failed = |error: reqwest::Error| unusable(web::cause(&error));
+        let direct = client(patience).dns_resolver(CheckedResolver(policy));
+        let proxied = proxies.used_by(client(patience)).map_err(failed)?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        Ok(Self {
+            runtime: runtime.map_err(|error| unusable(error.to_string()))?,
+            direct: direct.build().map_err(failed)?,
+            proxied: proxied.build().map_err(failed)?,
             proxies,
             policy,
             patience,
-        }
+            stopped: watch::channel(false).0,
+        })
     }
 
     /// Sends a request and follows up to [`MAX_REDIRECTS`] redirects to `http` and `https` URLs, under the same
@@ -164,8 +169,8 @@ impl Web {
         )))
     }
 
-    /// Performs `work`. If the caller cancels, the connections are closed, so that a silent server does not delay
-    /// the cancellation.
+    /// Performs `work`. If the caller cancels, the requests are given up, so that a silent server does not delay the
+    /// cancellation.
     pub(super) fn until_cancelled<T>(
         &self,
         run: &Run<'_>,
@@ -178,7 +183,8 @@ impl Web {
                 // The channel closes when the work ends, also if it panics.
                 while watch.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
                     if cancelled.load(Ordering::Relaxed) {
-                        return self.agents().cloned().for_each(Agent::shutdown);
+                        self.stopped.send_replace(true);
+                        return;
                     }
                 }
             });
@@ -207,120 +213,144 @@ impl Web {
 
     /// The failure of reading the body of an answer.
     pub(super) fn read_error(&self, url: &Url, error: io::Error) -> Stop {
-        self.describe(url, ureq::Error::from(error))
+        match error.downcast::<reqwest::Error>() {
+            Ok(error) => self.describe(url, &error),
+            Err(error) => self.lost(url, &error.to_string()),
+        }
     }
 
-    fn send(&self, url: &Url, ask: &Ask) -> Result<Response<Body>, Stop> {
-        let lost = |cause: &str| Stop::Lost(format!("cannot reach {}: {cause}", presentable(url)));
+    /// The result of a request, unless the caller cancels.
+    fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.subscribe();
+        self.runtime.block_on(async {
+            select! {
+                done = work => Some(done),
+                _ = stopped.wait_for(|stopped| *stopped) => None,
+            }
+        })
+    }
+
+    fn send(&self, url: &Url, ask: &Ask) -> Result<Response, Stop> {
         let mut bare = url.clone();
         bare.set_fragment(None);
         // Credentials are sent in a header, not in the request line.
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
-        let uri: Uri = bare
-            .as_str()
-            .parse()
-            .map_err(|_| lost("the URL cannot be sent over HTTP"))?;
-        let mut request = match ask {
-            Ask::Head => Request::head(uri),
-            Ask::FirstByte => Request::get(uri).header(header::RANGE, "bytes=0-0"),
-            Ask::Whole => Request::get(uri),
-            Ask::Rest { from, validator } => Request::get(uri)
+        let refused = |refused: Refused| Stop::refused(&presentable(url), &refused);
+        let client = if self.proxies.name_for(url).is_some() {
+            self.policy.admit_through_proxy(url).map_err(refused)?;
+            &self.proxied
+        } else {
+            self.policy.admit_address(url).map_err(refused)?;
+            &self.direct
+        };
+        let method = if matches!(ask, Ask::Head) {
+            Method::HEAD
+        } else {
+            Method::GET
+        };
+        // Lengths and ranges must be those of the file itself.
+        let mut request = client
+            .request(method, bare)
+            .header(header::ACCEPT_ENCODING, "identity");
+        request = match ask {
+            Ask::Head | Ask::Whole => request,
+            Ask::FirstByte => request.header(header::RANGE, "bytes=0-0"),
+            Ask::Rest { from, validator } => request
                 .header(header::RANGE, format!("bytes={from}-"))
                 .header(header::IF_RANGE, validator),
         };
         if let Some(credentials) = basic_credentials(url) {
             request = request.header(header::AUTHORIZATION, credentials);
         }
-        let route = self.route(url);
-        if let Some(route) = route {
-            self.policy
-                .admit_through_proxy(url, self.direct.config())
-                .map_err(|refused| Stop::refused(&presentable(url), &refused))?;
-            if let Some(credentials) = &route.authorization {
-                request = request.header(header::PROXY_AUTHORIZATION, credentials);
-            }
+        match self.wait(async { request.send().await }) {
+            Some(answer) => answer.map_err(|error| self.describe(url, &error)),
+            None => Err(self.lost(url, "the call was cancelled")),
         }
-        let agent = route.map_or(&self.direct, |route| &route.agent);
-        let request = request.body(()).map_err(|error| lost(&error.to_string()))?;
-        agent
-            .run(request)
-            .map_err(|error| self.describe(url, error))
     }
 
-    /// The route through a proxy, if the URL needs one.
-    fn route(&self, url: &Url) -> Option<&Route> {
-        let route = match url.scheme() {
-            "https" => self.https.as_ref(),
-            _ => self.http.as_ref(),
-        };
-        route.filter(|_| !self.proxies.leaves_out(url))
+    fn lost(&self, url: &Url, cause: &str) -> Stop {
+        Stop::Lost(format!("cannot reach {}: {cause}", self.shown(url)))
     }
 
-    fn agents(&self) -> impl Iterator<Item = &Agent> {
-        let routes = [&self.http, &self.https].into_iter().flatten();
-        routes.map(|route| &route.agent).chain([&self.direct])
+    fn shown(&self, url: &Url) -> String {
+        match self.proxies.name_for(url) {
+            Some(proxy) => format!("{} through the proxy {proxy}", presentable(url)),
+            None => presentable(url),
+        }
     }
 
     /// Translates an error of the client for a request to `url`.
-    fn describe(&self, url: &Url, error: ureq::Error) -> Stop {
+    fn describe(&self, url: &Url, error: &reqwest::Error) -> Stop {
         let Patience { connect, idle, .. } = self.patience;
-        let url = match self.route(url) {
-            Some(route) => format!("{} through the proxy {}", presentable(url), route.name),
-            None => presentable(url),
-        };
-        let cause = match error {
-            ureq::Error::Timeout(late) => {
-                let (doing, after) = match late {
-                    Timeout::Resolve => ("looking up the host of", connect),
-                    Timeout::Connect => ("connecting to", connect),
-                    _ => ("waiting for data from", idle),
-                };
-                return Stop::failed(format!(
-                    "timed out after {after:?} while {doing} {url}; retrying may help"
-                ));
-            }
-            ureq::Error::HostNotFound => {
-                return Stop::failed(format!(
-                    "cannot find the host of {url}: check the name, or retry later"
-                ));
-            }
-            ureq::Error::Other(other) => match other.downcast::<Refused>() {
-                Ok(refused) => return Stop::refused(&url, &refused),
-                Err(other) => other.to_string(),
-            },
-            // The text of this error contains the URL with its secrets.
-            ureq::Error::BadUri(_) => "the URL cannot be sent over HTTP".to_owned(),
-            ureq::Error::Io(error) if passes(error.kind()) => format!("{error}; retrying may help"),
-            ureq::Error::Io(error) => {
-                match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                    // The text of this error says "corrupt", which would be taken for a corrupt input.
-                    Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS".to_owned(),
-                    _ => error.to_string(),
+        let shown = self.shown(url);
+        if let Some(refused) = web::within::<Refused>(error) {
+            return Stop::refused(&shown, refused);
+        }
+        if web::within::<HostNotFound>(error).is_some() {
+            return Stop::failed(format!(
+                "cannot find the host of {shown}: check the name, or retry later"
+            ));
+        }
+        if error.is_timeout() {
+            let (doing, after) = if error.is_connect() {
+                ("connecting to", connect)
+            } else {
+                ("waiting for data from", idle)
+            };
+            return Stop::failed(format!(
+                "timed out after {after:?} while {doing} {shown}; retrying may help"
+            ));
+        }
+        let cause = web::cause(error);
+        self.lost(
+            url,
+            &match web::within::<rustls::Error>(error) {
+                // The text of this error says "corrupt", which would be taken for a corrupt input.
+                Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS".to_owned(),
+                Some(_) => cause,
+                None if cause.contains("proxy authorization required") => {
+                    let status = StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+                    format!("{}; {}", status_text(status), advice(status))
                 }
-            }
-            other => other.to_string(),
-        };
-        Stop::Lost(format!("cannot reach {url}: {cause}"))
+                None => format!("{cause}; retrying may help"),
+            },
+        )
     }
 }
 
-/// The configuration that direct requests and requests through a proxy share.
-fn config(patience: Patience, proxy: Option<Proxy>) -> Config {
-    client()
-        .proxy(proxy)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        // Lengths and ranges must be those of the file itself.
-        .accept_encoding("identity")
-        .timeout_resolve(Some(patience.connect))
-        .timeout_connect(Some(patience.connect))
-        .timeout_per_read(Some(patience.idle))
-        .timeout_per_write(Some(patience.idle))
-        .timeout_recv_response(Some(patience.idle))
+/// What direct requests and requests through a proxy share.
+fn client(patience: Patience) -> ClientBuilder {
+    web::client()
+        .no_proxy()
+        .connect_timeout(patience.connect)
+        .read_timeout(patience.idle)
         // Every connection is new, so that its address is checked.
-        .max_idle_connections(0)
-        .build()
+        .pool_max_idle_per_host(0)
+}
+
+/// The body of an answer. Its errors are those of the client, in [`io::Error`].
+struct Body<'a> {
+    web: &'a Web,
+    response: &'a mut Response,
+    rest: Bytes,
+}
+
+impl Read for Body<'_> {
+    /// An end, if the caller has cancelled.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.web.wait(async { self.response.chunk().await }) {
+                Some(Ok(Some(chunk))) => self.rest = chunk,
+                Some(Ok(None)) | None => return Ok(0),
+                Some(Err(error)) => return Err(io::Error::other(error)),
+            }
+        }
+        let count = self.rest.len().min(into.len());
+        self.rest
+            .copy_to_slice(into.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
 }
 
 impl Answer {
@@ -352,7 +382,7 @@ impl Answer {
 
     /// The length of the body, if the server states it reliably.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.response.body().content_length()
+        self.response.content_length()
     }
 
     /// The failure that the status means.
@@ -370,13 +400,17 @@ impl Answer {
         ))
     }
 
-    pub(super) fn reader(&mut self) -> BodyReader<'_> {
-        self.response.body_mut().as_reader()
+    pub(super) fn reader<'a>(&'a mut self, web: &'a Web) -> impl Read + 'a {
+        Body {
+            web,
+            response: &mut self.response,
+            rest: Bytes::new(),
+        }
     }
 }
 
 /// The target of a redirect; `None` for any other answer.
-fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, Stop> {
+fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, Stop> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -427,18 +461,4 @@ fn advice(status: StatusCode) -> &'static str {
         500..=599 => "the server failed: retrying may help",
         _ => "retrying will not help",
     }
-}
-
-/// Whether a connection that failed in this way may succeed later.
-fn passes(kind: io::ErrorKind) -> bool {
-    matches!(
-        kind,
-        io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::HostUnreachable
-            | io::ErrorKind::NetworkUnreachable
-            | io::ErrorKind::UnexpectedEof
-    )
 }

@@ -61,7 +61,7 @@ fn a_reset_connection_is_no_end_of_a_file() {
     });
     let (folder, target) = folder();
     let problem = refused(&url, &target);
-    assert!(problem.contains("the connection broke"), "{problem}");
+    assert!(problem.contains("Connection reset"), "{problem}");
     assert_eq!(names(&folder), [""; 0]);
 }
 

@@ -46,7 +46,7 @@ impl Proxy {
             "NO_PROXY" => Some(no_proxy.to_owned()),
             _ => None,
         });
-        Web::new(policy, hasty_patience(), proxies.unwrap())
+        Web::new(policy, hasty_patience(), proxies.unwrap()).unwrap()
     }
 }
 

@@ -1,0 +1,132 @@
+//! What the status of an HTTP answer says: the kind of the failure, and whether the request may have been performed.
+
+use std::time::Duration;
+
+use reqwest::{
+    Response, StatusCode,
+    header::{self, HeaderName},
+};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::bounds;
+
+/// How long the body of a refusal is waited for, and how much of it is read.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BODY_BYTES: usize = 64 << 10;
+
+/// Why a request over HTTP has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) trouble: Trouble,
+    /// A predicate of the server, such as "answered with HTTP 403".
+    pub(super) why: String,
+}
+
+/// The kind of a failure over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The request did not reach it, or it says that it cannot work now.
+    Unreachable,
+    /// It got the request, and no answer came.
+    Lost,
+    /// It does not know the session (any more).
+    Gone,
+    /// There is no MCP endpoint at the address.
+    Absent,
+    Denied,
+    TooLarge,
+    Limited,
+    /// It refuses the request for another reason.
+    Refused,
+    /// It answers against the protocol.
+    Strange,
+}
+
+impl Trouble {
+    /// Whether it is certain that the request was not performed.
+    pub(super) fn is_before_dispatch(self) -> bool {
+        !matches!(self, Self::Lost | Self::Strange)
+    }
+}
+
+impl Refusal {
+    pub(super) fn new(trouble: Trouble, why: String) -> Self {
+        Self { trouble, why }
+    }
+
+    /// The refusal that a status means, and the body of the answer.
+    pub(super) async fn of(response: Response) -> (Self, Vec<u8>) {
+        let status = response.status();
+        let header = |name: HeaderName| {
+            let value = response.headers().get(&name)?.to_str().ok()?;
+            Some(format!(" ({name}: {})", bounds::name(value)))
+        };
+        let retry = header(header::RETRY_AFTER);
+        let challenge = header(header::WWW_AUTHENTICATE);
+        let (trouble, advice) = meaning(status, retry.is_some());
+        let head = format!("HTTP {status}{}", retry.or(challenge).unwrap_or_default());
+        let body = timeout(PATIENCE, whole(response, BODY_BYTES)).await;
+        let body = body.ok().flatten().unwrap_or_default();
+        let said = words(&body)
+            .map(|said| format!(": {said}"))
+            .unwrap_or_default();
+        let advice = match (status.as_u16(), &said) {
+            (403 | 421, said) if said.contains("Host") || said.contains("Origin") => {
+                "; it refuses the host name or the origin of the request, so allow that of its `url` in its own settings"
+            }
+            _ => advice,
+        };
+        (
+            Self::new(trouble, format!("answered with {head}{said}{advice}")),
+            body,
+        )
+    }
+}
+
+fn meaning(status: StatusCode, says_when: bool) -> (Trouble, &'static str) {
+    use Trouble::{Absent, Denied, Limited, Lost, Refused, TooLarge, Unreachable};
+    match status.as_u16() {
+        401 | 407 => (Denied, "; correct the token or the headers of its entry"),
+        403 | 421 => (Denied, "; its token or headers do not permit the request"),
+        404 | 405 => (Absent, "; correct its `url`"),
+        413 => (
+            TooLarge,
+            "; it takes no message of this size (100 kB is a common limit), so pass less data, or raise its limit",
+        ),
+        429 => (Limited, "; try again later"),
+        503 if says_when => (Unreachable, "; try again later"),
+        400 | 406 | 415 => (Refused, ""),
+        500.. => (Lost, ""),
+        _ => (Trouble::Strange, ""),
+    }
+}
+
+/// What a refusal says: the message of a JSON-RPC error, or the beginning of a plain text. A page of HTML says nothing.
+fn words(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        error: Message,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        message: String,
+    }
+    let text = str::from_utf8(body).ok()?.trim();
+    let said = serde_json::from_str(text).map(|said: Said| said.error.message);
+    let said = said.unwrap_or_else(|_| text.to_owned());
+    let plain = !said.is_empty() && !said.starts_with(['<', '{']);
+    plain.then(|| bounds::excerpt(said.lines().next().unwrap_or_default()))
+}
+
+/// The body of an answer; `None` if it is longer than `most`, or breaks off.
+pub(super) async fn whole(mut response: Response, most: usize) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > most {
+            return None;
+        }
+    }
+    Some(body)
+}

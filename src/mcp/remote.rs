@@ -1,0 +1,325 @@
+//! A server over streamable HTTP: every message of [`Wire`] is sent by an [`Exchange`], and what comes back is heard line
+//! by line. A link over HTTP has no process and no stderr.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+use serde::Deserialize;
+use tokio::{
+    sync::mpsc::{self, Receiver},
+    task::JoinSet,
+    time::timeout,
+};
+
+use super::{
+    endpoint::Endpoint,
+    error::CallError,
+    exchange::{Event, Exchange, SESSION, Target},
+    headers,
+    message::{CALL, DISCOVER, INITIALIZE},
+    refusal::{Refusal, Trouble},
+    spec::ServerSpec,
+    wire::{CallLine, End, Said, Wire},
+};
+use crate::{
+    host::{Host, read_named},
+    web,
+};
+
+/// How long the end of a session may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// A connection that was idle for longer may have been closed meanwhile: servers close one after 5 s.
+const IDLE: Duration = Duration::from_secs(3);
+/// The longest file of certificates.
+const CERTIFICATES: u64 = 4 << 20;
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The messages that wait until they are heard.
+const WAITING: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Remote {
+    target: Arc<Target>,
+    /// Those of every request.
+    headers: HeaderMap,
+    token: Option<String>,
+    /// The session of a legacy server.
+    session: Option<HeaderValue>,
+    /// The version of a legacy server.
+    version: Option<HeaderValue>,
+    /// What the next call says in headers of its own.
+    mirrored: HeaderMap,
+    running: Option<Running>,
+    /// Messages that are no requests.
+    others: JoinSet<()>,
+}
+
+/// The exchange of the awaited request. Dropping it closes the connection.
+#[derive(Debug)]
+struct Running {
+    task: JoinSet<()>,
+    events: Receiver<Event>,
+}
+
+impl Remote {
+    pub(super) fn new(
+        spec: &ServerSpec,
+        endpoint: &Endpoint,
+        host: &Host,
+    ) -> Result<Self, CallError> {
+        let unusable = |why: String| CallError::Http {
+            server: spec.name.clone(),
+            trouble: Trouble::Absent,
+            why,
+        };
+        let mut client = web::client().pool_idle_timeout(IDLE);
+        if let Some(path) = &endpoint.ca_file {
+            let pem = read_named(path, CERTIFICATES);
+            client = pem
+                .and_then(|pem| web::trusting(client, &pem))
+                .map_err(|error| {
+                    unusable(format!(
+                        "has a `ca_file` that cannot be used, {path}: {error}"
+                    ))
+                })?;
+        }
+        let client = client.build();
+        let client =
+            client.map_err(|error| unusable(format!("cannot be asked: {}", web::cause(&error))))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &endpoint.headers {
+            let unfit = || {
+                unusable(format!(
+                    "cannot be asked: its header {name} has characters that no header has"
+                ))
+            };
+            let name = HeaderName::try_from(name).map_err(|_| unfit())?;
+            let mut value = HeaderValue::try_from(value.trim()).map_err(|_| unfit())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(Self {
+            target: Arc::new(Target {
+                client,
+                endpoint: endpoint.clone(),
+                interrupts: host.interrupts().clone(),
+                most: spec.max_message_bytes,
+            }),
+            headers,
+            token: None,
+            session: None,
+            version: None,
+            mirrored: HeaderMap::new(),
+            running: None,
+            others: JoinSet::new(),
+        })
+    }
+
+    /// Notes the version that was agreed on with a legacy server.
+    pub(super) fn agreed(&mut self, version: &str) {
+        self.version = HeaderValue::try_from(version).ok();
+    }
+
+    /// What the next call says in headers of its own.
+    pub(super) fn mirror(&mut self, headers: HeaderMap) {
+        self.mirrored = headers;
+    }
+
+    /// Waits for an answer, for progress, or for the end of the link.
+    pub(super) async fn news(&mut self, wire: &mut Wire) {
+        while wire.answer.is_none() && wire.progress.is_none() && wire.end.is_none() {
+            while let Some((line, said)) = wire.next_line() {
+                self.send(line, said);
+            }
+            let Some(running) = &mut self.running else {
+                // No request was sent, so nothing comes.
+                return std::future::pending().await;
+            };
+            match running.events.recv().await {
+                Some(event) => self.heard(event, wire),
+                None => self.over(End::Closed, wire),
+            }
+        }
+    }
+
+    /// Waits until all messages are delivered.
+    pub(super) async fn written(&mut self, wire: &mut Wire) {
+        while let Some((line, said)) = wire.next_line() {
+            self.send(line, said);
+        }
+        while self.others.join_next().await.is_some() {}
+    }
+
+    fn send(&mut self, line: Vec<u8>, said: Said) {
+        let (events, heard) = mpsc::channel(WAITING);
+        let exchange = Exchange {
+            target: Arc::clone(&self.target),
+            token: self.token.clone(),
+            headers: self.headers_of(&line),
+            body: line.into(),
+            events,
+        };
+        match said {
+            Said::Request => {
+                let mut task = JoinSet::new();
+                task.spawn(exchange.run());
+                self.running = Some(Running {
+                    task,
+                    events: heard,
+                });
+            }
+            Said::Other => {
+                self.others.spawn(exchange.deliver());
+            }
+        }
+    }
+
+    /// What the era of a message says in headers (2026-07-28, Streamable HTTP; 2025-11-25, Transports).
+    fn headers_of(&self, line: &[u8]) -> HeaderMap {
+        #[derive(Default, Deserialize)]
+        struct Head {
+            #[serde(default)]
+            method: String,
+            #[serde(default)]
+            params: Params,
+        }
+        #[derive(Default, Deserialize)]
+        struct Params {
+            name: Option<String>,
+            #[serde(rename = "_meta", default)]
+            meta: Meta,
+        }
+        #[derive(Default, Deserialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+            version: Option<String>,
+        }
+        let head: Head = serde_json::from_slice(line).unwrap_or_default();
+        let mut all = self.headers.clone();
+        let mut put = |name: HeaderName, value: Option<HeaderValue>| {
+            all.extend(value.map(|value| (name, value)));
+        };
+        if let Some(version) = &head.params.meta.version {
+            put(VERSION, headers::encoded(version));
+            put(METHOD, headers::encoded(&head.method));
+            if head.method == CALL {
+                put(NAME, head.params.name.as_deref().and_then(headers::encoded));
+                all.extend(self.mirrored.clone());
+            }
+        } else if head.method != INITIALIZE && head.method != DISCOVER {
+            put(VERSION, self.version.clone());
+            put(SESSION, self.session.clone());
+        }
+        all
+    }
+
+    fn heard(&mut self, event: Event, wire: &mut Wire) {
+        match event {
+            Event::Token(token) => {
+                wire.secrets = wire.secrets.and(vec![token.clone()]);
+                self.token = Some(token);
+            }
+            // Only the answer to `initialize` opens one.
+            Event::Session(session) => {
+                if self.version.is_none() {
+                    self.session = Some(session);
+                }
+            }
+            Event::Line(line) => match wire.hear(line) {
+                Err(end) => self.over(end, wire),
+                Ok(()) if wire.answer.is_some() => {
+                    // The rest of the stream is read, so that its connection can be used again.
+                    let running = self.running.take();
+                    running
+                        .map(|running| running.task)
+                        .iter_mut()
+                        .for_each(JoinSet::detach_all);
+                }
+                Ok(()) => {}
+            },
+            Event::Refused(refusal, body) => self.refused(refusal, body, wire),
+            Event::Over(End::Http(Refusal {
+                trouble: Trouble::Lost,
+                ..
+            })) if wire.stray.is_some() => {
+                let id = wire.stray.clone().unwrap_or_default();
+                let reason =
+                    format!("it answered only with the id {id}, which is that of no request");
+                self.over(End::Malformed(reason), wire);
+            }
+            Event::Over(end) => self.over(end, wire),
+        }
+    }
+
+    /// A refusal is an answer if it is a JSON-RPC error for the request, and the status does not say more.
+    fn refused(&mut self, refusal: Refusal, mut body: Vec<u8>, wire: &mut Wire) {
+        let trouble = refusal.trouble;
+        let unknown_method = contains(&body, b"-32601");
+        let names_session = contains(&body.to_ascii_lowercase(), b"session");
+        let is_gone = match trouble {
+            Trouble::Absent => !unknown_method,
+            Trouble::Refused => names_session,
+            _ => false,
+        };
+        if self.session.is_some() && is_gone {
+            let why = "no longer knows the session".to_owned();
+            return self.over(End::Http(Refusal::new(Trouble::Gone, why)), wire);
+        }
+        if body.starts_with(b"{") && (trouble == Trouble::Refused || unknown_method) {
+            body.push(b'\n');
+            // What it is, the awaited answer shows.
+            let _ = wire.hear(body);
+        }
+        if wire.answer.is_some() {
+            wire.call = CallLine::Unsent;
+            self.running = None;
+            return;
+        }
+        self.over(End::Http(refusal), wire);
+    }
+
+    /// The first reason counts.
+    fn over(&mut self, end: End, wire: &mut Wire) {
+        if let End::Http(refusal) = &end
+            && refusal.trouble.is_before_dispatch()
+            && wire.call == CallLine::Delivered
+        {
+            wire.call = CallLine::Unsent;
+        }
+        wire.end.get_or_insert(end);
+        self.running = None;
+    }
+
+    /// Closes the connection of the awaited request: since 2026-07-28, this cancels it.
+    pub(super) fn hang_up(&mut self) {
+        self.running = None;
+    }
+
+    /// Ends the session of a legacy server.
+    pub(super) async fn stop(&mut self) {
+        self.running = None;
+        if let Some(session) = self.session.take() {
+            let mut headers = self.headers.clone();
+            headers.insert(SESSION, session);
+            let ended = self
+                .target
+                .client
+                .request(Method::DELETE, self.target.endpoint.url.clone());
+            let ended = ended.headers(headers);
+            let ended = match &self.token {
+                Some(token) => ended.bearer_auth(token),
+                None => ended,
+            };
+            // A server may not support this.
+            let _ = timeout(FAREWELL, ended.send()).await;
+        }
+    }
+}
+
+fn contains(body: &[u8], word: &[u8]) -> bool {
+    body.windows(word.len()).any(|part| part == word)
+}

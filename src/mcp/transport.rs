@@ -1,0 +1,256 @@
+//! The way to a server: its process with pipes, or HTTP. Both carry the lines of one [`Wire`].
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use tokio::time::timeout;
+
+use super::{
+    child::Started,
+    error::CallError,
+    link::{Link, Over},
+    message::Answer,
+    peer::Peer,
+    process::Process,
+    raw::Raw,
+    remote::Remote,
+    report::{ExitDescription, ServerReport},
+    spec::{Place, ServerSpec},
+    warm::Borrowed,
+    wire::{End, Wire},
+};
+use crate::host::{Host, Moment};
+
+/// How long a notification about a cancelled request may take: a process may not read, and a connection takes longer.
+const PIPE_NOTICE: Duration = Duration::from_millis(50);
+const HTTP_NOTICE: Duration = Duration::from_secs(1);
+
+/// A server that was started, or a client for one over HTTP.
+#[derive(Debug)]
+pub(super) enum Begun {
+    Process(Started),
+    /// A server that was started for an earlier run.
+    Borrowed(Box<Borrowed>, Moment),
+    Remote(Box<Remote>, Moment),
+}
+
+impl Begun {
+    pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
+        match &spec.place {
+            Place::Process(program) => Started::new(spec, program, host).map(Self::Process),
+            Place::Http(endpoint) => {
+                let remote = Remote::new(spec, endpoint, host)?;
+                Ok(Self::Remote(Box::new(remote), host.moment()))
+            }
+        }
+    }
+
+    /// When the start began.
+    pub(super) fn at(&self) -> Moment {
+        match self {
+            Self::Process(started) => started.began,
+            Self::Borrowed(_, began) | Self::Remote(_, began) => *began,
+        }
+    }
+
+    /// What an earlier run has agreed on with it.
+    pub(super) fn peer(&self) -> Option<Peer> {
+        match self {
+            Self::Borrowed(borrowed, _) => borrowed.peer.clone(),
+            Self::Process(_) | Self::Remote(..) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Transport {
+    pub(super) wire: Wire,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Process(Box<Link>),
+    Remote(Box<Remote>),
+}
+
+impl Transport {
+    /// Must be called within a runtime.
+    pub(super) fn new(begun: Begun, spec: &ServerSpec) -> Result<Self, CallError> {
+        Ok(Self {
+            wire: Wire::new(&spec.secrets),
+            way: match begun {
+                Begun::Process(started) => {
+                    let pipes = [started.stdin, started.stdout, started.stderr];
+                    let link = Link::new(Process::Own(started.child), pipes, spec)?;
+                    Way::Process(Box::new(link))
+                }
+                Begun::Borrowed(borrowed, _) => {
+                    let pipes = [borrowed.stdin, borrowed.stdout, borrowed.stderr];
+                    let link = Link::new(Process::Lent(borrowed.lease), pipes, spec)?;
+                    Way::Process(Box::new(link))
+                }
+                Begun::Remote(remote, _) => Way::Remote(remote),
+            },
+        })
+    }
+
+    /// Waits for an answer or for progress.
+    pub(super) async fn news(&mut self) -> Result<(), Over> {
+        match &mut self.way {
+            Way::Process(link) => link.news(&mut self.wire).await?,
+            Way::Remote(remote) => remote.news(&mut self.wire).await,
+        }
+        let came = self.wire.answer.is_some() || self.wire.progress.is_some();
+        came.then_some(()).ok_or(Over)
+    }
+
+    /// Takes what a server has written without being asked. Over HTTP, it says nothing without a request.
+    pub(super) async fn catch_up(&mut self) {
+        if let Way::Process(link) = &mut self.way {
+            link.catch_up(&mut self.wire).await;
+        }
+    }
+
+    /// The answer, if it has arrived in the meantime.
+    pub(super) async fn last_answer(&mut self) -> Option<Answer<Raw>> {
+        match &mut self.way {
+            Way::Process(link) => link.read_waiting(&mut self.wire).await,
+            Way::Remote(remote) => {
+                let _ = timeout(Duration::ZERO, remote.news(&mut self.wire)).await;
+            }
+        }
+        self.wire.answer.take()
+    }
+
+    /// Waits until all messages are written.
+    pub(super) async fn written(&mut self) -> Result<(), Over> {
+        match &mut self.way {
+            Way::Process(link) => link.written(&mut self.wire).await,
+            Way::Remote(remote) => {
+                remote.written(&mut self.wire).await;
+                self.wire.end.is_none().then_some(()).ok_or(Over)
+            }
+        }
+    }
+
+    /// How long a notification about a cancelled request may take, if the server gets one. Since 2026-07-28, a server
+    /// over HTTP sees that the connection is closed.
+    pub(super) fn notice(&self, is_modern: impl FnOnce() -> bool) -> Option<Duration> {
+        match self.way {
+            Way::Process(_) => Some(PIPE_NOTICE),
+            Way::Remote(_) => (!is_modern()).then_some(HTTP_NOTICE),
+        }
+    }
+
+    /// Makes the link usable again after a request over HTTP that was refused.
+    pub(super) fn reopen(&mut self) {
+        if self.is_remote() {
+            self.wire.end = None;
+        }
+    }
+
+    /// Closes the connection of the awaited request.
+    pub(super) fn hang_up(&mut self) {
+        if let Way::Remote(remote) = &mut self.way {
+            remote.hang_up();
+        }
+    }
+
+    /// Notes the legacy version that was agreed on.
+    pub(super) fn agreed(&mut self, version: &str) {
+        if let Way::Remote(remote) = &mut self.way {
+            remote.agreed(version);
+        }
+    }
+
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self.way, Way::Remote(_))
+    }
+
+    /// What the next call over HTTP says in headers of its own.
+    pub(super) fn mirror(&mut self, headers: HeaderMap) {
+        if let Way::Remote(remote) = &mut self.way {
+            remote.mirror(headers);
+        }
+    }
+
+    /// Why the link is over.
+    pub(super) async fn end(&mut self) -> End {
+        match &mut self.way {
+            Way::Process(link) => link.end(&mut self.wire).await,
+            Way::Remote(_) => self.wire.end.clone().unwrap_or(End::Closed),
+        }
+    }
+
+    /// Whether the server can be asked, and was not told to end.
+    pub(super) fn is_up(&self) -> bool {
+        match &self.way {
+            Way::Process(link) => link.is_up(&self.wire),
+            Way::Remote(_) => self.wire.end.is_none(),
+        }
+    }
+
+    /// Gives a borrowed server back.
+    pub(super) fn give_back(&mut self, peer: Option<Peer>) {
+        if let Way::Process(link) = &mut self.way {
+            link.give_back(peer, &self.wire);
+        }
+    }
+
+    /// Tells the server to end.
+    pub(super) fn close(&mut self) {
+        match &mut self.way {
+            Way::Process(link) => link.close(&mut self.wire),
+            Way::Remote(remote) => remote.hang_up(),
+        }
+    }
+
+    pub(super) async fn stop(&mut self, grace: Duration) {
+        match &mut self.way {
+            Way::Process(link) => link.stop(grace, &mut self.wire).await,
+            Way::Remote(remote) => remote.stop().await,
+        }
+    }
+
+    /// How the process ended, if it has ended.
+    pub(super) fn status(&self) -> Option<ExitDescription> {
+        match &self.way {
+            Way::Process(link) => link.status(),
+            Way::Remote(_) => None,
+        }
+    }
+
+    /// What the server writes to stderr from now on belongs to the call.
+    pub(super) async fn begin_call(&mut self) {
+        if let Way::Process(link) = &mut self.way {
+            link.begin_call().await;
+        }
+    }
+
+    /// What the server has written to stderr during the call.
+    pub(super) async fn stderr_of_call(&mut self) -> String {
+        match &mut self.way {
+            Way::Process(link) => link.stderr_of_call(&self.wire).await,
+            Way::Remote(_) => String::new(),
+        }
+    }
+
+    pub(super) fn stderr_tail(&self) -> String {
+        match &self.way {
+            Way::Process(link) => link.stderr_tail(&self.wire),
+            Way::Remote(_) => String::new(),
+        }
+    }
+
+    /// What is known from the link. The session adds the protocol.
+    pub(super) fn report(&self) -> ServerReport {
+        match &self.way {
+            Way::Process(link) => link.report(&self.wire),
+            Way::Remote(_) => ServerReport {
+                stdout_noise: self.wire.noise(),
+                ..ServerReport::default()
+            },
+        }
+    }
+}
