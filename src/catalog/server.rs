@@ -1,5 +1,7 @@
 //! A checked `[server.NAME]`: how a tool server is started or reached.
 
+mod remote;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,11 +12,13 @@ use crate::task::{
     ALLOW_PRIVATE, Argument, Failure, Fault, PROTECTED, Pipeline, Protocol, SCRATCH, duration,
 };
 
+use remote::RawOauth;
+pub(crate) use remote::{Bearer, Remote};
+
 use super::{
     approval::approval_settings,
     document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
-    remote::{self, RawOauth, RawRemote, Remote},
 };
 
 /// `[server.NAME]`: how a tool server is started or reached.
@@ -38,9 +42,12 @@ struct RawServer {
     #[serde(default)]
     keep_alive: bool,
     url: Option<String>,
-    allow_http: Option<bool>,
-    headers: Option<Map<String, Value>>,
-    headers_env: Option<Map<String, Value>>,
+    #[serde(default)]
+    allow_http: bool,
+    #[serde(default)]
+    headers: Map<String, Value>,
+    #[serde(default)]
+    headers_env: Map<String, Value>,
     bearer_env: Option<String>,
     bearer_file: Option<String>,
     bearer_command: Option<Vec<String>>,
@@ -176,28 +183,9 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
 
 fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     let wrong = |problem: &str| named.wrong_at(named.at, problem);
-    let is_process = raw.command.is_some();
-    let of_process = [
-        ("cwd", raw.cwd.is_some()),
-        ("env", !raw.env.is_empty()),
-        ("env_pass", !raw.env_pass.is_empty()),
-        ("shutdown_grace", raw.shutdown_grace.is_some()),
-    ];
-    let of_remote = RawRemote {
-        url: raw.url,
-        allow_http: raw.allow_http,
-        headers: raw.headers,
-        headers_env: raw.headers_env,
-        bearer_env: raw.bearer_env,
-        bearer_file: raw.bearer_file,
-        bearer_command: raw.bearer_command,
-        oauth: raw.oauth,
-        ca_file: raw.ca_file,
-    };
-    let remote = reached(raw.command.as_ref(), &of_process, of_remote);
-    let remote = remote.map_err(|problem| wrong(&problem))?;
+    let remote = remote::reached(&raw).map_err(|problem| wrong(&problem))?;
     let command = raw.command.unwrap_or_default();
-    if is_process && command.first().is_none_or(String::is_empty) {
+    if remote.is_none() && command.first().is_none_or(String::is_empty) {
         return Err(wrong(
             "`command` must name a program, as an array of arguments",
         ));
@@ -230,10 +218,6 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             _ => problem,
         }));
     }
-    let text = |(key, value): (&String, &Value)| match value {
-        Value::String(text) => Ok((key.clone(), text.clone())),
-        _ => Err(wrong(&format!("`env.{key}` must be a string"))),
-    };
     let time = |value: Option<&String>, default| match value {
         Some(text) => duration(text).map_err(|problem| wrong(&problem)),
         None => Ok(default),
@@ -241,7 +225,7 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     Ok(Server {
         name: named.name.to_owned(),
         cwd: Utf8PathBuf::from(raw.cwd.as_deref().unwrap_or(".")),
-        env: raw.env.iter().map(text).collect::<Result<_, _>>()?,
+        env: remote::texts("env", &raw.env).map_err(|problem| wrong(&problem))?,
         env_pass: raw.env_pass,
         startup_timeout: time(raw.startup_timeout.as_ref(), STARTUP_TIMEOUT)?,
         shutdown_grace: time(raw.shutdown_grace.as_ref(), SHUTDOWN_GRACE)?,
@@ -260,26 +244,4 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         command,
         remote,
     })
-}
-
-/// Where the server is, if it is reached over HTTP; or why its keys do not belong together.
-fn reached(
-    command: Option<&Vec<String>>,
-    of_process: &[(&str, bool)],
-    of_remote: RawRemote,
-) -> Result<Option<Remote>, String> {
-    match (command, &of_remote.url) {
-        (None, None) => Err("it has neither `command` nor `url`; add one of them".to_owned()),
-        (Some(_), Some(_)) => Err("it has both `command` and `url`; keep one of them".to_owned()),
-        (Some(_), None) => match of_remote.first_key() {
-            Some(key) => Err(format!("`{key}` needs a `url`; remove it")),
-            None => Ok(None),
-        },
-        (None, Some(_)) => match of_process.iter().find(|(_, set)| *set) {
-            Some((key, _)) => Err(format!(
-                "`{key}` belongs to a `command`, and a `url` has none; remove it"
-            )),
-            None => remote::check(of_remote).map(Some),
-        },
-    }
 }
