@@ -123,7 +123,8 @@ pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, Cata
     Ok(kept)
 }
 
-/// The paths that the commands of the servers, of the pipelines and of `[approval] notify` name, absolute or relative to the root.
+/// The paths that the commands of the servers, of the pipelines and of `[approval] notify` name, and the files with tokens
+/// and certificates, absolute or relative to the root.
 pub(super) fn programs(
     tables: &Tables<'_>,
     pipelines: &[Pipeline],
@@ -133,6 +134,8 @@ pub(super) fn programs(
         // A server that cannot be read cannot be started.
         if let Ok(Some(server)) = named(tables, name) {
             programs.extend(paths(&server.command, &server.cwd));
+            let trusted = server.remote.map(|remote| remote.trusted());
+            programs.extend(paths(&trusted.unwrap_or_default(), "".into()));
         }
     }
     for pipeline in pipelines {

@@ -73,6 +73,17 @@ impl Remote {
         self.headers_env.iter().map(|(_, name)| name).chain(bearer)
     }
 
+    /// The words that name a program or a file which decides who is trusted.
+    pub(super) fn trusted(&self) -> Vec<String> {
+        let mut words = match &self.bearer {
+            Bearer::Command(argv) => argv.clone(),
+            Bearer::File(path) => vec![path.to_string()],
+            Bearer::None | Bearer::Variable(_) | Bearer::Oauth(_) => Vec::new(),
+        };
+        words.extend(self.ca_file.iter().map(ToString::to_string));
+        words
+    }
+
     /// Takes the values of its variables from a list.
     pub(crate) fn give(&mut self, values: &[(String, String)]) {
         let value = |name: &String| values.iter().find(|(of, _)| of == name);
