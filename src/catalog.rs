@@ -30,7 +30,6 @@ mod outputs;
 mod pipeline;
 mod promote;
 mod raw;
-mod remote;
 mod render;
 mod resolve;
 mod schema;
@@ -68,12 +67,13 @@ pub(crate) use listing::{
     Audience, Binds, Executor, INPUT_REF, Listed, Words, find, list, pipelines,
 };
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
-pub(crate) use remote::{Bearer, Remote};
 pub(crate) use render::{Offered, ToolForm, has_standard, offered_tools, prompt, tools};
 pub(crate) use resolve::{
     Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
 };
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
-pub(crate) use server::{Lifetime, PrivateNetwork, Server, kept_servers, of as server_of};
+pub(crate) use server::{
+    Bearer, Lifetime, PrivateNetwork, Remote, Server, kept_servers, of as server_of,
+};
 pub(crate) use standard::{enough_for, must_not_be};

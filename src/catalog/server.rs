@@ -1,5 +1,7 @@
 //! A checked `[server.NAME]`: how a tool server is started or reached.
 
+mod remote;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,11 +12,13 @@ use crate::task::{
     ALLOW_PRIVATE, Argument, Failure, Fault, PROTECTED, Pipeline, Protocol, SCRATCH, duration,
 };
 
+use remote::RawOauth;
+pub(crate) use remote::{Bearer, Remote};
+
 use super::{
     approval::approval_settings,
     document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
-    remote::{self, RawOauth, RawRemote, Remote},
 };
 
 /// `[server.NAME]`: how a tool server is started or reached.
@@ -39,9 +43,12 @@ struct RawServer {
     keep_alive: KeepAlive,
     concurrency: Option<u32>,
     url: Option<String>,
-    allow_http: Option<bool>,
-    headers: Option<Map<String, Value>>,
-    headers_env: Option<Map<String, Value>>,
+    #[serde(default)]
+    allow_http: bool,
+    #[serde(default)]
+    headers: Map<String, Value>,
+    #[serde(default)]
+    headers_env: Map<String, Value>,
     bearer_env: Option<String>,
     bearer_file: Option<String>,
     bearer_command: Option<Vec<String>>,
@@ -151,7 +158,8 @@ pub(crate) fn kept_servers(tables: &Tables<'_>) -> Result<BTreeSet<String>, Cata
     Ok(kept)
 }
 
-/// The paths that the commands of the servers, of the pipelines and of `[approval] notify` name, absolute or relative to the root.
+/// The paths that the commands of the servers, of the pipelines and of `[approval] notify` name, and the files with tokens
+/// and certificates, absolute or relative to the root.
 pub(super) fn programs(
     tables: &Tables<'_>,
     pipelines: &[Pipeline],
@@ -161,6 +169,8 @@ pub(super) fn programs(
         // A server that cannot be read cannot be started.
         if let Ok(Some(server)) = named(tables, name) {
             programs.extend(paths(&server.command, &server.cwd));
+            let trusted = server.remote.map(|remote| remote.trusted());
+            programs.extend(paths(&trusted.unwrap_or_default(), "".into()));
         }
     }
     for pipeline in pipelines {
@@ -211,32 +221,9 @@ pub(crate) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
 
 fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     let wrong = |problem: &str| named.wrong_at(named.at, problem);
-    let is_process = raw.command.is_some();
-    let of_process = [
-        ("cwd", raw.cwd.is_some()),
-        ("env", !raw.env.is_empty()),
-        ("env_pass", !raw.env_pass.is_empty()),
-        ("shutdown_grace", raw.shutdown_grace.is_some()),
-        (
-            "keep_alive with a duration",
-            matches!(raw.keep_alive, KeepAlive::Idle(_)),
-        ),
-    ];
-    let of_remote = RawRemote {
-        url: raw.url,
-        allow_http: raw.allow_http,
-        headers: raw.headers,
-        headers_env: raw.headers_env,
-        bearer_env: raw.bearer_env,
-        bearer_file: raw.bearer_file,
-        bearer_command: raw.bearer_command,
-        oauth: raw.oauth,
-        ca_file: raw.ca_file,
-    };
-    let remote = reached(raw.command.as_ref(), &of_process, of_remote);
-    let remote = remote.map_err(|problem| wrong(&problem))?;
+    let remote = remote::reached(&raw).map_err(|problem| wrong(&problem))?;
     let command = raw.command.unwrap_or_default();
-    if is_process && command.first().is_none_or(String::is_empty) {
+    if remote.is_none() && command.first().is_none_or(String::is_empty) {
         return Err(wrong(
             "`command` must name a program, as an array of arguments",
         ));
@@ -269,10 +256,6 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             _ => problem,
         }));
     }
-    let text = |(key, value): (&String, &Value)| match value {
-        Value::String(text) => Ok((key.clone(), text.clone())),
-        _ => Err(wrong(&format!("`env.{key}` must be a string"))),
-    };
     let time = |value: Option<&String>, default| match value {
         Some(text) => duration(text).map_err(|problem| wrong(&problem)),
         None => Ok(default),
@@ -280,7 +263,7 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
     Ok(Server {
         name: named.name.to_owned(),
         cwd: Utf8PathBuf::from(raw.cwd.as_deref().unwrap_or(".")),
-        env: raw.env.iter().map(text).collect::<Result<_, _>>()?,
+        env: remote::texts("env", &raw.env).map_err(|problem| wrong(&problem))?,
         env_pass: raw.env_pass,
         startup_timeout: time(raw.startup_timeout.as_ref(), STARTUP_TIMEOUT)?,
         shutdown_grace: time(raw.shutdown_grace.as_ref(), SHUTDOWN_GRACE)?,
@@ -316,26 +299,4 @@ fn lifetime(keep_alive: &KeepAlive, concurrency: Option<u32>) -> Result<Lifetime
         return Err(format!("`concurrency` must be from 1 to {MOST_AT_ONCE}"));
     }
     Ok(Lifetime::Idle { idle, at_once })
-}
-
-/// Where the server is, if it is reached over HTTP; or why its keys do not belong together.
-fn reached(
-    command: Option<&Vec<String>>,
-    of_process: &[(&str, bool)],
-    of_remote: RawRemote,
-) -> Result<Option<Remote>, String> {
-    match (command, &of_remote.url) {
-        (None, None) => Err("it has neither `command` nor `url`; add one of them".to_owned()),
-        (Some(_), Some(_)) => Err("it has both `command` and `url`; keep one of them".to_owned()),
-        (Some(_), None) => match of_remote.first_key() {
-            Some(key) => Err(format!("`{key}` needs a `url`; remove it")),
-            None => Ok(None),
-        },
-        (None, Some(_)) => match of_process.iter().find(|(_, set)| *set) {
-            Some((key, _)) => Err(format!(
-                "`{key}` belongs to a `command`, and a `url` has none; remove it"
-            )),
-            None => remote::check(of_remote).map(Some),
-        },
-    }
 }

@@ -81,7 +81,7 @@ table! {
     InputUnresolved = "input_unresolved", DependencyError, No, 4002;
     /// An input that is gone or refused (C-14).
     InputInaccessible = "input_inaccessible", DependencyError, No, 4003;
-    /// The server is not configured, or its command does not exist (R-000-100, C-05).
+    /// The server is not configured, its command does not exist, or nothing is at its address (R-000-100, C-05).
     ServerNotFound = "server_not_found", ProcessingError, No, 5001;
     /// The server is configured but could not be reached or did not start (R-000-114, C-05).
     ServerUnreachable = "server_unreachable", ProcessingError, Yes, 5002;
@@ -109,13 +109,13 @@ table! {
     InputRequired = "input_required", DependencyError, No, 5012;
     /// The file system that stores the outputs is full.
     DiskFull = "disk_full", ProcessingError, No, 2002;
-    /// The outputs may not be written to their place.
+    /// The outputs may not be written to their place, or a server refuses the credentials of its entry.
     PermissionDenied = "permission_denied", ProcessingError, No, 3001;
     /// The plan comes without the protocol layer's approval (R-001-28, R-001-30, C-17).
     NotValidated = "not_validated", ValidationError, No, 1007;
     /// Actions of a plan depend on each other in a circle (R-001-94).
     PlanCycle = "cyclic_dependency", ValidationError, No, 1008;
-    /// More or larger files than a plan may touch (R-001-174 … R-001-177).
+    /// More or larger files than a plan may touch (R-001-174 … R-001-177), or a larger message than a server takes.
     LimitExceeded = "limit_exceeded", ValidationError, No, 1011;
     /// A plan, or its configuration, that breaks its schema (R-001-26, R-001-27).
     PlanInvalid = "plan_invalid", ValidationError, No, 1016;

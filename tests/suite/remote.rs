@@ -68,16 +68,17 @@ impl Server {
 
     /// A root with its tools, each of which may be called twice, or only once.
     fn root(&self, effects: &str) -> Root {
-        let mut catalog = format!(
-            "catalog = 1\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\n",
-            self.port
-        );
-        for tool in ["echo", "fails", "slow", "counts", "asks", "dies"] {
-            catalog += &format!(
+        let port = self.port;
+        let mut catalog = vec![format!(
+            "catalog = 1\n[server.far]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"
+        )];
+        let entry = |tool| {
+            format!(
                 "[capability.{tool}]\nmcp = {{ server = \"far\", tool = \"{tool}\" }}\neffects = {{ {effects} }}\n"
-            );
-        }
-        Root::with_catalog(&catalog)
+            )
+        };
+        catalog.extend(["echo", "fails", "slow", "counts", "asks", "dies"].map(entry));
+        Root::with_catalog(&catalog.concat())
     }
 }
 

@@ -110,7 +110,7 @@ protected.important = {}
 fn the_programs_of_the_servers_are_named_by_their_commands() {
     let text = format!(
         "{}[server.x]\ncommand = [\"python3\", \"tools/s.py\", \"--x=@{{root}}/c.json\", \"-r./r.js\", \"file:///a/u.ts\", \"m.py:main\"]\n\
-         cwd = \"sub\"\n[approval]\nnotify = [\"sh\", \"tell.sh\"]\n",
+         cwd = \"sub\"\n[server.y]\nurl = \"https://y.example/\"\nbearer_command = [\"sh\", \"token.sh\"]\nca_file = \"ca.pem\"\n[approval]\nnotify = [\"sh\", \"tell.sh\"]\n",
         catalog("protected.executes = { except = [\"*.md\"], paths = [\"Makefile\"] }\n")
     );
     let executes = entry(&text).unwrap().bounds.protection.executes.unwrap();
@@ -121,6 +121,8 @@ fn the_programs_of_the_servers_are_named_by_their_commands() {
         "///a/u.ts",
         "sub/m.py",
         "tell.sh",
+        "token.sh",
+        "ca.pem",
     ] {
         assert!(
             executes.programs.iter().any(|path| path == program),

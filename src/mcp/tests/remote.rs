@@ -150,14 +150,14 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&Request) -> Reply, seen: &Mutex
 }
 
 fn http(status: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-    let mut text = format!(
-        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n",
-        body.len()
-    );
-    for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
-    }
-    Reply::Bytes((text + "\r\n" + body).into_bytes())
+    let length = body.len().to_string();
+    let own = [("Connection", "close"), ("Content-Length", length.as_str())];
+    let lines = own.iter().chain(headers);
+    let lines: Vec<String> = lines
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    let lines = lines.concat();
+    Reply::Bytes(format!("HTTP/1.1 {status}\r\n{lines}\r\n{body}").into_bytes())
 }
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -638,7 +638,7 @@ fn progress_comes_before_the_answer() {
     let mut seen = Vec::new();
     let host = Host::new(None, None, Interrupts::catch());
     let end = call(&stage.server, &stage.call, &host, &mut |progress| {
-        seen.push(progress.done)
+        seen.push(progress.done);
     });
     assert_eq!((only_text(&end).as_str(), seen), ("hello", vec![1.0]));
 }

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::{Buf as _, Bytes};
 use reqwest::{Client, ClientBuilder, Method, Response, StatusCode, Version, header};
 use tokio::{
@@ -230,12 +229,8 @@ impl Web {
         })
     }
 
+    /// Sends a request. The client puts user name and password of the URL into a header.
     fn send(&self, url: &Url, ask: &Ask) -> Result<Response, Stop> {
-        let mut bare = url.clone();
-        bare.set_fragment(None);
-        // Credentials are sent in a header, not in the request line.
-        let _ = bare.set_username("");
-        let _ = bare.set_password(None);
         let refused = |refused: Refused| Stop::refused(&presentable(url), &refused);
         let client = if self.proxies.name_for(url).is_some() {
             self.policy.admit_through_proxy(url).map_err(refused)?;
@@ -251,7 +246,7 @@ impl Web {
         };
         // Lengths and ranges must be those of the file itself.
         let mut request = client
-            .request(method, bare)
+            .request(method, url.clone())
             .header(header::ACCEPT_ENCODING, "identity");
         request = match ask {
             Ask::Head | Ask::Whole => request,
@@ -260,9 +255,6 @@ impl Web {
                 .header(header::RANGE, format!("bytes={from}-"))
                 .header(header::IF_RANGE, validator),
         };
-        if let Some(credentials) = basic_credentials(url) {
-            request = request.header(header::AUTHORIZATION, credentials);
-        }
         match self.wait(async { request.send().await }) {
             Some(answer) => answer.map_err(|error| self.describe(url, &error)),
             None => Err(self.lost(url, "the call was cancelled")),
@@ -428,19 +420,6 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, Stop> {
         "http" | "https" => Ok(Some(to)),
         other => Err(fail(&format!("to a `{other}` URL, which is not followed"))),
     }
-}
-
-/// Basic credentials (RFC 7617) from the user name and password of the URL.
-fn basic_credentials(url: &Url) -> Option<String> {
-    if url.username().is_empty() && url.password().is_none() {
-        return None;
-    }
-    let mut pair: Vec<u8> = percent_encoding::percent_decode_str(url.username()).collect();
-    pair.push(b':');
-    pair.extend(percent_encoding::percent_decode_str(
-        url.password().unwrap_or_default(),
-    ));
-    Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
 }
 
 /// The status in words, such as `HTTP 404 Not Found`.

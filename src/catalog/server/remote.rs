@@ -5,18 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-#[derive(Debug)]
-pub(super) struct RawRemote {
-    pub(super) url: Option<String>,
-    pub(super) allow_http: Option<bool>,
-    pub(super) headers: Option<Map<String, Value>>,
-    pub(super) headers_env: Option<Map<String, Value>>,
-    pub(super) bearer_env: Option<String>,
-    pub(super) bearer_file: Option<String>,
-    pub(super) bearer_command: Option<Vec<String>>,
-    pub(super) oauth: Option<RawOauth>,
-    pub(super) ca_file: Option<String>,
-}
+use super::{KeepAlive, RawServer};
 
 /// OAuth client credentials.
 #[derive(Debug, Deserialize)]
@@ -84,8 +73,19 @@ impl Remote {
         self.headers_env.iter().map(|(_, name)| name).chain(bearer)
     }
 
+    /// The words that name a program or a file which decides who is trusted.
+    pub(super) fn trusted(&self) -> Vec<String> {
+        let mut words = match &self.bearer {
+            Bearer::Command(argv) => argv.clone(),
+            Bearer::File(path) => vec![path.to_string()],
+            Bearer::None | Bearer::Variable(_) | Bearer::Oauth(_) => Vec::new(),
+        };
+        words.extend(self.ca_file.iter().map(ToString::to_string));
+        words
+    }
+
     /// Takes the values of its variables from a list.
-    pub(super) fn give(&mut self, values: &[(String, String)]) {
+    pub(crate) fn give(&mut self, values: &[(String, String)]) {
         let value = |name: &String| values.iter().find(|(of, _)| of == name);
         for (header, from) in std::mem::take(&mut self.headers_env) {
             self.headers
@@ -107,43 +107,63 @@ impl Remote {
     }
 }
 
-impl RawRemote {
-    /// The first key that is set.
-    pub(super) fn first_key(&self) -> Option<&'static str> {
-        let keys = [
-            ("url", self.url.is_some()),
-            ("allow_http", self.allow_http.is_some()),
-            ("headers", self.headers.is_some()),
-            ("headers_env", self.headers_env.is_some()),
-            ("bearer_env", self.bearer_env.is_some()),
-            ("bearer_file", self.bearer_file.is_some()),
-            ("bearer_command", self.bearer_command.is_some()),
-            ("oauth", self.oauth.is_some()),
-            ("ca_file", self.ca_file.is_some()),
-        ];
-        keys.into_iter().find(|(_, set)| *set).map(|(key, _)| key)
+/// Where the server is, if it is reached over HTTP; or why its keys do not belong together.
+pub(super) fn reached(raw: &RawServer) -> Result<Option<Remote>, String> {
+    let of_process = [
+        ("cwd", raw.cwd.is_some()),
+        ("env", !raw.env.is_empty()),
+        ("env_pass", !raw.env_pass.is_empty()),
+        ("shutdown_grace", raw.shutdown_grace.is_some()),
+        (
+            "keep_alive with a duration",
+            matches!(raw.keep_alive, KeepAlive::Idle(_)),
+        ),
+    ];
+    let of_remote = [
+        ("allow_http", raw.allow_http),
+        ("headers", !raw.headers.is_empty()),
+        ("headers_env", !raw.headers_env.is_empty()),
+        ("bearer_env", raw.bearer_env.is_some()),
+        ("bearer_file", raw.bearer_file.is_some()),
+        ("bearer_command", raw.bearer_command.is_some()),
+        ("oauth", raw.oauth.is_some()),
+        ("ca_file", raw.ca_file.is_some()),
+    ];
+    let first = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, set)| *set).map(|key| key.0);
+    match (&raw.command, &raw.url) {
+        (None, None) => Err("it has neither `command` nor `url`; add one of them".to_owned()),
+        (Some(_), Some(_)) => Err("it has both `command` and `url`; keep one of them".to_owned()),
+        (Some(_), None) => match first(&of_remote) {
+            Some(key) => Err(format!("`{key}` needs a `url`; remove it")),
+            None => Ok(None),
+        },
+        (None, Some(url)) => match first(&of_process) {
+            Some(key) => Err(format!(
+                "`{key}` belongs to a `command`, and a `url` has none; remove it"
+            )),
+            None => check(raw, url).map(Some),
+        },
     }
 }
 
 /// The server at the `url`, or what is wrong with its keys.
-pub(super) fn check(raw: RawRemote) -> Result<Remote, String> {
-    let url = raw.url.unwrap_or_default();
-    let allowed = raw.allow_http == Some(true);
+fn check(raw: &RawServer, url: &str) -> Result<Remote, String> {
+    let allowed = raw.allow_http;
     let bearer = match (
-        raw.bearer_env,
-        raw.bearer_file,
-        raw.bearer_command,
-        raw.oauth,
+        &raw.bearer_env,
+        &raw.bearer_file,
+        &raw.bearer_command,
+        &raw.oauth,
     ) {
         (None, None, None, None) => Bearer::None,
-        (Some(name), None, None, None) => Bearer::Variable(name),
+        (Some(name), None, None, None) => Bearer::Variable(name.clone()),
         (None, Some(path), None, None) => Bearer::File(path.into()),
-        (None, None, Some(argv), None) => Bearer::Command(argv),
+        (None, None, Some(argv), None) => Bearer::Command(argv.clone()),
         (None, None, None, Some(raw)) => Bearer::Oauth(Oauth {
             token_url: address("token_url", &raw.token_url, allowed)?,
-            client_id: raw.client_id,
-            client_secret_env: raw.client_secret_env,
-            scope: raw.scope,
+            client_id: raw.client_id.clone(),
+            client_secret_env: raw.client_secret_env.clone(),
+            scope: raw.scope.clone(),
         }),
         _ => {
             let problem = "has several of `bearer_env`, `bearer_file`, `bearer_command` and `oauth`; keep one of them";
@@ -156,11 +176,11 @@ pub(super) fn check(raw: RawRemote) -> Result<Remote, String> {
         return Err("`bearer_command` must name a program, as an array of arguments".to_owned());
     }
     let remote = Remote {
-        url: address("url", &url, allowed)?,
-        headers: texts("headers", raw.headers)?,
-        headers_env: texts("headers_env", raw.headers_env)?,
+        url: address("url", url, allowed)?,
+        headers: texts("headers", &raw.headers)?,
+        headers_env: texts("headers_env", &raw.headers_env)?,
         bearer,
-        ca_file: raw.ca_file.map(Utf8PathBuf::from),
+        ca_file: raw.ca_file.as_ref().map(Utf8PathBuf::from),
     };
     let mut seen = Vec::new();
     for name in remote.names() {
@@ -225,11 +245,14 @@ fn address(key: &str, said: &str, allows_http: bool) -> Result<Url, String> {
     Ok(url)
 }
 
-fn texts(key: &str, table: Option<Map<String, Value>>) -> Result<Vec<(String, String)>, String> {
-    let table = table.unwrap_or_default().into_iter();
-    let text = |(name, value)| match value {
-        Value::String(text) => Ok((name, text)),
+/// The texts of the table `key`.
+pub(super) fn texts(
+    key: &str,
+    table: &Map<String, Value>,
+) -> Result<Vec<(String, String)>, String> {
+    let text = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Ok((name.clone(), text.clone())),
         _ => Err(format!("`{key}.{name}` must be a string")),
     };
-    table.map(text).collect()
+    table.iter().map(text).collect()
 }
