@@ -1,23 +1,23 @@
 //! Turns a task into a job: every step with its tool, its server and its final parameters. Every error that can be
 //! found before a tool is started is found here (R-000-53, R-000-58).
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS,
-    Nameable, NamedAs, Need, ReviewRule, When, assess, decided,
+    ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS, Nameable,
+    NamedAs, Need, ReviewRule, When, assess, decided,
 };
 
 use super::{
     compile::{self, Capability, Gated},
     configure, direct,
-    document::{CatalogError, Tables, nearest},
+    document::{Tables, nearest},
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::{Sources, check},
     input,
     job::{Job, Places, Step, ToolJob},
     outputs, server, standard,
+    storage::storage,
     workflow::{self, Planned},
 };
 
@@ -138,6 +138,7 @@ pub(crate) fn resolve(
         let parameters = sources.fill(&entry, configured.parameters)?;
         let (parameters, note) = check(&entry, parameters, &late)?;
         late.extend(sources.late(&entry));
+        let handed = sources.handed(&entry);
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
         let mut risk = entry.risk_rule();
@@ -156,6 +157,7 @@ pub(crate) fn resolve(
             output,
             input: input.clone(),
             late,
+            handed,
             note,
         });
     }
@@ -250,17 +252,6 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
         blocks,
         need,
     })
-}
-
-/// `[storage] uri`, or its default.
-pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Storage {
-        uri: String,
-    }
-    let said = tables.get::<Storage>("storage")?;
-    Ok(said.map_or_else(|| ASSETS.to_owned(), |storage| storage.uri))
 }
 
 /// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.

@@ -99,6 +99,8 @@ mod request_context;
 #[cfg(test)]
 mod reviewed;
 #[cfg(test)]
+mod s3;
+mod s3_server;
 mod sdks;
 #[cfg(test)]
 mod serving;
