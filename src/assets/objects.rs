@@ -38,7 +38,7 @@ use crate::{
 
 pub(crate) use bucket::Conditions;
 pub(crate) use failure::{ObjectError, Why};
-pub(crate) use write::{About, Sending, occupied};
+pub(crate) use write::{About, Sending};
 
 /// The object stores that a run can reach, and what it has seen there. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -92,19 +92,11 @@ impl Objects {
     }
 
     fn place(&self, uri: &Uri) -> Result<Option<Place>, Why> {
-        let Location::Object {
-            service,
-            bucket,
-            key,
-        } = uri.location()
-        else {
+        let Some((service, bucket, path)) = named(uri)? else {
             return Ok(None);
         };
-        let Some(bucket) = self.bucket(*service, bucket)? else {
-            return Ok(None);
-        };
-        let path = key_path(key)?;
-        Ok(Some(Place { bucket, path }))
+        let bucket = self.bucket(service, bucket)?;
+        Ok(bucket.map(|bucket| Place { bucket, path }))
     }
 
     fn must_place(&self, uri: &Uri) -> Result<Place, Why> {
@@ -132,16 +124,14 @@ impl Objects {
         lock(&self.0.seen).get(uri.as_str()).cloned()
     }
 
-    /// The fingerprint of an object; none if it is no object, or cannot be reached.
+    /// The fingerprint of an object; none if it is no object, cannot be reached, or was not seen and is not to be.
     pub(crate) fn print(&self, uri: &Uri, fresh: Fresh, go_on: GoOn<'_>) -> Option<Print> {
-        let seen = match fresh {
-            Fresh::No => self.seen(uri),
-            Fresh::Yes => None,
+        let found = match fresh {
+            Fresh::No => Ok(self.seen(uri)?),
+            Fresh::Yes if self.has(uri).ok()? => self.look(uri, go_on),
+            Fresh::Yes => return None,
         };
-        if seen.is_none() && !self.has(uri).ok()? {
-            return None;
-        }
-        let sight = match seen.map_or_else(|| self.look(uri, go_on), Ok) {
+        let sight = match found {
             Ok(print) => Sight::Object(print),
             Err(ObjectError { why: Why::Gone, .. }) => Sight::Absent,
             Err(_) => Sight::Unknown,
@@ -225,7 +215,7 @@ impl Objects {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fresh {
     Yes,
-    /// Not if this run has asked before.
+    /// What it said before in this run.
     No,
 }
 
@@ -258,6 +248,24 @@ fn receive(
     }
 }
 
+/// The service, the bucket and the key of an object; none if it is none. Nothing is contacted.
+pub(super) fn named(uri: &Uri) -> Result<Option<(Service, &str, Path)>, Why> {
+    let Location::Object {
+        service,
+        bucket,
+        key,
+    } = uri.location()
+    else {
+        return Ok(None);
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = bucket.len() <= 255 && !bucket.starts_with('.') && !bucket.contains("..");
+    if !is_name || !bucket.chars().all(plain) {
+        return Err(Why::Refused(format!("{bucket:?} is no name of a bucket")));
+    }
+    Ok(Some((*service, bucket, key_path(key)?)))
+}
+
 /// Checks a key, and changes nothing in it.
 fn key_path(key: &str) -> Result<Path, Why> {
     let why = if key.is_empty() {
@@ -278,7 +286,7 @@ fn key_path(key: &str) -> Result<Path, Why> {
     Err(Why::Refused(format!("the key cannot be used: {why}")))
 }
 
-fn error(doing: &'static str, uri: &Uri) -> impl FnOnce(Why) -> ObjectError + use<> {
+pub(super) fn error(doing: &'static str, uri: &Uri) -> impl FnOnce(Why) -> ObjectError + use<> {
     let uri = uri.redacted().into_owned();
     move |why| ObjectError { doing, uri, why }
 }

@@ -5,6 +5,8 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use self::{directory::Directory, remote::Remote};
@@ -24,7 +26,7 @@ pub(crate) struct Store {
 #[derive(Debug, Clone)]
 enum Kind {
     Directory(Directory),
-    Remote(Remote),
+    Remote(Arc<Remote>),
 }
 
 /// A finished file that is to become an asset.
@@ -72,7 +74,9 @@ impl Store {
         let uri = Uri::parse(&storage.uri).map_err(StoreError::BadUri)?;
         let objects = Objects::of(storage);
         let kind = match uri.location() {
-            Location::Object { .. } => Kind::Remote(Remote::open(&uri, &objects, state_dir)?),
+            Location::Object { .. } => {
+                Kind::Remote(Arc::new(Remote::open(&uri, &objects, state_dir)?))
+            }
             Location::File(_) | Location::Http(_) | Location::Other { .. } => {
                 Kind::Directory(Directory::open(&storage.uri, root)?)
             }

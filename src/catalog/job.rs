@@ -28,7 +28,7 @@ pub(crate) enum Job {
 pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
     /// Where assets are kept.
-    pub(crate) storage: Storage,
+    pub(crate) storage: Box<Storage>,
     pub(crate) reasoning: Vec<String>,
     /// The workflows that the task names, and which steps are theirs; or the improvised action that it is.
     pub(crate) workflows: Vec<Called>,

@@ -66,11 +66,8 @@ pub(crate) fn resolve(
 ) -> Result<Job, Failure> {
     let input = input::check(task)?;
     let mut reasoning = Vec::new();
-    let inputs: Vec<&str> = task
-        .inputs
-        .iter()
-        .map(|input| input.ref_id.as_str())
-        .collect();
+    let inputs = task.inputs.iter().map(|input| input.ref_id.as_str());
+    let inputs: Vec<&str> = inputs.collect();
     if !inputs.is_empty() {
         reasoning.push(decided(format!(
             "Resolved input_ref {}.",
@@ -138,7 +135,6 @@ pub(crate) fn resolve(
         let parameters = sources.fill(&entry, configured.parameters)?;
         let (parameters, note) = check(&entry, parameters, &late)?;
         late.extend(sources.late(&entry));
-        let handed = sources.handed(&entry);
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
         let mut risk = entry.risk_rule();
@@ -147,6 +143,7 @@ pub(crate) fn resolve(
             risk.when = When::From(Grant::NOT_COVERED);
         }
         steps.push(Step {
+            handed: sources.handed(&entry),
             entry,
             risk,
             server,
@@ -157,13 +154,12 @@ pub(crate) fn resolve(
             output,
             input: input.clone(),
             late,
-            handed,
             note,
         });
     }
     Ok(Job::Tools(ToolJob {
         steps,
-        storage: storage(tables)?,
+        storage: Box::new(storage(tables)?),
         reasoning,
         workflows,
     }))

@@ -100,7 +100,9 @@ mod request_context;
 mod reviewed;
 #[cfg(test)]
 mod s3;
+#[cfg(test)]
 mod s3_server;
+#[cfg(test)]
 mod sdks;
 #[cfg(test)]
 mod serving;

@@ -115,7 +115,7 @@ fn assert_no_secret(root: &Root, answers: &[&Answer]) {
     }
     let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
     files(&root.path, &mut |path| {
-        texts.push((path.to_string(), fs::read(path).unwrap()))
+        texts.push((path.to_string(), fs::read(path).unwrap()));
     });
     texts.extend(answers.iter().map(|answer| {
         (
@@ -364,7 +364,12 @@ fn a_tool_gets_copies_and_urls_and_the_store_keeps_what_it_makes() {
         blob["bytes"].as_u64().unwrap()
     );
     assert_no_secret(&root, &[&answer, &echo, &failed, &long]);
-    for shown in [&["show", "1"][..], &["replay", "--html", "page.html"], &["verify"], &["history"]] {
+    for shown in [
+        &["show", "1"][..],
+        &["replay", "--html", "page.html"],
+        &["verify"],
+        &["history"],
+    ] {
         let mut shows = command(&root);
         let output = shows.args(shown).output().unwrap();
         assert!(output.status.success(), "{shown:?}: {output:?}");

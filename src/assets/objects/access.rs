@@ -1,5 +1,5 @@
 //! How a store is reached: endpoint, region, credentials, time-outs. What the settings do not say comes from the
-//! environment, as object_store reads it: keys, web identity, the metadata service of the machine.
+//! environment, as `object_store` reads it: keys, web identity, the metadata service of the machine.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ pub(super) struct Access {
     pub(super) keys: Option<Arc<StaticCredentialProvider<AwsCredential>>>,
 }
 
-/// The clients of object_store.
+/// The clients of `object_store`.
 #[derive(Debug, Clone)]
 pub(super) enum Client {
     S3(AmazonS3),
@@ -76,6 +76,10 @@ impl Client {
         }
     }
 
+    #[cfg_attr(
+        not(test),
+        expect(clippy::unnecessary_wraps, reason = "the store of tests has none")
+    )]
     pub(super) fn signer(&self) -> Option<&dyn Signer> {
         match self {
             Self::S3(client) => Some(client),

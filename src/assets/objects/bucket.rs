@@ -63,11 +63,6 @@ impl Bucket {
         name: &str,
         storage: &Storage,
     ) -> Result<Option<Self>, Why> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let is_name = name.len() <= 255 && !name.starts_with('.') && !name.contains("..");
-        if !is_name || !name.chars().all(plain) {
-            return Err(Why::Refused(format!("{name:?} is no name of a bucket")));
-        }
         let Some(access) = Access::of(service, storage).map_err(Why::Refused)? else {
             return Ok(None);
         };

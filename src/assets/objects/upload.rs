@@ -93,7 +93,7 @@ impl Target {
             let mut whole = Vec::new();
             file.take(PART)
                 .read_to_end(&mut whole)
-                .map_err(unreadable)?;
+                .map_err(|error| unreadable(&error))?;
             return Ok(Upload {
                 target: self,
                 body: Body::Whole(whole.into()),
@@ -102,20 +102,17 @@ impl Target {
         let failed = |ended: Ended| missing_bucket(ended.into());
         let client = bucket.client(&Purpose::Large).map_err(failed)?;
         let options = PutMultipartOptions::from(self.attributes());
-        let body = match client.parts() {
-            Some(parts) => {
-                let begun = parts.create_multipart_opts(&self.path, options);
-                let id = bucket.wait(go_on, begun).map_err(failed)?;
-                let note = Held::write(state_dir, &bucket, self.path.as_ref(), &id);
-                let note = note.inspect_err(|error| {
-                    tracing::warn!(%error, "if this run is killed, the parts of its upload stay in the bucket");
-                });
-                Body::Parts(client.clone(), id, Vec::new(), note.ok())
-            }
-            None => {
-                let begun = client.store().put_multipart_opts(&self.path, options);
-                Body::Blocks(bucket.wait(go_on, begun).map_err(failed)?)
-            }
+        let body = if let Some(parts) = client.parts() {
+            let begun = parts.create_multipart_opts(&self.path, options);
+            let id = bucket.wait(go_on, begun).map_err(failed)?;
+            let note = Held::write(state_dir, &bucket, self.path.as_ref(), &id);
+            let note = note.inspect_err(|error| {
+                tracing::warn!(%error, "if this run is killed, the parts of its upload stay in the bucket");
+            });
+            Body::Parts(client.clone(), id, Vec::new(), note.ok())
+        } else {
+            let begun = client.store().put_multipart_opts(&self.path, options);
+            Body::Blocks(bucket.wait(go_on, begun).map_err(failed)?)
         };
         // From here on, dropping the upload removes its parts.
         let mut upload = Upload { target: self, body };
@@ -175,7 +172,7 @@ async fn in_parts<'a, T>(
     Ok(sent)
 }
 
-fn unreadable(error: std::io::Error) -> Why {
+fn unreadable(error: &std::io::Error) -> Why {
     Why::Damaged(format!("the file cannot be read: {error}"))
 }
 

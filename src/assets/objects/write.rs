@@ -14,7 +14,7 @@ use super::{
     upload::{self, Target, Upload},
 };
 use crate::{
-    assets::{error::StoreError, print::GoOn},
+    assets::print::GoOn,
     task::{ObjectPrint, Service, Uri},
 };
 
@@ -130,9 +130,4 @@ fn conditions(
     let found = bucket.probe(&beside, go_on)?;
     notes::keep_conditions(state_dir, bucket, found);
     Ok(found)
-}
-
-/// The error of a store that cannot take an object.
-pub(crate) fn occupied(uri: &Uri) -> StoreError {
-    error("store", uri)(Why::Occupied).into()
 }

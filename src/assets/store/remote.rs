@@ -8,7 +8,7 @@ use super::{Finished, Probed, Stored};
 use crate::{
     assets::{
         error::{StoreError, component},
-        objects::{About, Conditions, ObjectError, Objects, Sending, Why, occupied},
+        objects::{About, Conditions, ObjectError, Objects, Sending, Why, error, named},
         print::{self, GoOn, stat_at, stat_of},
         regular::open_regular,
     },
@@ -45,8 +45,9 @@ impl Remote {
             uri: uri.as_str().trim_end_matches('/').to_owned(),
             state_dir: state_dir.to_owned(),
         };
-        // Another asset could not be stored either.
-        objects.has(&remote.uri_of("session", "asset")?)?;
+        // The name of another asset would be refused, too.
+        let uri = remote.uri_of("session", "asset")?;
+        named(&uri).map_err(error("store", &uri))?;
         Ok(remote)
     }
 
@@ -70,7 +71,7 @@ impl Remote {
             Err(error) => return Err(error.into()),
         };
         if is_occupied {
-            return Err(occupied(&uri));
+            return Err(error("store", &uri)(Why::Occupied).into());
         }
         Ok(())
     }
