@@ -179,11 +179,12 @@ def transfers(oneact, servers, rounds, base, root, endpoint):
     for title, variants in (("up", up), ("down", down)):
         found = {name: ([], []) for name in variants}
         names = list(variants)
+        if title == "down":
+            run([*aws, "cp", source, f"s3://{BUCKET}/down"], base, env)
         for turn in range(rounds + 1):
             for name in names[turn % 3:] + names[:turn % 3]:
-                clear()
-                if title == "down":
-                    run([*aws, "cp", source, f"s3://{BUCKET}/down"], base, env)
+                if title == "up":
+                    clear()
                 if os.path.exists(back):
                     os.remove(back)
                 os.sync()

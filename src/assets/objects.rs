@@ -17,12 +17,14 @@ mod write;
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::Write as _,
+    io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
     time::Duration,
 };
 
+use bytes::Bytes;
 use camino::Utf8Path;
 use futures_util::StreamExt as _;
 use object_store::{GetOptions, GetResult, path::Path};
@@ -182,9 +184,9 @@ impl Objects {
         }
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o644).open(to);
-        let mut file = file.map_err(StoreError::io("create", to))?;
-        let mut write = |block: &[u8]| file.write_all(block).map_err(StoreError::io("write", to));
-        let (bytes, sha256) = receive(&bucket, got, &mut write, go_on, &fail)?;
+        let file = file.map_err(StoreError::io("create", to))?;
+        let written = receive(&bucket, got, &file, go_on).map_err(fail)?;
+        let (bytes, sha256) = written.map_err(StoreError::io("write", to))?;
         let why = if bytes != seen.bytes {
             format!("{bytes} of {} bytes arrived", seen.bytes)
         } else if seen.sha256.as_ref().is_some_and(|then| *then != sha256) {
@@ -225,27 +227,42 @@ pub(super) fn unconfigured(uri: &Uri) -> String {
     format!("no credentials for {scheme}: are configured")
 }
 
-/// Reads to the end. Returns the number of bytes and their SHA-256.
+/// Blocks that have arrived and are not written yet.
+const WAITING: usize = 16;
+
+/// Writes what arrives into the file, on a thread of its own, so that the store need not wait for the disk. Returns the
+/// number of bytes and their SHA-256.
 fn receive(
     bucket: &Bucket,
     got: GetResult,
-    write: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
+    mut file: &File,
     go_on: GoOn<'_>,
-    fail: &dyn Fn(Why) -> StoreError,
-) -> Result<(u64, String), StoreError> {
+) -> Result<io::Result<(u64, String)>, Why> {
     let mut blocks = got.into_stream();
-    let mut sha256 = digest::Context::new(&digest::SHA256);
-    let mut bytes = 0;
-    loop {
-        let next = async { blocks.next().await.transpose() };
-        let block = bucket.wait(go_on, next);
-        let Some(block) = block.map_err(|ended| fail(Trouble::from(ended).into()))? else {
-            return Ok((bytes, hexadecimal(sha256.finish().as_ref())));
-        };
-        bytes += block.len() as u64;
-        sha256.update(&block);
-        write(&block)?;
-    }
+    let (give, take) = mpsc::sync_channel::<Bytes>(WAITING);
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            let (mut bytes, mut sha256) = (0, digest::Context::new(&digest::SHA256));
+            for block in take {
+                bytes += block.len() as u64;
+                sha256.update(&block);
+                file.write_all(&block)?;
+            }
+            Ok((bytes, hexadecimal(sha256.finish().as_ref())))
+        });
+        let received = bucket.wait(go_on, async move {
+            while let Some(block) = blocks.next().await.transpose()? {
+                if give.send(block).is_err() {
+                    // The writer has failed.
+                    break;
+                }
+            }
+            Ok(())
+        });
+        let written = writer.join();
+        received.map_err(Trouble::from)?;
+        Ok(written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    })
 }
 
 /// The service, the bucket and the key of an object; none if it is none. Nothing is contacted.

@@ -169,6 +169,72 @@ fn a_redirect_is_not_followed() {
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
+/// Stores `RIFF` on a server that answers this. Returns how often it was asked.
+fn store_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Utf8Path::from_path(dir.path()).unwrap();
+    let file = dir.join("file");
+    std::fs::write(&file, "RIFF").unwrap();
+    let (endpoint, asked) = answering(answers);
+    let objects = at(&endpoint, ("id", "secret"));
+    let Place { bucket, .. } = objects.must_place(&uri()).unwrap();
+    notes::keep_conditions(dir, &bucket, Conditions::Honoured);
+    let about = About {
+        bytes: 4,
+        sha256: "a".repeat(64),
+        operation_id: "op_1",
+        media_type: "audio/wav",
+    };
+    let go_on = || true;
+    let file = File::open(file).unwrap();
+    let sending = objects.send(&uri(), &file, about, dir, &go_on).unwrap();
+    let stored = objects.commit(sending, &go_on);
+    (stored.map(|(print, _)| print), asked.load(Ordering::SeqCst))
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_or_that_meets_another_is_decided_by_a_look() {
+    let missing = answer("404 Not Found", "", "<Error><Code>NoSuchKey</Code></Error>");
+    let absent = [answer("404 Not Found", "", ""), missing];
+    let headers =
+        |sha256: &str| format!("{FOUND}x-amz-meta-oneact-sha256: {}\r\n", sha256.repeat(64));
+    let there =
+        |sha256| answer("200 OK", &headers(sha256), "RIFF").replace("\r\n\r\nRIFF", "\r\n\r\n");
+    let done = answer("200 OK", "ETag: \"a\"\r\n", "");
+    let conflict = answer(
+        "409 Conflict",
+        "",
+        "<Error><Code>ConditionalRequestConflict</Code></Error>",
+    );
+    let exists = answer(
+        "412 Precondition Failed",
+        "",
+        "<Error><Code>PreconditionFailed</Code></Error>",
+    );
+    let [head, get] = &absent;
+    // Lost: the connection ends without an answer.
+    let (stored, _) = store_at(&[head, get, "", &there("a")]);
+    assert_eq!(stored.unwrap().bytes, 4);
+    // Lost, sent again by the library after a 503, and then refused because it is there.
+    let busy = answer("503 Slow Down", "", "");
+    let (stored, _) = store_at(&[head, get, &busy, &exists, &there("a")]);
+    assert_eq!(stored.unwrap().bytes, 4);
+    // A conflict says nothing about what is there.
+    let (stored, asked) = store_at(&[head, get, &conflict, head, get, &done, &there("a")]);
+    assert_eq!((stored.unwrap().bytes, asked), (4, 7));
+    // Another run of this session has replaced it meanwhile.
+    let (stored, _) = store_at(&[head, get, &done, &there("b")]);
+    assert_eq!(stored.unwrap_err().why, Why::Changed);
+    // The bucket is gone.
+    let gone = answer(
+        "404 Not Found",
+        "",
+        "<Error><Code>NoSuchBucket</Code></Error>",
+    );
+    let (stored, _) = store_at(&[head, get, &gone]);
+    assert_eq!(stored.unwrap_err().why, Why::NoBucket);
+}
+
 #[test]
 fn what_does_not_arrive_whole_or_as_it_was_stored_is_not_used() {
     let dir = tempfile::tempdir().unwrap();

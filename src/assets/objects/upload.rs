@@ -149,6 +149,12 @@ async fn in_parts<'a, T>(
     let mut on_their_way = FuturesOrdered::new();
     let mut sent = Vec::new();
     loop {
+        // Before the next part is read, so that no more parts are in memory.
+        if on_their_way.len() >= AT_ONCE
+            && let Some(done) = on_their_way.next().await
+        {
+            sent.push(done?);
+        }
         let mut part = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         let read = file.take(size).read_to_end(&mut part);
         read.map_err(|error| Error::Generic {
@@ -157,11 +163,6 @@ async fn in_parts<'a, T>(
         })?;
         if part.is_empty() {
             break;
-        }
-        if on_their_way.len() >= AT_ONCE
-            && let Some(done) = on_their_way.next().await
-        {
-            sent.push(done?);
         }
         let number = sent.len() + on_their_way.len();
         on_their_way.push_back(send(number, part.into()));
@@ -181,6 +182,7 @@ impl Upload {
     pub(super) fn commit(mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
         let bucket = Arc::clone(&self.target.bucket);
         let path = self.target.path.clone();
+        let mut lost = None;
         for _ in 0..ROUNDS {
             let condition = match bucket.look(&path, go_on) {
                 Err(Why::Gone) => Condition::Nothing,
@@ -210,12 +212,13 @@ impl Upload {
                 // The upload is completed, or nothing is there any more: the next look shows which.
                 Err(Trouble::Condition) => {}
                 Err(Trouble::Why(Why::Gone)) if !matches!(self.body, Body::Whole(_)) => {}
+                // The answer may be lost. A conditional write may be made again.
+                Err(Trouble::Why(why @ Why::Unreachable(_))) if lost.is_none() => lost = Some(why),
                 Err(trouble) => return Err(missing_bucket(trouble)),
             }
         }
-        Err(Why::Unreachable(
-            "other programs change the object all the time".to_owned(),
-        ))
+        let changing = "other programs change the object all the time".to_owned();
+        Err(lost.unwrap_or(Why::Unreachable(changing)))
     }
 
     fn is_in(&self, found: &ObjectPrint) -> bool {
