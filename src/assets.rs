@@ -1,11 +1,12 @@
 //! Files of a run: the store, the scratch directories, and the checks of inputs and assets.
 //!
 //! An asset appears under its final name completely or not at all. Nothing is written outside the store and the
-//! scratch directories. A scratch directory is removed, after SIGKILL by a later run.
+//! scratch directories, but for what is remembered of object stores. A scratch directory is removed, after SIGKILL by a later run.
 
 mod address;
 mod error;
 pub(crate) mod format;
+mod objects;
 pub(crate) mod print;
 pub(crate) mod reach;
 mod regular;
@@ -14,7 +15,8 @@ pub(crate) mod store;
 
 pub(crate) use address::{CheckedResolver, HostNotFound, Policy, Refused};
 pub(crate) use error::StoreError;
+pub(crate) use objects::{Conditions, Fresh, ObjectError, Objects, Why};
 pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use regular::{open_regular, open_within};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Prepared, Store};
+pub(crate) use store::{Finished, Prepared, Probed, Store};

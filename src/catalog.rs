@@ -19,6 +19,7 @@ mod duckdb;
 mod entry;
 mod file_plan;
 mod fill;
+mod handed;
 mod identity;
 mod imported;
 mod input;
@@ -36,6 +37,7 @@ mod schema;
 mod search;
 mod server;
 mod standard;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod workflow;
@@ -55,7 +57,8 @@ pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan, PlanJob, PlanSource, ROLLBACK};
-pub(crate) use fill::{foreseen, referring, supply};
+pub(crate) use fill::{foreseen, put, referring, supply};
+pub(crate) use handed::Way;
 pub(crate) use imported::{
     BEGINNING, IMPROVISE, Known, Named, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
     server as first_start, server_name,
@@ -69,7 +72,7 @@ pub(crate) use listing::{
 pub(crate) use promote::{Performed, Promoted, Said, Trace, promote};
 pub(crate) use render::{Offered, ToolForm, has_standard, offered_tools, prompt, tools};
 pub(crate) use resolve::{
-    Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, storage, unknown,
+    Nature, approval_rule, look_up, look_up_all, nature, plan_entry, resolve, unknown,
 };
 pub(crate) use schema::{Schema, Values};
 pub(crate) use search::{Hit, Matched, search};
@@ -77,3 +80,4 @@ pub(crate) use server::{
     Bearer, Lifetime, PrivateNetwork, Remote, Server, kept_servers, of as server_of,
 };
 pub(crate) use standard::{enough_for, must_not_be};
+pub(crate) use storage::{Storage, storage};

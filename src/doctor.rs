@@ -14,8 +14,8 @@ mod tool;
 use serde_json::Value;
 
 use crate::{
-    assets::{Staging, Store, reach},
-    catalog::{self, Catalog, Checked, check},
+    assets::{Conditions, Probed, Staging, Store, StoreError, reach},
+    catalog::{self, Catalog, Checked, Storage, check},
     executor::{can_change, can_report, lacks, warm_servers},
     host::{Host, Interrupt},
     record::Project,
@@ -89,7 +89,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         .iter()
         .for_each(|pipeline| doctor.pipeline(pipeline));
     doctor.engine(&checked.duckdb.clone().unwrap_or_default());
-    doctor.store(checked.storage.as_deref());
+    doctor.store(checked.storage.as_ref());
     doctor.warm();
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -246,29 +246,54 @@ impl Doctor<'_> {
         }
     }
 
-    /// Checks the asset store. `uri` is none if the catalog could not be read.
-    fn store(&mut self, uri: Option<&str>) {
-        let Some(uri) = uri else {
+    /// Checks the asset store: a directory, or a bucket, in which an object is made and removed. `storage` is none if the
+    /// catalog could not be read.
+    fn store(&mut self, storage: Option<&Storage>) {
+        let Some(storage) = storage else {
             return;
         };
         let about = Subject::of(About::Storage);
-        let store = Store::open(uri, &self.setup.project.root);
-        let probed = store.and_then(|store| Ok((reach::probe(store.dir())?, store)));
+        let project = &self.setup.project;
+        let operation = OperationId::new(self.host.timestamp(), self.host.random_bytes());
+        let go_on = || self.host.interrupts().caught().is_none();
+        let store = Store::open(storage, &project.root, &project.state_dir);
+        let probed = store.and_then(|store| Ok((store.probe(operation.as_str(), &go_on)?, store)));
         self.note(match probed {
+            Err(error @ StoreError::Object(_)) => Finding::problem(
+                &about,
+                Kind::StoreUnusable,
+                error.to_string(),
+                "check `[storage]`: the name of the bucket, its endpoint and region; and the credentials, which come from the \
+                 environment or the profile that `[storage] profile` names",
+            ),
             Err(error) => Finding::problem(
                 &about,
                 Kind::StoreUnusable,
                 error.to_string(),
                 "make the directory writable for your user, or name another directory with `[storage] uri`",
             ),
-            Ok((room, _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
+            Ok((Probed::Bucket { uri, conditions }, _)) => match conditions {
+                Conditions::Honoured => {
+                    let what = format!("{uri} can be written to, and never overwrites an object of another program");
+                    Finding::good(&about, Kind::StoreGood, what)
+                }
+                Conditions::Ignored => Finding::warning(
+                    &about,
+                    Kind::StoreUnconditional,
+                    format!("{uri} can be written to, but its server ignores the condition that no object is there"),
+                    "let no other program write below this prefix; two programs that write the same object at the same time \
+                     would not be noticed",
+                ),
+            },
+            Ok((Probed::Directory(room), _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
                 &about,
                 Kind::StoreNearlyFull,
                 format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
                 "free some space, or name another directory with `[storage] uri`",
             ),
-            Ok((room, store)) => {
-                let (dir, free) = (store.dir(), bytes(room.free_bytes));
+            Ok((Probed::Directory(room), store)) => {
+                let dir = store.dir().unwrap_or(&room.tried);
+                let free = bytes(room.free_bytes);
                 let what = format!("{dir} can be written to; {free} are free");
                 Finding::good(&about, Kind::StoreGood, what)
             }

@@ -6,6 +6,7 @@
 mod document;
 mod failure;
 mod file_plan;
+mod handed;
 mod hidden;
 mod hold;
 mod job;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// what could not be checked.
 pub(crate) fn check(
     task: &CapabilityTask,
-    look: Look,
+    look: Look<'_>,
     root: &Utf8Path,
     host: &Host,
 ) -> Result<Vec<String>, Failure> {

@@ -23,11 +23,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     assets::{Store, reach},
-    catalog::{Catalog, CatalogError, LedgerRule, approval_settings, ledger_rule, storage},
+    catalog::{
+        Catalog, CatalogError, LedgerRule, Storage, approval_settings, ledger_rule, storage,
+    },
     executor::Desk,
     host::{Host, new_at, resolved},
     ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, can_sign, public_file},
-    task::{ASSETS, Course, Failure, Fault, OperationId},
+    task::{Course, Failure, Fault, OperationId},
 };
 
 pub(crate) use crate::ledger::{
@@ -150,11 +152,12 @@ impl Project {
 
     /// The directory of the asset store that is oneact's own; none if the store cannot be used.
     fn incoming(&self) -> Option<Utf8PathBuf> {
-        let uri = match Catalog::load(&self.catalog) {
-            Err(CatalogError::Missing { .. }) => ASSETS.to_owned(),
+        let storage = match Catalog::load(&self.catalog) {
+            Err(CatalogError::Missing { .. }) => Storage::default(),
             catalog => storage(&catalog.ok()?.tables().ok()?).ok()?,
         };
-        Some(Store::open(&uri, &self.root).ok()?.incoming())
+        let store = Store::open(&storage, &self.root, &self.state_dir);
+        store.ok()?.incoming()
     }
 
     /// The file of keys whose signatures approve: no plan may add a key.

@@ -47,7 +47,7 @@ pub use outcome::{
     ReportFiles, ReuseReport, ServerReport, State, StepReport, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
-pub use print::{Content, Links, Print, Sight, Stat, Still};
+pub use print::{Content, Links, ObjectPrint, Print, Sight, Stat, Still};
 pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval, SharedMemory};
 pub use proposal::{
     Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
@@ -74,5 +74,5 @@ pub use terms::{
     INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Reuse,
     SCRATCH, Sanction, Unless, ValidationRule, displaces, duration, duration_or_seconds,
 };
-pub use uri::{Location, Uri, UriError};
+pub use uri::{Location, Service, Uri, UriError};
 pub use visible::{visible, visible_json, visible_json_line, visible_lines};

@@ -4,6 +4,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::objects::ObjectError;
 use crate::task::UriError;
 
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +12,7 @@ pub(crate) enum StoreError {
     #[error("[storage] uri cannot be read: {0}")]
     BadUri(UriError),
     #[error(
-        "store `{0}`: this build stores local files only; set [storage] uri to a file:// URI or a path"
+        "store `{0}`: set [storage] uri to a path, a file:// URI, or a prefix in a bucket: s3://bucket/prefix, gs:// or az://"
     )]
     Unsupported(String),
     /// A session id, operation id or file name that cannot be one component of a path.
@@ -40,6 +41,8 @@ pub(crate) enum StoreError {
     /// The source of the bytes failed, not their destination.
     #[error("cannot read the bytes for `{path}`: {error}")]
     Source { path: Utf8PathBuf, error: io::Error },
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// An error of the operating system.
     #[error("cannot {operation} `{path}`: {}", advice(error))]
     Io {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use camino::Utf8Path;
+use ring::digest;
 use rustix::fs::{AtFlags, CWD, fstat, statat};
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     host,
-    task::{Content, Links, Print, Sight, Stat, Still, Uri},
+    task::{Content, Links, Print, Sight, Stat, Still, Uri, hexadecimal},
 };
 
 /// Whether the run may continue. It is called before each block is read.
@@ -62,7 +63,9 @@ pub(crate) fn still(
         return Still::Unknown;
     };
     let (then, file) = match (&seen.sight, open(&path, links)) {
-        (Sight::Unknown, _) | (Sight::Absent, Err(NoFile::Unseen)) => return Still::Unknown,
+        (Sight::Unknown | Sight::Object(_), _) | (Sight::Absent, Err(NoFile::Unseen)) => {
+            return Still::Unknown;
+        }
         (Sight::Absent, Err(NoFile::Absent)) => return Still::Same,
         (Sight::Content(_), Err(NoFile::Absent)) => return Still::Gone,
         (Sight::Absent, Ok(_) | Err(NoFile::Another))
@@ -150,6 +153,21 @@ fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, Str
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The SHA-256 of the rest of a file, in lower-case hex.
+pub(super) fn sha256(mut file: &File, go_on: GoOn<'_>) -> io::Result<String> {
+    let mut hash = digest::Context::new(&digest::SHA256);
+    let mut block = vec![0; usize::try_from(MOST).unwrap_or_default()];
+    loop {
+        if !go_on() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match file.read(&mut block)? {
+            0 => return Ok(hexadecimal(hash.finish().as_ref())),
+            read => hash.update(block.get(..read).unwrap_or_default()),
         }
     }
 }
@@ -257,7 +275,7 @@ mod tests {
         fs::write(root.join("a.bin"), b"one").unwrap();
         let known = || match seen(&root).0.sight {
             Sight::Content(content) => content.stat.is_some(),
-            Sight::Absent | Sight::Unknown => panic!("it is there"),
+            Sight::Object(_) | Sight::Absent | Sight::Unknown => panic!("it is there"),
         };
         assert!(!known());
         thread::sleep(Duration::from_millis(60));

@@ -8,7 +8,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fs, io::Write as _, os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use reqwest::{
@@ -23,6 +28,7 @@ use url::Url;
 use super::{
     address::{CheckedResolver, Policy, Refused},
     error::StoreError,
+    objects::{ObjectError, Objects, Why, unconfigured},
 };
 use crate::{
     task::{
@@ -49,6 +55,9 @@ const CONNECT: Duration = Duration::from_secs(2);
 const HEAD: Duration = Duration::from_secs(3);
 const GET: Duration = Duration::from_secs(2);
 const REDIRECTS: usize = 5;
+/// The longest time for the check of an object.
+const OBJECT: Duration = Duration::from_secs(10);
+const DRY: &str = "a dry run contacts no host";
 
 /// Whether the check may contact a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +68,13 @@ pub(crate) enum Contact {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Look<'a> {
     pub(crate) policy: Policy,
     pub(crate) contact: Contact,
+    pub(crate) objects: &'a Objects,
 }
 
-impl Look {
+impl Look<'_> {
     /// Checks the input at `uri`; a relative path is relative to `root`.
     pub(crate) fn reach(self, uri: &Uri, root: &Utf8Path) -> Reach {
         match uri.location() {
@@ -72,11 +82,37 @@ impl Look {
             Location::Http(url) => match (self.policy.admit_unresolved(url), self.contact) {
                 (Err(refused), _) => Reach::Gone(refused.to_string()),
                 (Ok(()), Contact::Hosts) => http(url, self.policy),
-                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts no host".to_owned()),
+                (Ok(()), Contact::Nobody) => Reach::Unsure(DRY.to_owned()),
             },
-            Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
+            Location::Object { .. } => self.object(uri),
             Location::Other { scheme } => {
                 Reach::Unsure(format!("no check for {scheme}: URIs in this build"))
+            }
+        }
+    }
+}
+
+impl Look<'_> {
+    fn object(self, uri: &Uri) -> Reach {
+        match (self.objects.has(uri), self.contact) {
+            (Err(error), _) => Reach::Gone(error.why.to_string()),
+            (Ok(false), _) => Reach::Unsure(unconfigured(uri)),
+            (Ok(true), Contact::Nobody) => Reach::Unsure(DRY.to_owned()),
+            (Ok(true), Contact::Hosts) => {
+                let begun = Instant::now();
+                match self.objects.look(uri, &|| begun.elapsed() < OBJECT) {
+                    Ok(found) => Reach::Ok {
+                        bytes: Some(found.bytes),
+                    },
+                    Err(ObjectError {
+                        why: Why::Stopped, ..
+                    }) => Reach::Unsure(format!("the store gave no answer within {OBJECT:?}")),
+                    Err(ObjectError {
+                        why: why @ Why::Unreachable(_),
+                        ..
+                    }) => Reach::Unsure(why.to_string()),
+                    Err(error) => Reach::Gone(error.why.to_string()),
+                }
             }
         }
     }

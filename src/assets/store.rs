@@ -1,249 +1,183 @@
-//! The store of finished assets.
-//!
-//! A file becomes an asset by one `rename` within the file system of the store, after its content is on the disk.
-//! No symbolic link is followed below the directory of the store.
+//! The store of finished assets: a directory, or a prefix in a bucket of an object store.
 
+mod directory;
+mod remote;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fs::{self, File},
-    io,
-    os::{fd::OwnedFd, unix::fs::MetadataExt},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags},
-    io::Errno,
+
+use self::{directory::Directory, remote::Remote};
+use super::{error::StoreError, objects::Objects, print::GoOn};
+use crate::{
+    catalog::Storage,
+    task::{Location, Stat, Uri},
 };
 
-use super::{
-    error::{StoreError, component},
-    print::{stat_at, stat_of},
-    regular::open_regular,
-    staging::Staging,
-};
-use crate::task::{ASSETS, INCOMING, Stat, Uri};
-
-/// A handle of the store, cheap to clone.
+/// A handle of the store, and of the objects that the run can reach. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
-    /// An absolute path, which may contain links, because the operator chose it. The directory need not exist
-    /// before the first asset.
-    dir: Arc<Utf8Path>,
+    kind: Kind,
+    objects: Objects,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Directory(Directory),
+    Remote(Arc<Remote>),
+}
+
+/// A finished file that is to become an asset.
+#[derive(Clone, Copy)]
+pub(crate) struct Finished<'a> {
+    pub(crate) session_id: &'a str,
+    pub(crate) file_name: &'a str,
+    /// Where the file is now.
+    pub(crate) staged: &'a Utf8Path,
+    /// The facts about the file when it was checked.
+    pub(crate) seen: Option<&'a Stat>,
+    pub(crate) operation_id: &'a str,
+    /// Whether the run may go on.
+    pub(crate) go_on: GoOn<'a>,
 }
 
 /// An asset at its final place (R-000-71, R-000-72).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// `file:///…/{session_id}/{file_name}`.
+    /// `{store}/{session_id}/{file_name}`.
     pub(crate) uri: Uri,
-    pub(crate) path: Utf8PathBuf,
     pub(crate) bytes: u64,
-}
-
-impl Store {
-    /// The store at `uri`, the catalog's `[storage] uri`; a relative path is relative to `root`. Nothing is
-    /// created.
-    pub(crate) fn open(uri: &str, root: &Utf8Path) -> Result<Self, StoreError> {
-        let uri = Uri::parse(uri).map_err(StoreError::BadUri)?;
-        let Some(dir) = uri.local_path(root) else {
-            return Err(StoreError::Unsupported(uri.redacted().into_owned()));
-        };
-        let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
-        // A repository can contain a link at the default place. An operator who wants one can name its target.
-        if dir == root.join(ASSETS) {
-            let mut way = dir.ancestors().take(2);
-            if let Some(link) = way.find(|path| path.is_symlink()) {
-                return Err(StoreError::Symlink(link.to_owned()));
-            }
-        }
-        Ok(Self { dir: dir.into() })
-    }
-
-    pub(crate) fn dir(&self) -> &Utf8Path {
-        &self.dir
-    }
-
-    pub(crate) fn incoming(&self) -> Utf8PathBuf {
-        self.dir.join(INCOMING)
-    }
-
-    /// Fails if something is in the place of the session's directory, or of a directory above it, or if a directory is
-    /// in the place of the asset. Nothing is created.
-    pub(crate) fn has_room(&self, session_id: &str, file_name: &str) -> Result<(), StoreError> {
-        let session = self.dir.join(component("session id", session_id)?);
-        let asset = session.join(component("file name", file_name)?);
-        match session.symlink_metadata() {
-            Ok(found) if found.is_symlink() => return Err(StoreError::Symlink(session)),
-            Ok(found) if !found.is_dir() => {
-                let error = io::Error::from(io::ErrorKind::NotADirectory);
-                return Err(StoreError::io("open", &session)(error));
-            }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::io("open", &session)(error));
-            }
-            Ok(_) | Err(_) => {}
-        }
-        if asset.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            return Err(StoreError::NotAFile(asset));
-        }
-        Ok(())
-    }
-
-    /// The URI that an asset will have. No I/O.
-    pub(crate) fn uri_of(&self, session_id: &str, file_name: &str) -> Result<Uri, StoreError> {
-        let session = component("session id", session_id)?;
-        let name = component("file name", file_name)?;
-        Uri::from_path(&self.dir.join(session).join(name)).map_err(StoreError::BadUri)
-    }
-
-    /// Checks a finished file and brings it to the disk of the store. Lack of space or permission is found here,
-    /// before any asset is changed. The file must be a regular file, not a link, and unchanged since it was `seen`, if
-    /// that is given.
-    pub(crate) fn prepare(
-        &self,
-        session_id: &str,
-        file_name: &str,
-        staged: &Utf8Path,
-        seen: Option<&Stat>,
-    ) -> Result<Prepared, StoreError> {
-        let uri = self.uri_of(session_id, file_name)?;
-        let session = self.dir.join(session_id);
-        let file = open_regular(staged)?;
-        let found = file.metadata().map_err(StoreError::io("look at", staged))?;
-        if seen.is_some() && stat_of(&file).as_ref() != seen {
-            return Err(StoreError::Changed(staged.to_owned()));
-        }
-        let directory = self.session_dir(session_id, &session)?;
-        let here = rustix::fs::fstat(&directory).map_err(StoreError::io("look at", &session))?;
-        let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
-        if there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Directory) {
-            return Err(StoreError::NotAFile(session.join(file_name)));
-        }
-        // A file with another hard link is copied: a write through that link would change the asset.
-        let (from, checked, incoming) = if here.st_dev == found.dev() && found.nlink() == 1 {
-            plain_mode(&file, &found, staged)?;
-            file.sync_all().map_err(StoreError::io("sync", staged))?;
-            (staged.to_owned(), file, None)
-        } else {
-            let (copy, incoming) = self.copy_in(file, &found)?;
-            let checked = open_regular(&copy)?;
-            (copy, checked, Some(incoming))
-        };
-        Ok(Prepared {
-            stored: Stored {
-                uri,
-                path: session.join(file_name),
-                bytes: found.len(),
-            },
-            directory,
-            from,
-            seen: stat_of(&checked),
-            checked,
-            _incoming: incoming,
-        })
-    }
-
-    /// Copies a file from another file system, or with another hard link, into a scratch directory of the store.
-    /// The last step is then a rename, too, and the next copy removes what a killed process left.
-    fn copy_in(
-        &self,
-        from: File,
-        found: &fs::Metadata,
-    ) -> Result<(Utf8PathBuf, Staging), StoreError> {
-        // No other process can use the same id while this file exists.
-        let id = format!("{:x}-{:x}-{}", found.dev(), found.ino(), std::process::id());
-        let staging = Staging::beneath(&self.incoming(), &id)?;
-        let copy = staging.write("copy", from)?;
-        Ok((copy, staging))
-    }
-
-    /// Opens the directory of the session, which is made if it is missing. A link in its place is not followed.
-    fn session_dir(&self, session_id: &str, path: &Utf8Path) -> Result<OwnedFd, StoreError> {
-        create_durably(&self.dir)?;
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        let store = rustix::fs::open(self.dir.as_std_path(), flags, Mode::empty())
-            .map_err(StoreError::io("open", &self.dir))?;
-        match rustix::fs::mkdirat(&store, session_id, Mode::from_raw_mode(0o777)) {
-            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::io("sync", &self.dir))?,
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(StoreError::io("create", path)(errno)),
-        }
-        let opened =
-            rustix::fs::openat(&store, session_id, flags | OFlags::NOFOLLOW, Mode::empty());
-        opened.map_err(|errno| {
-            // With O_DIRECTORY, the error for a link is ENOTDIR, as for a file.
-            let there = rustix::fs::statat(&store, session_id, AtFlags::SYMLINK_NOFOLLOW);
-            let kind = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
-            match kind {
-                Ok(FileType::Symlink) => StoreError::Symlink(path.to_owned()),
-                _ => StoreError::io("open", path)(errno),
-            }
-        })
-    }
+    /// What the store does not guarantee, for `audit.compliance_notes`.
+    pub(crate) note: Option<String>,
 }
 
 /// A file that is ready to be moved to its place. Dropping it does not change the place.
 #[derive(Debug)]
 #[must_use = "an asset is in its place only after `commit`"]
-pub(crate) struct Prepared {
-    stored: Stored,
-    directory: OwnedFd,
-    /// A path on the file system of `directory`.
-    from: Utf8PathBuf,
-    /// The checked file. It is kept open, so that its inode number is not used again.
-    checked: File,
-    /// The facts about the file when it was prepared.
-    seen: Option<Stat>,
-    _incoming: Option<Staging>,
+pub(crate) struct Prepared(Ready);
+
+#[derive(Debug)]
+enum Ready {
+    Directory(Box<directory::Prepared>),
+    Remote(Box<remote::Prepared>),
+}
+
+impl Store {
+    /// The store of the catalog's `[storage]`; a relative path is relative to `root`. Nothing is created or contacted.
+    pub(crate) fn open(
+        storage: &Storage,
+        root: &Utf8Path,
+        state_dir: &Utf8Path,
+    ) -> Result<Self, StoreError> {
+        let uri = Uri::parse(&storage.uri).map_err(StoreError::BadUri)?;
+        let objects = Objects::of(storage);
+        let kind = match uri.location() {
+            Location::Object { .. } => {
+                Kind::Remote(Arc::new(Remote::open(&uri, &objects, state_dir)?))
+            }
+            Location::File(_) | Location::Http(_) | Location::Other { .. } => {
+                Kind::Directory(Directory::open(&storage.uri, root)?)
+            }
+        };
+        Ok(Self { kind, objects })
+    }
+
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// The directory of the assets, if they are on this machine.
+    pub(crate) fn dir(&self) -> Option<&Utf8Path> {
+        match &self.kind {
+            Kind::Directory(directory) => Some(directory.dir()),
+            Kind::Remote(_) => None,
+        }
+    }
+
+    pub(crate) fn incoming(&self) -> Option<Utf8PathBuf> {
+        match &self.kind {
+            Kind::Directory(directory) => Some(directory.incoming()),
+            Kind::Remote(_) => None,
+        }
+    }
+
+    /// Fails if the asset could not be stored, as far as that is known before it is made. Removes what killed runs have
+    /// left in a bucket.
+    pub(crate) fn has_room(
+        &self,
+        session_id: &str,
+        file_name: &str,
+        go_on: GoOn<'_>,
+    ) -> Result<(), StoreError> {
+        match &self.kind {
+            Kind::Directory(directory) => directory.has_room(session_id, file_name),
+            Kind::Remote(remote) => remote.has_room(session_id, file_name, go_on),
+        }
+    }
+
+    /// The URI that an asset will have. No I/O.
+    pub(crate) fn uri_of(&self, session_id: &str, file_name: &str) -> Result<Uri, StoreError> {
+        match &self.kind {
+            Kind::Directory(directory) => directory.uri_of(session_id, file_name),
+            Kind::Remote(remote) => remote.uri_of(session_id, file_name),
+        }
+    }
+
+    /// Checks a finished file and brings its content to the store. Lack of space or permission is found here, before
+    /// any asset is changed. The file must be a regular file, not a link, and unchanged since it was seen.
+    pub(crate) fn prepare(&self, file: Finished<'_>) -> Result<Prepared, StoreError> {
+        let Finished {
+            session_id,
+            file_name,
+            staged,
+            seen,
+            ..
+        } = file;
+        Ok(Prepared(match &self.kind {
+            Kind::Directory(directory) => Ready::Directory(Box::new(
+                directory.prepare(session_id, file_name, staged, seen)?,
+            )),
+            Kind::Remote(remote) => Ready::Remote(Box::new(remote.prepare(file)?)),
+        }))
+    }
+
+    /// Whether the store can be used, for `oneact doctor`. For a bucket, an object is made and removed.
+    pub(crate) fn probe(&self, operation_id: &str, go_on: GoOn<'_>) -> Result<Probed, StoreError> {
+        match &self.kind {
+            Kind::Directory(directory) => {
+                Ok(Probed::Directory(super::reach::probe(directory.dir())?))
+            }
+            Kind::Remote(remote) => remote.probe(operation_id, go_on),
+        }
+    }
+}
+
+/// What a test of the store has shown.
+#[derive(Debug)]
+pub(crate) enum Probed {
+    Directory(super::reach::Room),
+    Bucket {
+        uri: String,
+        conditions: super::objects::Conditions,
+    },
 }
 
 impl Prepared {
-    /// Moves the file to its place by one rename, which replaces an asset with the same name. After an error the
-    /// place is unchanged, except if the last sync fails.
-    pub(crate) fn commit(self) -> Result<Stored, StoreError> {
-        let path = &self.stored.path;
-        let name = path.file_name().unwrap_or_default();
-        // The file is checked before the rename. Afterwards its place may already contain the asset of another
-        // run.
-        let now = [stat_at(&self.from), stat_of(&self.checked)];
-        if self.seen.is_none() || now != [self.seen; 2] {
-            return Err(StoreError::Changed(path.clone()));
+    /// Moves the file to its place by one step, which replaces an asset with the same name. After an error the place is
+    /// unchanged, except if the last sync of a directory fails or the answer of a store is lost.
+    pub(crate) fn commit(self, go_on: GoOn<'_>) -> Result<Stored, StoreError> {
+        match self.0 {
+            Ready::Directory(prepared) => {
+                let directory::Stored { uri, bytes, .. } = prepared.commit()?;
+                Ok(Stored {
+                    uri,
+                    bytes,
+                    note: None,
+                })
+            }
+            Ready::Remote(prepared) => prepared.commit(go_on),
         }
-        rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
-            .map_err(StoreError::io("put an asset at", path))?;
-        rustix::fs::fsync(&self.directory).map_err(StoreError::io("sync the place of", path))?;
-        Ok(self.stored)
-    }
-}
-
-/// Removes special and execute bits of an asset, and lets its owner read and write it.
-fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), StoreError> {
-    let plain = found.mode() & 0o666 | 0o600;
-    if found.mode() & 0o7777 == plain {
-        return Ok(());
-    }
-    rustix::fs::fchmod(file, Mode::from_raw_mode(plain))
-        .map_err(StoreError::io("set the mode of", path))
-}
-
-/// Makes a directory and its parents. The parent of each new directory is synced.
-fn create_durably(dir: &Utf8Path) -> Result<(), StoreError> {
-    let Some(parent) = dir.parent() else {
-        return Ok(());
-    };
-    if dir.is_dir() {
-        return Ok(());
-    }
-    create_durably(parent)?;
-    match fs::create_dir(dir) {
-        Ok(()) => File::open(parent)
-            .and_then(|opened| opened.sync_all())
-            .map_err(StoreError::io("sync", parent)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::io("create", dir)(error)),
     }
 }

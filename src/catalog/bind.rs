@@ -47,8 +47,10 @@ pub(super) enum Source {
 pub(crate) enum Form {
     /// The URI as received, or a `file://` URI for a file that oneact made.
     Uri,
-    /// An absolute path on this machine.
+    /// An absolute path on this machine; of an object of a store, that of a copy.
     Path,
+    /// A URL with which the tool reads an object of a store without credentials.
+    Presigned,
 }
 
 impl Bound {
@@ -105,7 +107,7 @@ impl Source {
         let parts: Vec<&str> = text.split('.').collect();
         match parts.as_slice() {
             ["output", "ref_id"] => Ok(Self::OutputRef),
-            ["output", form] => Form::parse(form).map(Self::Output),
+            ["output", form @ ("uri" | "path")] => Form::parse(form).map(Self::Output),
             ["source", "uri"] => Ok(Self::Origin),
             ["session", "id"] => Ok(Self::Session),
             ["task", "id"] => Ok(Self::TaskId),
@@ -123,7 +125,7 @@ impl Source {
                 let place = place.ok_or_else(|| format!("`{input}` is not an input; write `input`, `input_2`, `input_3` …"))?;
                 Ok(Self::Input { place, form: Form::parse(form)? })
             }
-            _ => Err("write `input.uri`, `input_2.path`, `source.uri`, `ref.store_1.uri`, `output.path`, `output.uri`, `output.ref_id`, \
+            _ => Err("write `input.uri`, `input_2.path`, `input.presigned`, `source.uri`, `ref.store_1.uri`, `output.path`, `output.uri`, `output.ref_id`, \
                       `session.id`, `task.id` or `task.action`"
                 .to_owned()),
         }
@@ -131,11 +133,12 @@ impl Source {
 }
 
 impl Form {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "uri" => Ok(Self::Uri),
             "path" => Ok(Self::Path),
-            other => Err(format!("`{other}` is neither `uri` nor `path`")),
+            "presigned" => Ok(Self::Presigned),
+            other => Err(format!("`{other}` is not `uri`, `path` or `presigned`")),
         }
     }
 }
@@ -148,7 +151,7 @@ mod tests {
     fn every_source_that_the_error_names_is_read() {
         let error = Source::parse("").unwrap_err();
         let named: Vec<&str> = error.split('`').skip(1).step_by(2).collect();
-        assert_eq!(named.len(), 10, "{error}");
+        assert_eq!(named.len(), 11, "{error}");
         for text in named {
             assert!(Source::parse(text).is_ok(), "{text}");
         }

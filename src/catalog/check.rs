@@ -21,6 +21,7 @@ use super::{
     resolve,
     schema::Schema,
     server::{self, Server},
+    storage::{Storage, storage},
 };
 
 #[derive(Debug, Default)]
@@ -31,8 +32,8 @@ pub(crate) struct Checked {
     pub(crate) servers: Vec<Server>,
     /// The pipelines that can be read.
     pub(crate) pipelines: Vec<Pipeline>,
-    /// `[storage] uri`, or its default; `None` if the value cannot be read.
-    pub(crate) storage: Option<String>,
+    /// `[storage]`, or its defaults; `None` if the value cannot be read.
+    pub(crate) storage: Option<Storage>,
     /// `[duckdb]`, or its defaults; `None` if it cannot be read.
     pub(crate) duckdb: Option<DuckDb>,
     pub(crate) problems: Vec<Problem>,
@@ -73,7 +74,7 @@ pub(crate) enum About {
 /// Compiles these capabilities with their servers; without names, all capabilities.
 pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut checked = Checked::default();
-    checked.storage = checked.keep(About::File, resolve::storage(tables));
+    checked.storage = checked.keep(About::File, storage(tables));
     checked.duckdb = checked.keep(About::File, duckdb::settings(tables));
     let defaults = checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
     if let Some(defaults) = defaults.flatten() {

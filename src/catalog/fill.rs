@@ -5,12 +5,14 @@ use camino::Utf8Path;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    BLOB, CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri, each_text, was_redacted,
+    BLOB, CapabilityTask, Failure, Fault, InputRef, Location, RefStatus, Uri, each_text,
+    was_redacted,
 };
 
 use super::{
     bind::{Bound, Form, Source},
     entry::Entry,
+    handed::Handed,
     job::{Late, Places, Step, StepOutput, Supply, What},
     schema::{Schema, Values},
 };
@@ -129,6 +131,26 @@ impl Sources<'_> {
         late.collect()
     }
 
+    /// The objects that the tool gets as copies or by presigned URLs.
+    pub(super) fn handed(&self, entry: &Entry) -> Vec<Handed> {
+        let handed = entry.bind.iter().filter_map(|bound| {
+            let form = match &bound.source {
+                Source::Input { place: 0, .. } if self.before().is_some() => return None,
+                Source::Input { form, .. } | Source::Ref { form, .. } => *form,
+                _ => return None,
+            };
+            let input = self.input(&bound.source)?;
+            self.hand(input, form, &pointer(&bound.parameter))
+        });
+        handed.collect()
+    }
+
+    fn hand(&self, input: &InputRef, form: Form, to: &str) -> Option<Handed> {
+        let uri = Uri::parse(&input.storage_uri).ok()?;
+        let label = format!("{}-{}", self.steps.len() + 1, input.ref_id);
+        Handed::of(&uri, form, to, self.places.staging, &label)
+    }
+
     fn input(&self, source: &Source) -> Option<&InputRef> {
         let inputs = &self.task.inputs;
         match source {
@@ -184,19 +206,11 @@ impl Sources<'_> {
                 input.ref_id
             ));
         }
-        match form {
-            Form::Uri => Ok(for_others(&input.storage_uri)),
-            Form::Path => match Uri::parse(&input.storage_uri) {
-                Ok(uri) => match uri.local_path(self.places.root) {
-                    Some(path) => Ok(path.into_string()),
-                    None => Err(format!(
-                        "the tool needs a local path, but `{}` is not on this machine",
-                        input.ref_id
-                    )),
-                },
-                Err(error) => Err(error.to_string()),
-            },
+        if let Some(handed) = self.hand(input, form, "") {
+            return Ok(handed.shown());
         }
+        let named = |why: &str| why.replace('*', input.ref_id.as_str());
+        as_is(&input.storage_uri, form, self.places.root).map_err(named)
     }
 }
 
@@ -208,10 +222,31 @@ pub(super) fn for_others(uri: &str) -> String {
     }
 }
 
+/// An asset that is no object of a store, or one whose URI is asked for, in the form that the tool takes. `*` stands for
+/// its name in the error.
+fn as_is(uri: &str, form: Form, root: &Utf8Path) -> Result<String, &'static str> {
+    let read = Uri::parse(uri);
+    match (form, &read) {
+        (Form::Uri, _) => Ok(for_others(uri)),
+        (Form::Path, Ok(read)) => match read.local_path(root) {
+            Some(path) => Ok(path.into_string()),
+            None => Err("the tool needs a local path, but `*` is not on this machine"),
+        },
+        (Form::Presigned, Ok(read)) if matches!(read.location(), Location::Http(_)) => {
+            Ok(for_others(uri))
+        }
+        (Form::Presigned, _) => {
+            Err("the tool needs a presigned URL, but `*` is in no object store")
+        }
+        (Form::Path, Err(_)) => Err("the URI of `*` cannot be read"),
+    }
+}
+
 /// A path that oneact made, in the form that the tool takes.
 fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
     match form {
-        Form::Uri => Uri::from_path(path)
+        // Until the asset is stored, its place stands for it.
+        Form::Uri | Form::Presigned => Uri::from_path(path)
             .map(|uri| uri.as_str().to_owned())
             .map_err(|error| error.to_string()),
         Form::Path => Ok(path.to_string()),
@@ -224,7 +259,7 @@ pub(super) fn pointer(name: &str) -> String {
 }
 
 /// Puts a value in the place of that pointer. Without a value, a member of an object is removed.
-pub(super) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<Value>) {
+pub(crate) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<Value>) {
     let (before, last) = to.rsplit_once('/').unwrap_or_default();
     let last = last.replace("~1", "/").replace("~0", "~");
     let mut whole = Value::Object(std::mem::take(parameters));
@@ -249,13 +284,30 @@ pub(super) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<V
 const MOST_SUPPLIED: usize = 4 << 20;
 
 /// Completes the parameters of a step, and checks them then.
-pub(crate) fn supply(step: &mut Step, made: &[Supply], root: &Utf8Path) -> Result<(), Failure> {
+pub(crate) fn supply(
+    step: &mut Step,
+    made: &[Supply],
+    root: &Utf8Path,
+    scratch: &Utf8Path,
+) -> Result<(), Failure> {
     let mut size = 0;
     for late in std::mem::take(&mut step.late) {
-        let made = made.get(late.from);
+        let from = made.get(late.from);
         let found = match &late.what {
-            What::Asset(form) => asset(made.and_then(|made| made.asset.as_deref()), *form, root),
-            What::Data(pointer) => data(made.and_then(|made| made.data.as_ref()), pointer),
+            What::Asset(form) => {
+                let uri = from.and_then(|made| made.asset.as_deref());
+                let label = format!("{}-step_{}", made.len() + 1, late.from + 1);
+                let read = uri.and_then(|uri| Uri::parse(uri).ok());
+                let handed =
+                    read.and_then(|uri| Handed::of(&uri, *form, &late.to, scratch, &label));
+                let found = match &handed {
+                    Some(handed) => Ok((handed.uri.as_str().into(), handed.shown().into())),
+                    None => asset(uri, *form, root),
+                };
+                step.handed.extend(handed);
+                found
+            }
+            What::Data(pointer) => data(from.and_then(|made| made.data.as_ref()), pointer),
         };
         let (asked, value) = found.map_err(|why| {
             let (id, text) = (&step.entry.id, &late.text);
@@ -304,14 +356,7 @@ pub(crate) fn referring(step: &Step) -> Map<String, Value> {
 /// The stored asset of a step: its URI for the request, and the form that the tool takes.
 fn asset(uri: Option<&str>, form: Form, root: &Utf8Path) -> Result<(Value, Value), String> {
     let uri = uri.ok_or("the step made no asset")?;
-    let value = match form {
-        Form::Uri => for_others(uri),
-        Form::Path => {
-            let path = Uri::parse(uri).ok().and_then(|uri| uri.local_path(root));
-            let path = path.ok_or_else(|| format!("the asset {uri} is not on this machine"))?;
-            path.into_string()
-        }
-    };
+    let value = as_is(uri, form, root).map_err(|why| why.replace('*', uri))?;
     Ok((uri.into(), value.into()))
 }
 

@@ -7,7 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::task::{Assessment, Format, IMPROVISED, Input, RefId, RiskRule};
 
-use super::{bind::Form, entry::Entry, file_plan::PlanJob, server::Server};
+use super::{
+    bind::Form,
+    entry::Entry,
+    file_plan::PlanJob,
+    handed::{Handed, Way},
+    server::Server,
+    storage::Storage,
+};
 
 /// What a task of capabilities performs.
 #[derive(Debug)]
@@ -20,8 +27,8 @@ pub(crate) enum Job {
 #[derive(Debug)]
 pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
-    /// Where assets are kept: `[storage] uri`.
-    pub(crate) storage: String,
+    /// Where assets are kept.
+    pub(crate) storage: Box<Storage>,
     pub(crate) reasoning: Vec<String>,
     /// The workflows that the task names, and which steps are theirs; or the improvised action that it is.
     pub(crate) workflows: Vec<Called>,
@@ -87,6 +94,8 @@ pub(crate) struct Step {
     pub(crate) input: Input,
     /// What it gets from the steps before it.
     pub(crate) late: Vec<Late>,
+    /// The objects that it gets as copies or by presigned URLs.
+    pub(crate) handed: Vec<Handed>,
     /// What of its schema is left to the server, for `audit.compliance_notes`.
     pub(crate) note: Option<String>,
 }
@@ -126,7 +135,7 @@ pub(crate) struct Supply {
 }
 
 impl Step {
-    /// The parameters that get an asset, with its URI or path.
+    /// The parameters that get an asset, with its URI or path; that of an object is its URI.
     pub(crate) fn assets(&self) -> impl Iterator<Item = (&str, &str)> {
         let bound = self
             .entry
@@ -134,8 +143,11 @@ impl Step {
             .iter()
             .filter(|bound| bound.source.is_asset());
         bound.filter_map(|bound| {
-            let value = self.parameters.get(&bound.parameter)?;
-            Some((bound.parameter.as_str(), value.as_str()?))
+            let value = self.parameters.get(&bound.parameter)?.as_str()?;
+            let is_it = |handed: &&Handed| matches!(&handed.way, Way::Copy(path) if path == value);
+            let object = self.handed.iter().find(is_it);
+            let value = object.map_or(value, |handed| handed.uri.as_str());
+            Some((bound.parameter.as_str(), value))
         })
     }
 

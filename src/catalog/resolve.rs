@@ -1,23 +1,23 @@
 //! Turns a task into a job: every step with its tool, its server and its final parameters. Every error that can be
 //! found before a tool is started is found here (R-000-53, R-000-58).
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ASSETS, ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS,
-    Nameable, NamedAs, Need, ReviewRule, When, assess, decided,
+    ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS, Nameable,
+    NamedAs, Need, ReviewRule, When, assess, decided,
 };
 
 use super::{
     compile::{self, Capability, Gated},
     configure, direct,
-    document::{CatalogError, Tables, nearest},
+    document::{Tables, nearest},
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::{Sources, check},
     input,
     job::{Job, Places, Step, ToolJob},
     outputs, server, standard,
+    storage::storage,
     workflow::{self, Planned},
 };
 
@@ -66,11 +66,8 @@ pub(crate) fn resolve(
 ) -> Result<Job, Failure> {
     let input = input::check(task)?;
     let mut reasoning = Vec::new();
-    let inputs: Vec<&str> = task
-        .inputs
-        .iter()
-        .map(|input| input.ref_id.as_str())
-        .collect();
+    let inputs = task.inputs.iter().map(|input| input.ref_id.as_str());
+    let inputs: Vec<&str> = inputs.collect();
     if !inputs.is_empty() {
         reasoning.push(decided(format!(
             "Resolved input_ref {}.",
@@ -146,6 +143,7 @@ pub(crate) fn resolve(
             risk.when = When::From(Grant::NOT_COVERED);
         }
         steps.push(Step {
+            handed: sources.handed(&entry),
             entry,
             risk,
             server,
@@ -161,7 +159,7 @@ pub(crate) fn resolve(
     }
     Ok(Job::Tools(ToolJob {
         steps,
-        storage: storage(tables)?,
+        storage: Box::new(storage(tables)?),
         reasoning,
         workflows,
     }))
@@ -250,17 +248,6 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
         blocks,
         need,
     })
-}
-
-/// `[storage] uri`, or its default.
-pub(crate) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Storage {
-        uri: String,
-    }
-    let said = tables.get::<Storage>("storage")?;
-    Ok(said.map_or_else(|| ASSETS.to_owned(), |storage| storage.uri))
 }
 
 /// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.

@@ -241,6 +241,7 @@ fn made(row: &Row) -> Vec<String> {
     let told = |made: Made| {
         let of = match made.print.sight {
             Sight::Content(content) => format!("  {}", size(content.bytes)),
+            Sight::Object(object) => format!("  {}", size(object.bytes)),
             Sight::Absent => "  deleted".to_owned(),
             Sight::Unknown => String::new(),
         };

@@ -90,6 +90,8 @@ pub(super) enum Kind {
     StoreGood,
     StoreUnusable,
     StoreNearlyFull,
+    /// The server of the bucket ignores conditions.
+    StoreUnconditional,
     ScratchGood,
     ScratchUnusable,
     /// Other users have access.

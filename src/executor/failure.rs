@@ -3,7 +3,7 @@
 use std::{borrow::Cow, io};
 
 use crate::{
-    assets::StoreError,
+    assets::{ObjectError, StoreError, Why},
     catalog::Entry,
     host,
     mcp::{CallError, Trouble},
@@ -150,6 +150,15 @@ impl From<StoreError> for Failure {
                 // The fault is the same if the server itself cannot be started for this reason.
                 _ if host::is_out_of_files(error) => Fault::ServerUnreachable,
                 _ => Fault::ToolError,
+            },
+            StoreError::Object(ObjectError { why, .. }) => match why {
+                Why::Gone => Fault::FileNotFound,
+                Why::NoBucket | Why::Refused(_) => Fault::CatalogInvalid,
+                Why::Forbidden(_) => Fault::PermissionDenied,
+                Why::Unreachable(_) => Fault::ServerUnreachable,
+                Why::Changed | Why::Damaged(_) => Fault::HashMismatch,
+                Why::Occupied => Fault::FileExists,
+                Why::Stopped => Fault::Cancelled,
             },
             StoreError::Busy { .. } => Fault::RequestInFlight,
             StoreError::Symlink { .. }

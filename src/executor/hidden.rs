@@ -61,6 +61,11 @@ impl Hidden {
         })
     }
 
+    /// The same with the presigned URLs of a call.
+    pub(super) fn and(&self, secrets: Vec<String>) -> Self {
+        Self(self.0.and(secrets))
+    }
+
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.0
     }

@@ -1,7 +1,9 @@
 //! One step of a task: calls its tool and stores its asset. The steps of a task share servers and a scratch directory.
 
+use camino::Utf8Path;
+
 use crate::{
-    assets::{Staging, Store},
+    assets::{Finished, Staging, Store, StoreError},
     catalog::{Lifetime, Once, Process, Step},
     mcp::{After, Closing, ServerSpec},
     task::{
@@ -13,6 +15,7 @@ use crate::{
 use super::{
     Among, Context, Executed, Ready, Rejection,
     failure::not_again,
+    handed::{self, Arguments},
     hidden::Hidden,
     result_data::{ResultData, bound},
     tool::{self, Servers},
@@ -41,7 +44,10 @@ impl Bench {
         for output in steps.filter_map(|step| step.output.as_ref()) {
             ready
                 .store
-                .has_room(context.session_id, &output.file_name)
+                .has_room(context.session_id, &output.file_name, &|| {
+                    context.go_on().is_ok()
+                })
+                .map_err(|error| stored(error, context))
                 .map_err(Rejection::at(Phase::Inputs))?;
         }
         let staging = Staging::open(context.state_dir, context.scratch)
@@ -51,6 +57,10 @@ impl Bench {
             closing: Vec::new(),
             staging,
         })
+    }
+
+    pub(super) fn scratch(&self) -> &Utf8Path {
+        self.staging.dir()
     }
 
     /// Ends the servers. The scratch directory goes with the answer.
@@ -81,13 +91,14 @@ impl Bench {
             ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
         });
         for (step, launch) in job.steps.iter().zip(&launches) {
-            let how = (
-                &hidden,
-                among.as_ref().map_or(After::End, |among| among.after),
-            );
+            let after = among.as_ref().map_or(After::End, |among| among.after);
             let result = context
                 .go_on()
-                .and_then(|()| self.call(step, launch, how, &store, context, &mut done.outcome))
+                .and_then(|()| handed::hand(step, &self.staging, &store, context))
+                .and_then(|handed| {
+                    let how = (&hidden, after, handed);
+                    self.call(step, launch, how, &store, context, &mut done.outcome)
+                })
                 .map_err(|failure| asked(&mut done.outcome, step, among.as_deref(), failure))
                 .and_then(|found| context.go_on().map(|()| found))
                 .and_then(|found| self.place(step, found, &store, context, &mut done.outcome));
@@ -103,7 +114,7 @@ impl Bench {
         &mut self,
         step: &Step,
         launch: &ServerSpec,
-        (hidden, after): (&Hidden, After),
+        (hidden, after, handed): (&Hidden, After, Arguments),
         store: &Store,
         context: &Context<'_>,
         outcome: &mut Outcome,
@@ -130,7 +141,14 @@ impl Bench {
             },
         };
         let places = (&self.staging, store);
-        let mut end = tool::run(step, (launch, hidden), places, context, servers);
+        let hidden = &hidden.and(handed.secrets);
+        let mut end = tool::run(
+            (step, handed.sent),
+            (launch, hidden),
+            places,
+            context,
+            servers,
+        );
         if let Some(kept) = &mut lent {
             kept.extend(end.closing.take());
         } else {
@@ -167,25 +185,36 @@ impl Bench {
         context: &Context<'_>,
         outcome: &mut Outcome,
     ) -> Result<(), Failure> {
-        let session = context.session_id;
+        let go_on = || context.go_on().is_ok();
+        let failed = |error| stored(error, context);
         let prepared = step.output.as_ref().map(|output| {
-            let (name, staged) = (&output.file_name, &output.staged);
-            let prepared = store.prepare(session, name, staged, seen.as_ref());
+            let prepared = store.prepare(Finished {
+                session_id: context.session_id,
+                file_name: &output.file_name,
+                staged: &output.staged,
+                seen: seen.as_ref(),
+                operation_id: context.operation_id,
+                go_on: &go_on,
+            });
             prepared.map(|prepared| (output, prepared))
         });
-        let prepared = prepared.transpose()?;
+        let prepared = prepared.transpose().map_err(failed)?;
         let (data, file) = match data {
             None => (None, None),
             Some(ResultData::Inline(value)) => (Some(value), None),
             Some(ResultData::Spilled(spilled)) => {
                 outcome.notes.push(decided(spilled.note()));
-                let stored = spilled.prepare(&self.staging, store, session)?.commit()?;
+                let prepared = spilled.prepare(&self.staging, store, context);
+                let stored = prepared.and_then(|prepared| prepared.commit(&go_on));
+                let stored = stored.map_err(failed)?;
+                outcome.notes.extend(stored.note);
                 let uri = stored.uri.as_str();
                 (Some(spilled.reference(uri)), Some(uri.to_owned()))
             }
         };
         if let Some((output, prepared)) = prepared {
-            let stored = prepared.commit()?;
+            let stored = prepared.commit(&go_on).map_err(failed)?;
+            outcome.notes.extend(stored.note);
             let (id, uri) = (&output.ref_id, stored.uri.redacted());
             tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
             outcome.produced.push(Produced {
@@ -201,6 +230,11 @@ impl Bench {
         outcome.result_file = file;
         Ok(())
     }
+}
+
+/// The failure of the store. It may have failed because of a signal or the end of the run's time.
+fn stored(error: StoreError, context: &Context<'_>) -> Failure {
+    context.stopped().unwrap_or_else(|| error.into())
 }
 
 /// The result data of a step, and the state of its asset when it was checked.

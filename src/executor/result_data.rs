@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    assets::{Prepared, Staging, Store, StoreError},
+    assets::{Finished, Prepared, Staging, Store, StoreError},
     catalog::{Entry, ResultKind},
     mcp::Raw,
     task::{LARGEST_RESULT, Outcome, decided, hexadecimal, is_deeper, printed},
 };
 
-use super::document::Document;
+use super::{Context, document::Document};
 
 /// A result that has more bytes than this when it is printed is stored as a file instead of being part of the answer.
 pub(super) const INLINE_MAX: usize = LARGEST_RESULT;
@@ -73,11 +73,18 @@ impl Spilled {
         &self,
         staging: &Staging,
         store: &Store,
-        session_id: &str,
+        context: &Context<'_>,
     ) -> Result<Prepared, StoreError> {
         let name = format!("sha256-{}.json", self.sha256);
         let staged = staging.write(&name, self.text.get().as_bytes())?;
-        store.prepare(session_id, &name, &staged, None)
+        store.prepare(Finished {
+            session_id: context.session_id,
+            file_name: &name,
+            staged: &staged,
+            seen: None,
+            operation_id: context.operation_id,
+            go_on: &|| context.go_on().is_ok(),
+        })
     }
 
     /// The value that replaces the result in the answer.

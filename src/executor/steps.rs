@@ -82,7 +82,7 @@ impl Steps {
         self.among.before.clone_from(&self.whole.executed);
         let supplied = context
             .go_on()
-            .and_then(|()| supply(&mut step, &self.made, context.root));
+            .and_then(|()| supply(&mut step, &self.made, context.root, self.bench.scratch()));
         Some(supplied.map(|()| {
             // A secret that comes from an earlier step is known only now.
             let secrets = [

@@ -190,10 +190,13 @@ impl Taker<'_> {
                 }
             }
         }
+        let below = self
+            .store
+            .dir()
+            .map_or_else(String::new, |dir| format!(", below {dir}"));
         let refused = missing(format!(
-            "where its server may not name files; it may name files in its TMPDIR, below {}, and in the directories that \
+            "where its server may not name files; it may name files in its TMPDIR{below}, and in the directories that \
              `files` of [server.{}] lists",
-            self.store.dir(),
             self.step.server.name
         ));
         Err(Failure {
@@ -206,7 +209,8 @@ impl Taker<'_> {
     fn places(&self) -> impl Iterator<Item = Utf8PathBuf> {
         let files = self.step.server.files.iter();
         let files = files.map(|directory| self.context.root.join(directory));
-        [self.store.dir().to_owned()].into_iter().chain(files)
+        let store = self.store.dir().map(ToOwned::to_owned);
+        store.into_iter().chain(files)
     }
 
     /// Links a file of the scratch directory to the name of the asset. Returns false if the path now leads to another

@@ -1,5 +1,7 @@
 //! One step: calls the tool, judges the answer, takes the asset and checks it.
 
+use serde_json::{Map, Value};
+
 use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, ResultKind, Step},
@@ -54,7 +56,7 @@ pub(super) fn after(step: &Step, later: &[Step]) -> After {
 
 /// Calls the step's tool (000 §Step 5) and treats its answer as the entry says.
 pub(super) fn run(
-    step: &Step,
+    (step, arguments): (&Step, Map<String, Value>),
     (launch, hidden): (&ServerSpec, &Hidden),
     (staging, store): (&Staging, &Store),
     context: &Context<'_>,
@@ -76,7 +78,7 @@ pub(super) fn run(
                 notes,
             },
         closing,
-    } = call(step, launch, hidden, context, servers);
+    } = call((step, arguments), launch, hidden, context, servers);
     let hidden = &hidden.with(closing.secrets());
     let kept = after == After::Keep && closing.is_up();
     let sent = effect != Effect::None;
@@ -223,7 +225,7 @@ fn verdict(
 }
 
 fn call(
-    step: &Step,
+    (step, arguments): (&Step, Map<String, Value>),
     launch: &ServerSpec,
     hidden: &Hidden,
     context: &Context<'_>,
@@ -237,7 +239,7 @@ fn call(
     let total = left.map_or(longest, |left| left.min(longest));
     let call = ToolCall {
         tool: step.entry.tool.clone(),
-        arguments: step.parameters.clone(),
+        arguments,
         idle_timeout: Some(step.timeout.min(total)),
         total_timeout: total,
         budget: left,

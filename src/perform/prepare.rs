@@ -237,12 +237,13 @@ fn tools(
 ) -> Result<Work, Rejection> {
     let root = &settings.project.root;
     only_of_plans(settings)?;
-    let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
-    own.push(store.incoming());
+    let store = Store::open(&job.storage, root, &settings.project.state_dir)
+        .map_err(Rejection::at(Phase::Catalog))?;
+    own.extend(store.incoming());
 
     tracing::debug!("catalog consulted");
 
-    let look = look(&job, settings);
+    let look = look(&job, &store, settings);
     let mut notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
     notes.extend(job.steps.iter().filter_map(|step| step.note.clone()));
     if task.context.is_some() && !job.uses_context() {
@@ -258,22 +259,20 @@ fn tools(
     };
     let launches = job.steps.iter().map(|step| launch(&step.server));
     let launches = launches.collect::<Result<_, _>>();
+    let inputs = task.inputs.iter();
+    let inputs = inputs.filter_map(|input| Uri::parse(&input.storage_uri).ok());
     Ok(Work::Tools(Ready {
         launches: launches.map_err(Rejection::at(Phase::Spawn))?,
         among: None,
         job,
         store,
-        inputs: task
-            .inputs
-            .iter()
-            .filter_map(|input| Uri::parse(&input.storage_uri).ok())
-            .collect(),
+        inputs: inputs.collect(),
         notes,
     }))
 }
 
 /// The limits of the check of inputs: those of the servers that get the inputs.
-fn look(job: &ToolJob, settings: &Settings) -> Look {
+fn look<'a>(job: &ToolJob, store: &'a Store, settings: &Settings) -> Look<'a> {
     let mut servers = job.steps.iter().map(|step| step.server.private_network);
     Look {
         policy: if servers.any(|network| network == PrivateNetwork::Allowed) {
@@ -282,6 +281,7 @@ fn look(job: &ToolJob, settings: &Settings) -> Look {
             Policy::PublicOnly
         },
         contact: contact(settings),
+        objects: store.objects(),
     }
 }
 

@@ -195,6 +195,10 @@ impl<'h> RunLedger<'h> {
             root: context.root,
             host: context.host,
             go_on: &go_on,
+            objects: match work {
+                Work::Tools(ready) => Some(ready.store.objects().clone()),
+                Work::Files(_) | Work::Grant(_) | Work::Said(_) => None,
+            },
         };
         let mut begun = ledger.begin(&ask, &here, &|| context.go_on());
         let mut settled_before = None;

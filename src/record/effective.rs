@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    assets::print,
+    assets::{Fresh, Objects, print},
     catalog::{Step, referring},
     executor::{Context, Hidden, Ready},
     ledger::{Ask, Asked, AskedStep, Ledger, LedgerError, Signatures},
@@ -71,7 +71,8 @@ pub(super) fn intended(
     context: &Context<'_>,
 ) -> Result<(String, Seen), LedgerError> {
     let steps = ready.job.steps.iter();
-    let mut inputs: Vec<Value> = steps.map(|step| contents(step, context)).collect();
+    let objects = ready.store.objects();
+    let mut inputs: Vec<Value> = steps.map(|step| contents(step, objects, context)).collect();
     let mut effective = ask.asked.clone();
     if ready.job.is_improvised() {
         effective.steps.splice(0..0, each(&ready.job, hidden));
@@ -147,13 +148,15 @@ fn together(
 
 /// The content of each asset that a step gets, by parameter. A local file that can be opened but is not read completely is
 /// described by the facts of the file system. Null if it cannot be opened.
-fn contents(step: &Step, context: &Context<'_>) -> Value {
+fn contents(step: &Step, objects: &Objects, context: &Context<'_>) -> Value {
     let content = |uri: &str| {
         let uri = Uri::parse(uri).ok()?;
-        let print = print::print(&uri, context.root, Links::Followed, &|| {
-            context.go_on().is_ok()
-        });
+        let go_on = || context.go_on().is_ok();
+        let print = objects
+            .print(&uri, Fresh::No, &go_on)
+            .unwrap_or_else(|| print::print(&uri, context.root, Links::Followed, &go_on));
         match print.sight {
+            Sight::Object(object) => Some(format!("object:{}", canonical(&json!(object)).ok()?)),
             Sight::Content(content) => Some(format!("blake3:{}", content.blake3)),
             Sight::Absent | Sight::Unknown => {
                 let stat = print::stat(&uri, context.root, Links::Followed)?;

@@ -8,7 +8,10 @@ use camino::Utf8Path;
 use serde_json::{Value, json};
 
 use crate::{
-    assets::print::{self, GoOn},
+    assets::{
+        Fresh, Objects,
+        print::{self, GoOn},
+    },
     envelope::{Received, to_response},
     executor::{Context, Hidden, Work},
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput, Told},
@@ -18,21 +21,34 @@ use crate::{
     },
 };
 
-/// The inputs, with their file-system facts from before the run.
+/// The inputs, with what was seen of them before the run, and the stores of objects.
 #[derive(Default)]
-pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
+pub(super) struct Before {
+    inputs: Vec<(Uri, Seen)>,
+    objects: Option<Objects>,
+}
+
+/// The file-system facts of a file, or what a store says of an object.
+type Seen = (Option<Stat>, Option<Sight>);
 
 /// The inputs are moved out of `work`, because nothing else needs them.
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
-    let uris = match work {
-        Work::Tools(ready) => std::mem::take(&mut ready.inputs),
-        Work::Files(_) | Work::Grant(_) | Work::Said(_) => Vec::new(),
+    let (uris, objects) = match work {
+        Work::Tools(ready) => {
+            let objects = ready.store.objects().clone();
+            (std::mem::take(&mut ready.inputs), Some(objects))
+        }
+        Work::Files(_) | Work::Grant(_) | Work::Said(_) => (Vec::new(), None),
     };
     let seen = |uri: Uri| {
         let stat = print::stat(&uri, root, Links::Followed);
-        (uri, stat)
+        let object = objects
+            .as_ref()
+            .and_then(|objects| objects.print(&uri, Fresh::No, &|| true));
+        (uri, (stat, object.map(|print| print.sight)))
     };
-    Before(uris.into_iter().map(seen).collect())
+    let inputs = uris.into_iter().map(seen).collect();
+    Before { inputs, objects }
 }
 
 /// What is recorded of an outcome.
@@ -49,7 +65,8 @@ pub(super) fn of(
     let succeeded = outcome.failure.is_none();
     // Only a success can be reused, so only its files are examined.
     let (inputs, outputs) = if succeeded {
-        (inputs(before, root, &go_on), outputs(outcome, root, &go_on))
+        let outputs = outputs(outcome, root, before.objects.as_ref(), &go_on);
+        (inputs(before, root, &go_on), outputs)
     } else {
         (Vec::new(), Vec::new())
     };
@@ -103,19 +120,30 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
 }
 
 fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
-    let seen = |(uri, then): (Uri, Option<Stat>)| {
-        let now = print::stat(&uri, root, Links::Followed);
+    let objects = before.objects.as_ref();
+    let seen = |(uri, then): (Uri, Seen)| {
+        let stat = print::stat(&uri, root, Links::Followed);
+        let object = objects.and_then(|objects| objects.print(&uri, Fresh::Yes, go_on));
+        let now = (stat, object.as_ref().map(|print| print.sight.clone()));
         SeenInput {
-            print: print::print(&uri, root, Links::Followed, go_on),
+            print: object.unwrap_or_else(|| print::print(&uri, root, Links::Followed, go_on)),
             changed_meanwhile: then != now,
         }
     };
-    before.0.into_iter().map(seen).collect()
+    before.inputs.into_iter().map(seen).collect()
 }
 
-fn outputs(outcome: &Outcome, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
+fn outputs(
+    outcome: &Outcome,
+    root: &Utf8Path,
+    objects: Option<&Objects>,
+    go_on: GoOn<'_>,
+) -> Vec<Made> {
     let read = |uri: &str, go_on: GoOn<'_>| match Uri::parse(uri) {
-        Ok(uri) => print::print(&uri, root, Links::Refused, go_on),
+        // Of an object, what the store said when it was written.
+        Ok(uri) => objects
+            .and_then(|objects| objects.print(&uri, Fresh::No, go_on))
+            .unwrap_or_else(|| print::print(&uri, root, Links::Refused, go_on)),
         Err(_) => Print {
             uri: uri.to_owned(),
             sight: Sight::Unknown,

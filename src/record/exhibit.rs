@@ -93,7 +93,7 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room, go_on: GoOn
         // Another writer of a shared ledger can name any file of this user, with its size and its times. The hash of
         // the content shows that the writer knew the content.
         Sight::Content(content) if print::has_content(&file, content, go_on) => shown(file, room),
-        Sight::Content(_) | Sight::Absent | Sight::Unknown => Shown::Nothing,
+        Sight::Content(_) | Sight::Object(_) | Sight::Absent | Sight::Unknown => Shown::Nothing,
     };
     Exhibit {
         still,

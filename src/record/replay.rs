@@ -262,6 +262,10 @@ impl Names<'_> {
 fn sight(sight: &Sight) -> String {
     match sight {
         Sight::Content(Content { bytes, blake3, .. }) => format!("blake3 {blake3}, {bytes} bytes"),
+        Sight::Object(object) => {
+            let etag = object.etag.as_deref().unwrap_or("none");
+            format!("etag {etag}, {} bytes", object.bytes)
+        }
         Sight::Absent => "missing".to_owned(),
         Sight::Unknown => "unknown".to_owned(),
     }

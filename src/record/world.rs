@@ -5,7 +5,10 @@ use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
 use serde_json::Value;
 
 use crate::{
-    assets::print::{GoOn, still},
+    assets::{
+        Objects,
+        print::{GoOn, still},
+    },
     envelope::Received,
     executor::{self, Context, Fate, FileOrder, FileWork, Hidden, Work},
     host::Host,
@@ -26,6 +29,7 @@ pub(super) struct Here<'a> {
     pub(super) host: &'a Host,
     /// Whether reading may continue.
     pub(super) go_on: GoOn<'a>,
+    pub(super) objects: Option<Objects>,
 }
 
 impl World for Here<'_> {
@@ -33,6 +37,10 @@ impl World for Here<'_> {
         let Ok(uri) = Uri::parse(uri) else {
             return Still::Unknown;
         };
+        let objects = self.objects.as_ref();
+        if let Some(still) = objects.and_then(|objects| objects.still(seen, &uri, self.go_on)) {
+            return still;
+        }
         let still = still(seen, &uri, self.root, links, self.go_on);
         // An output below the root whose content was not recorded may have changed. Others cannot be examined.
         let is_local = links == Links::Refused && uri.local_path(self.root).is_some();
@@ -148,6 +156,7 @@ mod tests {
             root: Utf8Path::new("/"),
             host: &host,
             go_on: &|| true,
+            objects: None,
         };
         let signed = "https://b.s3.amazonaws.com/a?X-Amz-Date=20260101T000000Z&X-Amz-Expires=900&X-Amz-Signature=00";
         let end: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();

@@ -15,6 +15,8 @@ pub struct Print {
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
     Content(Content),
+    /// Of an object of a store.
+    Object(ObjectPrint),
     /// The file was deleted.
     Absent,
     /// The content could not be read.
@@ -29,6 +31,18 @@ pub struct Content {
     pub blake3: String,
     /// The file-system facts. `None` if a change within one tick of the file system's clock could be missed.
     pub stat: Option<Stat>,
+}
+
+/// What a store says of an object. While it is the same, the content is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectPrint {
+    pub bytes: u64,
+    pub etag: Option<String>,
+    pub modified: String,
+    pub version: Option<String>,
+    /// Lower-case hex, if oneact stored the object.
+    pub sha256: Option<String>,
 }
 
 /// File-system facts: while they are the same, the content is the same.

@@ -26,8 +26,9 @@ pub enum Location {
     /// A local file: absolute, or relative to the root.
     File(Utf8PathBuf),
     Http(Url),
-    /// `s3://bucket/key`. The key is not percent-decoded, as in S3 tools.
-    S3 {
+    /// `s3://bucket/key`, `gs://bucket/key` or `az://container/key`. The key is not percent-decoded, as in S3 tools.
+    Object {
+        service: Service,
         bucket: String,
         /// Without its leading slash; empty if the URI names the bucket itself.
         key: String,
@@ -37,6 +38,26 @@ pub enum Location {
         /// In lower case, without the colon.
         scheme: String,
     },
+}
+
+/// A kind of object store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage.
+    Azure,
+}
+
+impl Service {
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gs",
+            Self::Azure => "az",
+        }
+    }
 }
 
 /// Why a text is no `storage_uri`. `uri` is the text without its secrets.
@@ -62,7 +83,7 @@ pub enum UriError {
     NotUtf8 { uri: String },
     #[error("storage URI `{uri}` is not a valid URL: {problem}")]
     BadUrl { uri: String, problem: String },
-    #[error("storage URI `{uri}` names no bucket; write s3://bucket/key")]
+    #[error("storage URI `{uri}` names no bucket; write for example s3://bucket/key")]
     NoBucket { uri: String },
 }
 
@@ -104,7 +125,9 @@ impl Uri {
                         problem: error.to_string(),
                     })?)
                 }
-                "s3" => s3(text, rest)?,
+                "s3" => object(Service::S3, text, rest)?,
+                "gs" => object(Service::Gcs, text, rest)?,
+                "az" => object(Service::Azure, text, rest)?,
                 other => Location::Other {
                     scheme: other.to_owned(),
                 },
@@ -154,7 +177,7 @@ impl Uri {
     pub fn local_path(&self, root: &Utf8Path) -> Option<Utf8PathBuf> {
         match &self.location {
             Location::File(path) => Some(root.join(path)),
-            Location::Http(_) | Location::S3 { .. } | Location::Other { .. } => None,
+            Location::Http(_) | Location::Object { .. } | Location::Other { .. } => None,
         }
     }
 }
@@ -248,13 +271,14 @@ fn bad_percent(path: &str) -> Option<usize> {
     })
 }
 
-fn s3(text: &str, rest: &str) -> Result<Location, UriError> {
-    let rest = rest.trim_start_matches("//");
+fn object(service: Service, text: &str, rest: &str) -> Result<Location, UriError> {
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.is_empty() {
         return Err(UriError::NoBucket { uri: shown(text) });
     }
-    Ok(Location::S3 {
+    Ok(Location::Object {
+        service,
         bucket: bucket.to_owned(),
         key: key.to_owned(),
     })

@@ -101,6 +101,10 @@ mod request_context;
 #[cfg(test)]
 mod reviewed;
 #[cfg(test)]
+mod s3;
+#[cfg(test)]
+mod s3_server;
+#[cfg(test)]
 mod sdks;
 #[cfg(test)]
 mod serving;

@@ -14,7 +14,13 @@ use super::*;
 
 fn look_as(policy: Policy, contact: Contact, uri: &str) -> Reach {
     let uri = Uri::parse(uri).unwrap();
-    Look { policy, contact }.reach(&uri, Utf8Path::new("/"))
+    let objects = &Objects::of(&crate::catalog::Storage::default());
+    Look {
+        policy,
+        contact,
+        objects,
+    }
+    .reach(&uri, Utf8Path::new("/"))
 }
 
 fn look(uri: &str) -> Reach {
@@ -25,6 +31,7 @@ fn reach(uri: &Uri, root: &Utf8Path) -> Reach {
     let look = Look {
         policy: Policy::PublicOnly,
         contact: Contact::Nobody,
+        objects: &Objects::of(&crate::catalog::Storage::default()),
     };
     look.reach(uri, root)
 }
@@ -155,7 +162,7 @@ fn what_is_no_file_is_gone() {
 fn a_scheme_nobody_can_check_is_unsure() {
     assert_eq!(
         look("s3://b/k"),
-        Reach::Unsure("no check for s3:// in this build".to_owned())
+        Reach::Unsure("no credentials for s3: are configured".to_owned())
     );
     assert!(unsure(&look("gs://b/k")));
 }

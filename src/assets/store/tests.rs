@@ -1,429 +1,452 @@
-//! Assets reach their place whole or not at all, on real disks that are full or read-only.
+//! One list of facts for every kind of store: a directory, objects in memory, and two real servers.
 
-mod changed;
-mod links;
+#[path = "../../../tests/suite/s3_server.rs"]
+#[expect(dead_code, reason = "the suite uses the rest")]
+mod server;
 
-use std::{
-    io::Read,
-    os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
-    process::Command,
-    thread,
+use std::{cell::Cell, fs, thread};
+
+use self::server::{Kind, Server};
+use super::*;
+use crate::{
+    assets::{
+        objects::{Fresh, tests as objects},
+        print,
+    },
+    task::{Links, Print, Sight, Still},
 };
 
-use super::*;
-
+/// A store in a directory of its own.
 struct Place {
     _keep: tempfile::TempDir,
     root: Utf8PathBuf,
     store: Store,
-}
-
-fn place() -> Place {
-    let keep = tempfile::tempdir().unwrap();
-    let root = Utf8PathBuf::from_path_buf(keep.path().canonicalize().unwrap()).unwrap();
-    let store = Store::open("agent_outputs/assets", &root).unwrap();
-    Place {
-        _keep: keep,
-        root,
-        store,
-    }
+    server: Option<Server>,
 }
 
 impl Place {
-    fn staged(&self, content: &str) -> Utf8PathBuf {
-        let path = self.root.join("staged");
+    fn new(open: impl FnOnce(&Utf8Path) -> (Store, Option<Server>)) -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(keep.path().canonicalize().unwrap()).unwrap();
+        let (store, server) = open(&root);
+        Self {
+            _keep: keep,
+            root,
+            store,
+            server,
+        }
+    }
+
+    fn of(objects: Objects, root: &Utf8Path) -> Store {
+        let uri = Uri::parse("s3://platform-bucket/a/prefix").unwrap();
+        let remote = Remote::open(&uri, &objects, &root.join("state")).unwrap();
+        Store {
+            kind: super::Kind::Remote(Arc::new(remote)),
+            objects,
+        }
+    }
+
+    fn staged(&self, content: &[u8]) -> Utf8PathBuf {
+        let (file, path) = tempfile::NamedTempFile::new_in(&self.root)
+            .unwrap()
+            .keep()
+            .unwrap();
+        drop(file);
         fs::write(&path, content).unwrap();
-        path
+        Utf8PathBuf::try_from(path).unwrap()
     }
-}
 
-impl Store {
-    fn place(
-        &self,
-        session_id: &str,
-        file_name: &str,
-        staged: &Utf8Path,
-    ) -> Result<Stored, StoreError> {
-        self.prepare(session_id, file_name, staged, None)?.commit()
+    fn prepared(&self, name: &str, content: &[u8]) -> Result<Prepared, StoreError> {
+        let staged = self.staged(content);
+        self.store.prepare(Finished {
+            session_id: "sess-1",
+            file_name: name,
+            staged: &staged,
+            seen: None,
+            operation_id: "op_1",
+            go_on: &|| true,
+        })
     }
-}
 
-#[test]
-fn whatever_is_in_the_way_of_an_asset_is_found_before_it_is_made() {
-    let aside = tempfile::tempdir().unwrap();
-    let found = |made: &str, links: &[&str]| {
-        let place = place();
-        let path = place.root.join(made);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        match links {
-            [] => fs::write(&path, "").unwrap(),
-            _ => symlink(aside.path(), &path).unwrap(),
+    fn place(&self, name: &str, content: &[u8]) -> Stored {
+        let prepared = self.prepared(name, content).unwrap();
+        prepared.commit(&|| true).unwrap()
+    }
+
+    fn read(&self, uri: &Uri) -> Option<Vec<u8>> {
+        if let Some(path) = uri.local_path(&self.root) {
+            return fs::read(path).ok();
         }
-        let room = place.store.has_room("s", "f");
-        assert!(!place.root.join("agent_outputs/assets/s/f").is_file() || room.is_ok());
-        room
-    };
-    found("elsewhere", &[]).unwrap();
-    found("agent_outputs/assets/s/f", &[]).unwrap();
-    found("agent_outputs/assets/s2", &[]).unwrap();
-    for taken in [
-        "agent_outputs",
-        "agent_outputs/assets",
-        "agent_outputs/assets/s",
-    ] {
-        found(taken, &[]).unwrap_err();
+        // A store that is opened anew, as another run does.
+        let to = self.root.join("copy");
+        let _ = fs::remove_file(&to);
+        self.store.objects().look(uri, &|| true).ok()?;
+        self.store.objects().copy(uri, &to, &|| true).unwrap();
+        Some(fs::read(to).unwrap())
     }
-    found("agent_outputs/assets/s/f/x", &[]).unwrap_err();
-    let link = found("agent_outputs/assets/s", &["link"]).unwrap_err();
-    assert!(matches!(link, StoreError::Symlink(_)), "{link}");
+
+    fn uri(&self, name: &str) -> Uri {
+        self.store.uri_of("sess-1", name).unwrap()
+    }
+
+    fn print(&self, uri: &Uri) -> Print {
+        let object = self.store.objects().print(uri, Fresh::Yes, &|| true);
+        object.unwrap_or_else(|| print::print(uri, &self.root, Links::Refused, &|| true))
+    }
+
+    fn still(&self, then: &Print, uri: &Uri) -> Still {
+        let object = self.store.objects().still(then, uri, &|| true);
+        object.unwrap_or_else(|| print::still(then, uri, &self.root, Links::Refused, &|| true))
+    }
 }
 
-#[test]
-fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
-    let place = place();
-    place.store.place("s", "f", &place.staged("old")).unwrap();
-    let prepared = place
-        .store
-        .prepare("s", "f", &place.staged("new"), None)
-        .unwrap();
-    drop(prepared);
-    let path = place.root.join("agent_outputs/assets/s/f");
-    assert_eq!(fs::read_to_string(path).unwrap(), "old");
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|at| u8::try_from((at * 31 + at / 251) % 256).unwrap())
+        .collect()
 }
 
-#[test]
-fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
-    let place = place();
-    let round = |number: usize| {
-        let staged = place.root.join(format!("staged-{number}"));
-        for _ in 0..100 {
-            fs::write(&staged, "same").unwrap();
-            place
+/// A sentence, and what shows that it holds.
+type Fact = (&'static str, fn(&Place));
+
+/// What holds for every store.
+const FACTS: &[Fact] = &[
+    (
+        "an asset has every byte of its file, whatever its size",
+        |place| {
+            const PART: usize = 8 << 20;
+            for length in [0, 1, 1000, PART - 1, PART, PART + 1, 2 * PART + 7] {
+                let name = format!("{length}.bin");
+                let content = bytes(length);
+                let stored = place.place(&name, &content);
+                assert_eq!(stored.bytes, length as u64);
+                assert_eq!(stored.uri, place.uri(&name));
+                assert!(place.read(&stored.uri).unwrap() == content, "{length}");
+            }
+        },
+    ),
+    (
+        "what is only prepared leaves its place as it was",
+        |place| {
+            for length in [10, 9 << 20] {
+                drop(place.prepared("only.wav", &bytes(length)).unwrap());
+                assert!(place.read(&place.uri("only.wav")).is_none());
+            }
+            place.place("only.wav", b"old");
+            drop(place.prepared("only.wav", &bytes(9 << 20)).unwrap());
+            assert_eq!(place.read(&place.uri("only.wav")).unwrap(), b"old");
+        },
+    ),
+    (
+        "an asset of the same name is replaced, also by the same content",
+        |place| {
+            for content in [
+                &b"one"[..],
+                b"two",
+                b"two",
+                &bytes(9 << 20),
+                &bytes(10 << 20),
+                &bytes(10 << 20),
+                b"one",
+            ] {
+                let stored = place.place("again.wav", content);
+                assert_eq!(stored.bytes, content.len() as u64);
+                assert!(place.read(&stored.uri).unwrap() == content);
+            }
+        },
+    ),
+    (
+        "two runs that store the same name at once both succeed",
+        |place| {
+            let contents = [bytes(9 << 20), bytes(100)];
+            thread::scope(|scope| {
+                for content in &contents {
+                    let mut store = place.store.clone();
+                    if let super::Kind::Remote(_) = &store.kind {
+                        // Each run waits on a runtime of its own.
+                        store = Place::of(store.objects.anew(), &place.root);
+                    }
+                    let staged = place.staged(content);
+                    scope.spawn(move || {
+                        let finished = Finished {
+                            session_id: "sess-1",
+                            file_name: "both.bin",
+                            staged: &staged,
+                            seen: None,
+                            operation_id: "op_2",
+                            go_on: &|| true,
+                        };
+                        let prepared = store.prepare(finished).unwrap();
+                        // The last one wins, as with a rename; the other one may find that out.
+                        match prepared.commit(&|| true) {
+                            Ok(_) => {}
+                            Err(StoreError::Object(error)) => {
+                                assert_eq!(error.why, crate::assets::Why::Changed);
+                            }
+                            Err(error) => panic!("{error}"),
+                        }
+                    });
+                }
+            });
+            let now = place.read(&place.uri("both.bin")).unwrap();
+            assert!(contents.contains(&now));
+        },
+    ),
+    (
+        "a file that changes after it was prepared is not stored",
+        |place| {
+            for length in [10, 9 << 20] {
+                let staged = place.staged(&bytes(length));
+                let prepared = place.store.prepare(Finished {
+                    session_id: "sess-1",
+                    file_name: "changed.bin",
+                    staged: &staged,
+                    seen: None,
+                    operation_id: "op_1",
+                    go_on: &|| true,
+                });
+                fs::write(&staged, bytes(length + 1)).unwrap();
+                let error = prepared.unwrap().commit(&|| true).unwrap_err();
+                assert!(matches!(error, StoreError::Changed(_)), "{error}");
+                assert!(place.read(&place.uri("changed.bin")).is_none());
+            }
+        },
+    ),
+    ("an unsafe name is refused", |place| {
+        for name in ["", "..", "a/b", "a\nb", "../x"] {
+            assert!(place.store.uri_of("sess-1", name).is_err(), "{name}");
+            assert!(
+                place.store.has_room("sess-1", name, &|| true).is_err(),
+                "{name}"
+            );
+            assert!(place.prepared(name, b"x").is_err(), "{name}");
+        }
+        assert!(place.store.has_room("sess-1", "new.wav", &|| true).is_ok());
+    }),
+    ("a name outside ASCII is kept", |place| {
+        let stored = place.place("é ü~*[#?.json", b"{}");
+        assert_eq!(place.read(&stored.uri).unwrap(), b"{}");
+    }),
+    ("a change is found by the fingerprint", |place| {
+        let stored = place.place("print.wav", b"one");
+        let then = place.print(&stored.uri);
+        assert_eq!(place.still(&then, &stored.uri), Still::Same);
+        place.place("print.wav", b"other");
+        assert_eq!(place.still(&then, &stored.uri), Still::Other);
+        let nowhere = place.uri("nowhere.wav");
+        assert_eq!(place.print(&nowhere).sight, Sight::Absent);
+        assert_eq!(place.still(&then, &nowhere), Still::Gone);
+    }),
+];
+
+/// What holds for every object store.
+const OF_OBJECTS: &[Fact] = &[
+    (
+        "an object of another program is never overwritten",
+        |place| {
+            for length in [10, 9 << 20] {
+                let prepared = place.prepared("foreign.wav", &bytes(length)).unwrap();
+                objects::put(place.store.objects(), &place.uri("foreign.wav"), b"foreign");
+                let error = prepared.commit(&|| true).unwrap_err();
+                assert!(
+                    error
+                        .to_string()
+                        .contains("that oneact did not store is there"),
+                    "{error}"
+                );
+                let room = place.store.has_room("sess-1", "foreign.wav", &|| true);
+                assert!(room.unwrap_err().to_string().contains("not overwritten"));
+                assert_eq!(place.read(&place.uri("foreign.wav")).unwrap(), b"foreign");
+            }
+        },
+    ),
+    ("a run that is stopped leaves nothing visible", |place| {
+        let staged = place.staged(&bytes(20 << 20));
+        // The hash of the file asks before each of its 160 blocks.
+        for least in [0, 161, 163, 164, 165] {
+            let asked = Cell::new(0);
+            let go_on = || {
+                asked.set(asked.get() + 1);
+                asked.get() <= least
+            };
+            let finished = Finished {
+                session_id: "sess-1",
+                file_name: "stopped.bin",
+                staged: &staged,
+                seen: None,
+                operation_id: "op_1",
+                go_on: &go_on,
+            };
+            let prepared = place.store.prepare(finished);
+            let stored = prepared.and_then(|prepared| prepared.commit(&|| false));
+            assert!(stored.is_err(), "{least}");
+            assert!(place.read(&place.uri("stopped.bin")).is_none(), "{least}");
+        }
+    }),
+    (
+        "an object that changes between check and use is not copied",
+        |place| {
+            let stored = place.place("pinned.wav", b"one");
+            place.store.objects().look(&stored.uri, &|| true).unwrap();
+            objects::put(place.store.objects(), &stored.uri, b"two");
+            let to = place.root.join("pinned");
+            let error = place
                 .store
-                .prepare("s", "f", &staged, None)
-                .unwrap()
-                .commit()
-                .unwrap();
+                .objects()
+                .copy(&stored.uri, &to, &|| true)
+                .unwrap_err();
+            assert!(
+                error.to_string().contains("changed after it was checked"),
+                "{error}"
+            );
+            assert!(!to.exists());
+        },
+    ),
+    ("keys that servers treat differently are refused", |place| {
+        for key in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "a\\b",
+            "a/../b",
+            ".",
+            "a\u{1}",
+            &"x".repeat(901),
+        ] {
+            let uri = Uri::parse(&format!("s3://platform-bucket/{key}")).unwrap();
+            let error = place.store.objects().look(&uri, &|| true).unwrap_err();
+            assert!(
+                error.to_string().contains("the key cannot be used"),
+                "{error}"
+            );
         }
-    };
-    thread::scope(|scope| {
-        for number in 0..4 {
-            scope.spawn(move || round(number));
+        for bucket in ["..", ".b", "a@b", "a?b", "a#b", "ü"] {
+            let uri = Uri::parse(&format!("s3://{bucket}/key")).unwrap();
+            let error = place.store.objects().look(&uri, &|| true).unwrap_err();
+            assert!(error.to_string().contains("no name of a bucket"), "{error}");
         }
+    }),
+];
+
+fn check(place: &Place, facts: &[Fact]) {
+    for (fact, holds) in facts {
+        let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| holds(place)));
+        assert!(held.is_ok(), "it does not hold that {fact}");
+    }
+}
+
+#[test]
+fn the_facts_hold_for_a_directory() {
+    let place = Place::new(|root| {
+        let storage = Storage {
+            uri: "assets".to_owned(),
+            ..Storage::default()
+        };
+        (
+            Store::open(&storage, root, &root.join("state")).unwrap(),
+            None,
+        )
     });
-    let made = fs::read_to_string(place.root.join("agent_outputs/assets/s/f")).unwrap();
-    assert_eq!(made, "same");
+    check(&place, FACTS);
 }
 
 #[test]
-fn a_directory_in_the_place_of_an_asset_is_found_before_anything_moves() {
-    let place = place();
-    fs::create_dir_all(place.root.join("agent_outputs/assets/s/f")).unwrap();
-    let error = place.store.prepare("s", "f", &place.staged("x"), None);
-    assert!(matches!(error, Err(StoreError::NotAFile { .. })));
+fn the_facts_hold_for_objects_in_memory() {
+    let place = Place::new(|root| (Place::of(objects::in_memory(), root), None));
+    check(&place, FACTS);
+    check(&place, OF_OBJECTS);
+}
+
+fn on(kind: Kind) -> Place {
+    Place::new(|root| {
+        let server = Server::start(kind);
+        let objects = objects::at(&server.endpoint(), (server::KEY, server::SECRET));
+        (Place::of(objects, root), Some(server))
+    })
 }
 
 #[test]
-fn an_asset_is_data_and_keeps_no_special_bits() {
-    let place = place();
-    let staged = place.staged("x");
-    fs::set_permissions(&staged, fs::Permissions::from_mode(0o6755)).unwrap();
-    let stored = place.store.place("s", "f", &staged).unwrap();
-    assert_eq!(fs::metadata(stored.path).unwrap().mode() & 0o7777, 0o644);
+fn the_facts_hold_for_seaweedfs() {
+    let place = on(Kind::Seaweed);
+    check(&place, FACTS);
+    check(&place, OF_OBJECTS);
+    assert_eq!(place.place("note.txt", b"x").note, None);
+    probed(&place, crate::assets::Conditions::Honoured);
 }
 
-fn files_under(dir: &Utf8Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in dir.read_dir_utf8().unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(files_under(entry.path()));
-        } else if !entry.path().as_str().ends_with("/lock") {
-            found.push(entry.path().to_string());
+#[test]
+fn the_facts_hold_for_rclone_and_what_it_ignores_is_told() {
+    let place = on(Kind::Rclone);
+    check(&place, FACTS);
+    check(&place, OF_OBJECTS);
+    let note = place.place("note.txt", b"x").note.unwrap();
+    assert!(note.contains("ignores the condition"), "{note}");
+    probed(&place, crate::assets::Conditions::Ignored);
+}
+
+fn probed(place: &Place, expected: crate::assets::Conditions) {
+    match place.store.probe("op_9", &|| true).unwrap() {
+        Probed::Bucket { uri, conditions } => {
+            assert_eq!(
+                (uri.as_str(), conditions),
+                ("s3://platform-bucket/a/prefix", expected)
+            );
         }
+        Probed::Directory(room) => panic!("{room:?}"),
     }
-    found
-}
-
-#[test]
-fn a_placed_file_is_at_its_uri_and_gone_from_staging() {
-    let place = place();
-    let staged = place.staged("hello");
-    let stored = place.store.place("sess 1", "ü.txt", &staged).unwrap();
-    assert_eq!(
-        stored.path,
-        place.root.join("agent_outputs/assets/sess 1/ü.txt")
-    );
-    assert_eq!(stored.uri, place.store.uri_of("sess 1", "ü.txt").unwrap());
+    let server = place.server.as_ref().unwrap();
+    let keys = server.keys("a/prefix");
     assert!(
-        stored
-            .uri
-            .as_str()
-            .ends_with("/agent_outputs/assets/sess%201/%C3%BC.txt")
+        keys.iter()
+            .all(|key| key.starts_with("a/prefix/sess-1/") && !key.contains("probe")),
+        "{keys:?}"
     );
-    assert_eq!(stored.bytes, 5);
-    assert_eq!(fs::read_to_string(&stored.path).unwrap(), "hello");
-    assert!(!staged.exists());
+    let state = place.root.join("state/uploads");
+    assert!(!state.exists() || fs::read_dir(state).unwrap().next().is_none());
 }
 
 #[test]
-fn the_store_is_where_its_uri_says() {
-    let root = Utf8Path::new("/root");
-    let uri = |store: &str| {
-        Store::open(store, root)
-            .unwrap()
-            .uri_of("s", "f")
-            .unwrap()
-            .as_str()
-            .to_owned()
+fn what_a_server_refuses_is_told_apart() {
+    let server = Server::start(Kind::Seaweed);
+    let why = |bucket: &str, keys: (&str, &str), endpoint: &str| {
+        let objects = objects::bucket_at(endpoint, keys, bucket);
+        let uri = Uri::parse(&format!("s3://{bucket}/nothing")).unwrap();
+        objects.look(&uri, &|| true).unwrap_err().to_string()
     };
-    assert_eq!(
-        uri("agent_outputs/assets"),
-        "file:///root/agent_outputs/assets/s/f"
-    );
-    assert_eq!(uri("file:///big%20disk"), "file:///big%20disk/s/f");
-    assert_eq!(uri("/big disk/"), "file:///big%20disk/s/f");
-}
-
-#[test]
-fn a_store_of_another_kind_is_refused_without_its_secrets() {
-    for uri in [
-        "s3://key:secret@bucket/p",
-        "https://u:secret@h/",
-        "gs://b?sig=secret",
+    let keys = (server::KEY, server::SECRET);
+    let endpoint = server.endpoint();
+    for (told, expected) in [
+        (
+            why("platform-bucket", keys, &endpoint),
+            "there is no such object",
+        ),
+        (
+            why("other-bucket", keys, &endpoint),
+            "the bucket does not exist there",
+        ),
+        (
+            why("platform-bucket", (server::KEY, "wrong"), &endpoint),
+            "the secret key is wrong",
+        ),
+        (
+            why("platform-bucket", ("unknown", "x"), &endpoint),
+            "does not know these credentials",
+        ),
+        (
+            why("platform-bucket", keys, "http://127.0.0.1:9"),
+            "cannot be reached: Connection refused",
+        ),
     ] {
-        let error = Store::open(uri, Utf8Path::new("/")).unwrap_err();
-        assert!(matches!(error, StoreError::Unsupported { .. }));
-        let text = error.to_string();
+        assert!(told.contains(expected), "{told}");
         assert!(
-            text.contains("local files only") && !text.contains("secret"),
-            "{text}"
+            !told.contains(server::SECRET) && !told.contains("StringToSign"),
+            "{told}"
         );
     }
-    assert!(matches!(
-        Store::open("", Utf8Path::new("/")),
-        Err(StoreError::BadUri(_))
-    ));
-}
-
-#[test]
-fn an_unsafe_name_is_refused_and_nothing_is_created() {
-    let place = place();
-    let staged = place.staged("x");
-    for bad in [
-        "",
-        ".",
-        "..",
-        "../x",
-        "a/b",
-        "a\0",
-        "a\u{7f}",
-        &"é".repeat(101),
-    ] {
-        assert!(
-            matches!(
-                place.store.uri_of(bad, "f"),
-                Err(StoreError::UnsafeName { .. })
-            ),
-            "{bad:?}"
-        );
-        assert!(
-            matches!(
-                place.store.uri_of("s", bad),
-                Err(StoreError::UnsafeName { .. })
-            ),
-            "{bad:?}"
-        );
-        assert!(
-            matches!(
-                place.store.place(bad, "f", &staged),
-                Err(StoreError::UnsafeName { .. })
-            ),
-            "{bad:?}"
-        );
-        assert!(
-            matches!(
-                place.store.place("s", bad, &staged),
-                Err(StoreError::UnsafeName { .. })
-            ),
-            "{bad:?}"
-        );
-    }
-    assert!(staged.exists() && !place.root.join("agent_outputs").exists());
-}
-
-#[test]
-fn an_asset_of_the_same_name_is_replaced_and_never_half_seen() {
-    let place = place();
-    let path = place
-        .store
-        .place("s", "f", &place.staged(&"0".repeat(50_000)))
-        .unwrap()
-        .path;
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            for round in 1..=60 {
-                let staged = place.staged(&(round % 10).to_string().repeat(50_000));
-                place.store.place("s", "f", &staged).unwrap();
-            }
-        });
-        while !writer.is_finished() {
-            let seen = fs::read(&path).unwrap();
-            assert_eq!(seen.len(), 50_000);
-            assert!(seen.iter().all(|byte| *byte == seen[0]));
-        }
-    });
-}
-
-#[test]
-fn a_link_or_a_pipe_or_a_directory_is_not_taken_for_a_file() {
-    let place = place();
-    let link = place.root.join("link");
-    symlink("/etc/passwd", &link).unwrap();
-    assert!(matches!(
-        place.store.place("s", "f", &link),
-        Err(StoreError::Symlink { .. })
-    ));
-    let pipe = place.root.join("pipe");
-    rustix::fs::mkfifoat(CWD, pipe.as_std_path(), Mode::from_raw_mode(0o600)).unwrap();
-    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-    assert!(matches!(
-        place.store.place("s", "f", &pipe),
-        Err(StoreError::NotAFile { .. })
-    ));
-    assert!(matches!(
-        place.store.place("s", "f", &place.root),
-        Err(StoreError::NotAFile { .. })
-    ));
-    let socket = place.root.join("socket");
-    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    assert!(matches!(
-        place.store.place("s", "f", &socket),
-        Err(StoreError::NotAFile { .. })
-    ));
-    let missing = place
-        .store
-        .place("s", "f", &place.root.join("none"))
-        .unwrap_err();
-    assert!(
-        matches!(
-            missing,
-            StoreError::Io {
-                operation: "open",
-                ..
-            }
-        ),
-        "{missing}"
-    );
-}
-
-/// A file system of its own: 1 MiB of tmpfs, gone when dropped; none where mounting is forbidden.
-struct SmallDisk(Utf8PathBuf);
-
-impl SmallDisk {
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn mount(at: &Utf8Path) -> Option<Self> {
-        fs::create_dir(at).unwrap();
-        let options = ["-t", "tmpfs", "-o", "size=1m", "oneact-test", at.as_str()];
-        let mounted = Command::new("mount").args(options).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(at.to_owned()));
-        }
-        eprintln!("skipped: cannot mount a tmpfs here (needs root)");
-        None
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
-#[test]
-fn from_another_file_system_a_file_arrives_whole_and_alone() {
-    let place = place();
-    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
-        return;
-    };
-    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
-    let staged = place.staged(&"ab".repeat(200_000));
-    let stored = store.place("s", "f", &staged).unwrap();
-    assert_eq!(stored.bytes, 400_000);
-    assert_eq!(
-        fs::read_to_string(&stored.path).unwrap(),
-        "ab".repeat(200_000)
-    );
-    assert_eq!(files_under(&disk.0), [stored.path.to_string()]);
-}
-
-#[test]
-fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
-    let place = place();
-    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
-        return;
-    };
-    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
-    let old = store.place("s", "f", &place.staged("old")).unwrap();
-    let staged = place.staged(&"new".repeat(1 << 20));
-
-    let error = store.place("s", "f", &staged).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            StoreError::Io {
-                operation: "write",
-                ref error,
-                ..
-            } if error.kind() == io::ErrorKind::StorageFull
-        ),
-        "{error}"
-    );
-    assert_eq!(fs::read_to_string(&old.path).unwrap(), "old");
-    assert_eq!(files_under(&disk.0), [old.path.to_string()]);
-    assert!(
-        staged.exists(),
-        "the next attempt finds the file where it was"
-    );
-
-    let staging = Staging::open(&disk.0.join("state"), "op").unwrap();
-    let error = staging
-        .write("big", io::repeat(7).take(4 << 20))
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            StoreError::Io {
-                operation: "write",
-                ref error,
-                ..
-            } if error.kind() == io::ErrorKind::StorageFull
-        ),
-        "{error}"
-    );
-    assert!(!staging.dir().join("big").exists());
-}
-
-#[test]
-fn a_store_that_may_not_be_written_is_told_from_a_full_one() {
-    let place = place();
-    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
-        return;
-    };
-    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
-    let remount = Command::new("mount")
-        .args(["-o", "remount,ro", disk.0.as_str()])
-        .status();
-    assert!(remount.unwrap().success());
-    let error = store.place("s", "f", &place.staged("x")).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            StoreError::Io {
-                operation: "create",
-                ref error,
-                ..
-            } if error.kind() == io::ErrorKind::ReadOnlyFilesystem
-        ),
-        "{error}"
-    );
+    let objects = objects::at(&endpoint, keys);
+    let uri = Uri::parse("s3://platform-bucket/a.txt").unwrap();
+    server.put("a.txt", b"presigned");
+    let url = objects.presigned(&uri, &|| true).unwrap();
+    assert!(url.contains("X-Amz-Expires=3600&"), "{url}");
 }

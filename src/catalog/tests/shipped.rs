@@ -167,7 +167,7 @@ fn the_specifications_audio_task_gets_the_specifications_parameters_r_000_62_63(
     let output = step.output.as_ref().unwrap();
     assert_eq!(output.file_name, "derived_1.wav");
     assert_eq!(output.asset_type, "audio_track");
-    assert_eq!(job.storage, "agent_outputs/assets");
+    assert_eq!(job.storage.uri, "agent_outputs/assets");
 }
 
 #[test]

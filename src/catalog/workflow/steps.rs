@@ -114,11 +114,7 @@ impl Earlier<'_> {
 
     fn whence(&self, text: &str) -> Result<Whence, String> {
         let parts: Vec<&str> = text.split('.').collect();
-        let form = |text: &str| match text {
-            "uri" => Some(Form::Uri),
-            "path" => Some(Form::Path),
-            _ => None,
-        };
+        let form = |text: &str| Form::parse(text).ok();
         match parts.as_slice() {
             [name] if self.schema.property(name).is_some() => {
                 Ok(Whence::Parameter((*name).to_owned()))

@@ -180,14 +180,14 @@ fn read(text: &str) -> Value {
 
 fn made(row: &Row) -> Vec<Value> {
     let part = |made: &crate::record::Made| {
-        let content = match &made.print.sight {
-            Sight::Content(content) => Some(content),
-            Sight::Absent | Sight::Unknown => None,
+        let (bytes, blake3) = match &made.print.sight {
+            Sight::Content(content) => (Some(content.bytes), Some(&content.blake3)),
+            Sight::Object(object) => (Some(object.bytes), None),
+            Sight::Absent | Sight::Unknown => (None, None),
         };
         json!({
             "ref_id": made.ref_id, "asset_type": made.asset_type, "storage_uri": made.storage_uri,
-            "bytes": content.map(|content| content.bytes),
-            "blake3": content.map(|content| &content.blake3),
+            "bytes": bytes, "blake3": blake3,
         })
     };
     row.made().iter().map(part).collect()
@@ -235,6 +235,7 @@ fn decision(decision: &Decision) -> Value {
         Fact::Said(text) => json!(text),
         Fact::Seen(Sight::Absent) => json!("absent"),
         Fact::Seen(Sight::Unknown) => json!("unknown"),
+        Fact::Seen(Sight::Object(object)) => json!(object),
         Fact::Seen(Sight::Content(content)) => {
             json!({"bytes": content.bytes, "blake3": content.blake3})
         }

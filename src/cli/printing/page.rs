@@ -307,6 +307,7 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
     };
     let weight = match &made.print.sight {
         Sight::Content(content) => format!(" · {}", size(content.bytes)),
+        Sight::Object(object) => format!(" · {}", size(object.bytes)),
         Sight::Absent | Sight::Unknown => String::new(),
     };
     let since = match still {

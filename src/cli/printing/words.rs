@@ -207,6 +207,14 @@ fn fact(fact: &Fact) -> String {
         Fact::Said(text) => line(&short(text)),
         Fact::Seen(Sight::Absent) => "missing".to_owned(),
         Fact::Seen(Sight::Unknown) => "not checked".to_owned(),
+        Fact::Seen(Sight::Object(object)) => {
+            let etag = object.etag.as_deref().unwrap_or_default();
+            line(&format!(
+                "{} {etag} of {}",
+                size(object.bytes),
+                object.modified
+            ))
+        }
         Fact::Seen(Sight::Content(content)) => {
             let begin: String = content.blake3.chars().take(8).collect();
             format!("{} {begin}…", size(content.bytes))

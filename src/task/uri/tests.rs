@@ -53,12 +53,22 @@ fn each_scheme_has_its_location() {
         matches!(location("https://h/p?q#f"), Location::Http(url) if url.host_str() == Some("h"))
     );
     assert!(
-        matches!(location("s3://b/k/l m"), Location::S3 { bucket, key } if bucket == "b" && key == "k/l m")
+        matches!(location("s3://b/k/l m"), Location::Object { service: Service::S3, bucket, key } if bucket == "b" && key == "k/l m")
     );
     assert!(
-        matches!(location("s3://b"), Location::S3 { bucket, key } if bucket == "b" && key.is_empty())
+        matches!(location("s3://b"), Location::Object { bucket, key, .. } if bucket == "b" && key.is_empty())
     );
-    assert!(matches!(location("GS://bucket/x"), Location::Other { scheme } if scheme == "gs"));
+    for (text, of) in [
+        ("GS://bucket/x", Service::Gcs),
+        ("az://bucket/x", Service::Azure),
+    ] {
+        assert!(
+            matches!(location(text), Location::Object { service, bucket, key } if service == of && bucket == "bucket" && key == "x")
+        );
+    }
+    assert!(matches!(location("ftp://h/x"), Location::Other { scheme } if scheme == "ftp"));
+    // A slash too many is a part of the key.
+    assert!(matches!(location("s3://b//k"), Location::Object { key, .. } if key == "/k"));
     assert!(
         matches!(location("data:text/plain,hi"), Location::Other { scheme } if scheme == "data")
     );

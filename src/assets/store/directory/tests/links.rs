@@ -11,10 +11,10 @@ fn the_usual_place_is_no_link_and_a_named_one_may_be() {
         fs::create_dir_all(&elsewhere).unwrap();
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink(&elsewhere, &link).unwrap();
-        let usual = Store::open(ASSETS, &place.root);
+        let usual = Directory::open(ASSETS, &place.root);
         assert!(matches!(usual, Err(StoreError::Symlink(_))), "{link}");
         symlink(&elsewhere, place.root.join("named")).unwrap();
-        assert!(Store::open("named", &place.root).is_ok());
+        assert!(Directory::open("named", &place.root).is_ok());
     }
 }
 

@@ -1,0 +1,205 @@
+//! One bucket: a client, and the runtime on which its requests are made. Every call waits for its end, for the end of
+//! the run, or for its longest time.
+
+use std::{future::Future, pin::pin, time::Duration};
+
+use object_store::{
+    Attribute, Error, GetOptions, GetRange, GetResult, ObjectStoreExt as _, PutMode, PutOptions,
+    PutPayload, path::Path,
+};
+use tokio::{runtime, time::timeout};
+
+use super::{
+    access::{Access, Client, Purpose},
+    failure::{Trouble, Why},
+};
+use crate::{
+    assets::print::GoOn,
+    catalog::Storage,
+    task::{ObjectPrint, Service},
+};
+
+/// How often it is asked whether the run may go on.
+const TICK: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(super) struct Bucket {
+    pub(super) service: Service,
+    pub(super) name: String,
+    pub(super) access: Access,
+    pub(super) client: Client,
+    runtime: runtime::Runtime,
+}
+
+/// How a request ended without an answer.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Stopped,
+    Error(Error),
+}
+
+impl From<Ended> for Trouble {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Stopped => Self::Why(Why::Stopped),
+            Ended::Error(error) => Self::of(&error),
+        }
+    }
+}
+
+impl From<Trouble> for Why {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Condition => Self::Changed,
+            Trouble::Why(why) => why,
+        }
+    }
+}
+
+impl Bucket {
+    /// None if nothing says how the service is reached.
+    pub(super) fn open(
+        service: Service,
+        name: &str,
+        storage: &Storage,
+    ) -> Result<Option<Self>, Why> {
+        let Some(access) = Access::of(service, storage).map_err(Why::Refused)? else {
+            return Ok(None);
+        };
+        let unusable = |error: &Error| {
+            Why::Refused(format!("the settings of the store cannot be used: {error}"))
+        };
+        let client = access
+            .client(service, name, &Purpose::Small)
+            .map_err(|error| unusable(&error))?;
+        Self::with(service, name, access, client).map(Some)
+    }
+
+    pub(super) fn with(
+        service: Service,
+        name: &str,
+        access: Access,
+        client: Client,
+    ) -> Result<Self, Why> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        Ok(Self {
+            service,
+            name: name.to_owned(),
+            access,
+            client,
+            runtime: runtime.map_err(|error| Why::Unreachable(error.to_string()))?,
+        })
+    }
+
+    /// A client for another purpose.
+    pub(super) fn client(&self, purpose: &Purpose) -> Result<Client, Ended> {
+        match &self.client {
+            #[cfg(test)]
+            Client::Memory(_) => Ok(self.client.clone()),
+            _ => self
+                .access
+                .client(self.service, &self.name, purpose)
+                .map_err(Ended::Error),
+        }
+    }
+
+    /// Waits for the end of a request.
+    pub(super) fn wait<T>(
+        &self,
+        go_on: GoOn<'_>,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Ended> {
+        self.runtime.block_on(async {
+            let mut request = pin!(request);
+            while go_on() {
+                if let Ok(ended) = timeout(TICK, &mut request).await {
+                    return ended.map_err(Ended::Error);
+                }
+            }
+            Err(Ended::Stopped)
+        })
+    }
+
+    /// What the store says of an object.
+    pub(super) fn look(&self, path: &Path, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
+        let ask = |options| self.wait(go_on, self.client.store().get_opts(path, options));
+        let head = GetOptions {
+            head: true,
+            ..GetOptions::default()
+        };
+        let trouble: Trouble = match ask(head) {
+            Ok(found) => return Ok(self.print(&found)),
+            // The answer to HEAD has no text that tells a missing bucket, or why access is denied.
+            Err(Ended::Error(error)) if Trouble::is_bare(&error) => {
+                let begin = GetOptions {
+                    range: Some(GetRange::Bounded(0..1)),
+                    ..GetOptions::default()
+                };
+                match ask(begin) {
+                    Ok(_) => Trouble::of(&error),
+                    Err(ended) => ended.into(),
+                }
+            }
+            Err(ended) => ended.into(),
+        };
+        Err(trouble.into())
+    }
+
+    pub(super) fn print(&self, found: &GetResult) -> ObjectPrint {
+        let meta = &found.meta;
+        let sha256 = found.attributes.get(&self.metadata("oneact-sha256"));
+        ObjectPrint {
+            bytes: meta.size,
+            etag: meta.e_tag.clone(),
+            modified: meta.last_modified.to_rfc3339(),
+            version: meta.version.clone(),
+            sha256: sha256.map(|value| value.as_ref().to_owned()),
+        }
+    }
+
+    /// The name of a field of metadata; in Azure it can have no hyphen.
+    pub(super) fn metadata(&self, name: &str) -> Attribute {
+        Attribute::Metadata(match self.service {
+            Service::S3 | Service::Gcs => name.to_owned().into(),
+            Service::Azure => name.replace('-', "_").into(),
+        })
+    }
+
+    /// Whether the server honours conditions: it must not make the same object twice. The object is removed.
+    pub(super) fn probe(&self, path: &Path, go_on: GoOn<'_>) -> Result<Conditions, Why> {
+        let store = self.client.store();
+        let create = || {
+            let options = PutOptions::from(PutMode::Create);
+            self.wait(
+                go_on,
+                store.put_opts(path, PutPayload::from_static(b"probe"), options),
+            )
+        };
+        create().map_err(|ended| missing_bucket(ended.into()))?;
+        let second = create().map_err(Trouble::from);
+        if let Err(ended) = self.wait(go_on, store.delete(path)) {
+            let why = Why::from(Trouble::from(ended));
+            tracing::warn!(object = %path, %why, "the object of the probe stays in the bucket");
+        }
+        match second {
+            Err(Trouble::Condition) => Ok(Conditions::Honoured),
+            Ok(_) => Ok(Conditions::Ignored),
+            Err(Trouble::Why(why)) => Err(why),
+        }
+    }
+}
+
+/// Whether a server honours the conditions of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conditions {
+    Honoured,
+    Ignored,
+}
+
+/// A write finds no bucket where a read finds no object.
+pub(super) fn missing_bucket(trouble: Trouble) -> Why {
+    match trouble.into() {
+        Why::Gone => Why::NoBucket,
+        why => why,
+    }
+}

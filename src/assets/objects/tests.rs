@@ -1,0 +1,273 @@
+//! Object stores for the tests of this room, and servers that fail.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use super::*;
+use access::{Access, Client};
+use object_store::{
+    ObjectStoreExt as _, StaticCredentialProvider, aws::AwsCredential, memory::InMemory,
+};
+
+const BUCKET: &str = "platform-bucket";
+
+fn with(name: &str, access: Access, client: Client) -> Objects {
+    let objects = Objects::of(&Storage::default());
+    let bucket = Bucket::with(Service::S3, name, access, client).unwrap();
+    lock(&objects.0.buckets).insert((Service::S3, name.to_owned()), Arc::new(bucket));
+    objects
+}
+
+pub(in crate::assets) fn in_memory() -> Objects {
+    let client = Client::Memory(Arc::new(InMemory::new()));
+    with(BUCKET, Access::default(), client)
+}
+
+pub(in crate::assets) fn at(endpoint: &str, keys: (&str, &str)) -> Objects {
+    bucket_at(endpoint, keys, BUCKET)
+}
+
+pub(in crate::assets) fn bucket_at(endpoint: &str, keys: (&str, &str), name: &str) -> Objects {
+    let keys = AwsCredential {
+        key_id: keys.0.to_owned(),
+        secret_key: keys.1.to_owned(),
+        token: None,
+    };
+    let access = Access {
+        endpoint: Some(endpoint.parse().unwrap()),
+        region: Some("us-east-1".to_owned()),
+        keys: Some(Arc::new(StaticCredentialProvider::new(keys))),
+    };
+    let client = access
+        .client(Service::S3, name, &access::Purpose::Small)
+        .unwrap();
+    with(name, access, client)
+}
+
+impl Objects {
+    /// The same stores with other clients.
+    pub(in crate::assets) fn anew(&self) -> Self {
+        let objects = Self::of(&self.0.storage);
+        for ((service, name), bucket) in lock(&self.0.buckets).iter() {
+            let access = bucket.access.clone();
+            let bucket = Bucket::with(*service, name, access, bucket.client.clone()).unwrap();
+            lock(&objects.0.buckets).insert((*service, name.clone()), Arc::new(bucket));
+        }
+        objects
+    }
+}
+
+/// Puts an object as another program does.
+pub(in crate::assets) fn put(objects: &Objects, uri: &Uri, content: &'static [u8]) {
+    let Place { bucket, path } = objects.must_place(uri).unwrap();
+    let client = bucket.client.clone();
+    bucket
+        .wait(&|| true, async {
+            client.store().put(&path, content.into()).await
+        })
+        .unwrap();
+}
+
+/// Answers each request on loopback with the next of these texts, and the last one for ever. Counts the requests.
+fn answering(answers: &[&str]) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+            {}
+            let at = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+            let _ = stream.write_all(answers[at].as_bytes());
+        }
+    });
+    (endpoint, asked)
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+const FOUND: &str = "ETag: \"a\"\r\nLast-Modified: Mon, 23 Feb 2026 10:00:00 GMT\r\n";
+
+fn uri() -> Uri {
+    Uri::parse("s3://platform-bucket/a/key.wav").unwrap()
+}
+
+fn look_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
+    let (endpoint, asked) = answering(answers);
+    let found = at(&endpoint, ("id-of-key", "secret-of-key")).look(&uri(), &|| true);
+    (found, asked.load(Ordering::SeqCst))
+}
+
+#[test]
+fn a_burst_of_server_errors_is_waited_out_and_a_longer_one_is_told() {
+    let busy = answer("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
+    let head = answer("200 OK", FOUND, "");
+    let (found, asked) = look_at(&[&busy, &busy, &head]);
+    assert_eq!((found.unwrap().etag.as_deref(), asked), (Some("\"a\""), 3));
+    let (found, asked) = look_at(&[&busy]);
+    let error = found.unwrap_err();
+    assert_eq!(error.why, Why::Unreachable("it answers 503".to_owned()));
+    assert_eq!(asked, 4);
+}
+
+#[test]
+fn the_code_of_a_refusal_is_told_and_nothing_else_of_it() {
+    let refusal = |code: &str| {
+        let body = format!(
+            "<Error><Code>{code}</Code><AWSAccessKeyId>id-of-key</AWSAccessKeyId><StringToSign>s</StringToSign>\
+             <SignatureProvided>f00d</SignatureProvided></Error>"
+        );
+        answer("403 Forbidden", "", &body)
+    };
+    let bare = answer("403 Forbidden", "", "");
+    for (code, hint) in [
+        ("RequestTimeTooSkewed", "the clock of this machine is off"),
+        ("ExpiredToken", "the credentials have expired"),
+        ("AccessDenied", "denies access (AccessDenied)"),
+        ("NoSuchBucket", "the bucket does not exist"),
+        ("PermanentRedirect", "the bucket is elsewhere"),
+        ("Bad Code<", "denies access"),
+    ] {
+        let (found, _) = look_at(&[&bare, &refusal(code)]);
+        let told = found.unwrap_err().to_string();
+        assert!(told.contains(hint), "{told}");
+        assert!(
+            !["id-of-key", "f00d", "StringToSign", "Bad"]
+                .iter()
+                .any(|word| told.contains(word)),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (elsewhere, asked) = answering(&[&answer("200 OK", FOUND, "")]);
+    let redirect = answer(
+        "307 Temporary Redirect",
+        &format!("Location: {elsewhere}/a\r\n"),
+        "",
+    );
+    let (found, _) = look_at(&[&redirect]);
+    let told = found.unwrap_err().to_string();
+    assert!(told.contains("the bucket is elsewhere"), "{told}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+/// Stores `RIFF` on a server that answers this. Returns how often it was asked.
+fn store_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Utf8Path::from_path(dir.path()).unwrap();
+    let file = dir.join("file");
+    std::fs::write(&file, "RIFF").unwrap();
+    let (endpoint, asked) = answering(answers);
+    let objects = at(&endpoint, ("id", "secret"));
+    let Place { bucket, .. } = objects.must_place(&uri()).unwrap();
+    notes::keep_conditions(dir, &bucket, Conditions::Honoured);
+    let about = About {
+        bytes: 4,
+        sha256: "a".repeat(64),
+        operation_id: "op_1",
+        media_type: "audio/wav",
+    };
+    let go_on = || true;
+    let file = File::open(file).unwrap();
+    let sending = objects.send(&uri(), &file, about, dir, &go_on).unwrap();
+    let stored = objects.commit(sending, &go_on);
+    (stored.map(|(print, _)| print), asked.load(Ordering::SeqCst))
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_or_that_meets_another_is_decided_by_a_look() {
+    let missing = answer("404 Not Found", "", "<Error><Code>NoSuchKey</Code></Error>");
+    let absent = [answer("404 Not Found", "", ""), missing];
+    let headers =
+        |sha256: &str| format!("{FOUND}x-amz-meta-oneact-sha256: {}\r\n", sha256.repeat(64));
+    let there =
+        |sha256| answer("200 OK", &headers(sha256), "RIFF").replace("\r\n\r\nRIFF", "\r\n\r\n");
+    let done = answer("200 OK", "ETag: \"a\"\r\n", "");
+    let conflict = answer(
+        "409 Conflict",
+        "",
+        "<Error><Code>ConditionalRequestConflict</Code></Error>",
+    );
+    let exists = answer(
+        "412 Precondition Failed",
+        "",
+        "<Error><Code>PreconditionFailed</Code></Error>",
+    );
+    let [head, get] = &absent;
+    // Lost: the connection ends without an answer.
+    let (stored, _) = store_at(&[head, get, "", &there("a")]);
+    assert_eq!(stored.unwrap().bytes, 4);
+    // Lost, sent again by the library after a 503, and then refused because it is there.
+    let busy = answer("503 Slow Down", "", "");
+    let (stored, _) = store_at(&[head, get, &busy, &exists, &there("a")]);
+    assert_eq!(stored.unwrap().bytes, 4);
+    // A conflict says nothing about what is there.
+    let (stored, asked) = store_at(&[head, get, &conflict, head, get, &done, &there("a")]);
+    assert_eq!((stored.unwrap().bytes, asked), (4, 7));
+    // Another run of this session has replaced it meanwhile.
+    let (stored, _) = store_at(&[head, get, &done, &there("b")]);
+    assert_eq!(stored.unwrap_err().why, Why::Changed);
+    // The bucket is gone.
+    let gone = answer(
+        "404 Not Found",
+        "",
+        "<Error><Code>NoSuchBucket</Code></Error>",
+    );
+    let (stored, _) = store_at(&[head, get, &gone]);
+    assert_eq!(stored.unwrap_err().why, Why::NoBucket);
+}
+
+#[test]
+fn what_does_not_arrive_whole_or_as_it_was_stored_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Utf8Path::from_path(dir.path()).unwrap();
+    let copied = |to: &str, headers: &str, body: &str, rest: usize| {
+        let headers = format!("{FOUND}{headers}");
+        let whole = "x".repeat(body.len() + rest);
+        let head = answer("200 OK", &headers, &whole).replace(&whole, "");
+        let cut = answer("200 OK", &headers, &whole).replace(&whole, body);
+        let (endpoint, _) = answering(&[&head, &cut]);
+        let objects = at(&endpoint, ("id", "secret"));
+        objects.look(&uri(), &|| true).unwrap();
+        objects.copy(&uri(), &dir.join(to), &|| true)
+    };
+    assert_eq!(copied("whole", "", "RIFF", 0).unwrap(), 4);
+    // The library asks for the rest, and gets everything again.
+    assert!(copied("cut", "", "RIFF", 10).is_err());
+    let other = format!("x-amz-meta-oneact-sha256: {}\r\n", "0".repeat(64));
+    let error = copied("other", &other, "RIFF", 0).unwrap_err().to_string();
+    assert!(error.contains("does not have the SHA-256"), "{error}");
+}
+
+#[test]
+fn a_silent_server_holds_nobody_up_for_longer_than_the_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let asked = std::cell::Cell::new(0);
+    let go_on = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 5
+    };
+    let error = at(&endpoint, ("id", "secret"))
+        .look(&uri(), &go_on)
+        .unwrap_err();
+    assert_eq!(error.why, Why::Stopped);
+}

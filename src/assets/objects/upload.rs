@@ -1,0 +1,333 @@
+//! One object that is written: all at once if it is small, else in parts. Nothing is visible under its name before the
+//! last request, which states what must be there: nothing, or the object that was seen. An object is replaced only if
+//! oneact stored it. A write that is given up removes its parts.
+
+use std::{fs::File, io::Read as _, sync::Arc};
+
+use bytes::Bytes;
+use camino::Utf8Path;
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesOrdered};
+use object_store::{
+    Attribute, Attributes, Error, MultipartUpload, PutMode, PutMultipartOptions, PutOptions,
+    PutPayload, UpdateVersion, multipart::PartId, path::Path,
+};
+
+use super::{
+    access::{Client, Purpose},
+    bucket::{Bucket, Ended, missing_bucket},
+    failure::{Trouble, Why},
+    notes::{self, Held},
+};
+use crate::{
+    assets::print::GoOn,
+    task::{ObjectPrint, Service},
+};
+
+/// An object that is smaller than this is sent in one request. The size of a part.
+pub(super) const PART: u64 = 8 << 20;
+/// Parts that are on their way at once.
+const AT_ONCE: usize = 3;
+/// Stores accept 10,000 parts.
+const MOST_PARTS: u64 = 9_000;
+/// How often it is looked again at what is there.
+const ROUNDS: usize = 4;
+
+/// What is written, and where.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) path: Path,
+    pub(super) bytes: u64,
+    /// Lower-case hex.
+    pub(super) sha256: String,
+    pub(super) operation: String,
+    pub(super) media_type: &'static str,
+}
+
+/// An object of which everything is sent but the request that makes it visible.
+#[derive(Debug)]
+pub(super) struct Upload {
+    target: Target,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Whole(Bytes),
+    /// The client, the id, the parts, and the note for the case that this run is killed.
+    Parts(Client, String, Vec<PartId>, Option<Held>),
+    /// Of a service that removes what is not completed by itself.
+    Blocks(Box<dyn MultipartUpload>),
+    Ended,
+}
+
+/// What must be there when the object becomes visible.
+#[derive(Debug)]
+enum Condition {
+    Nothing,
+    This(UpdateVersion),
+}
+
+impl Target {
+    fn attributes(&self) -> Attributes {
+        let mut attributes = Attributes::new();
+        attributes.insert(Attribute::ContentType, self.media_type.into());
+        for (name, value) in [
+            ("oneact-sha256", &self.sha256),
+            ("oneact-operation", &self.operation),
+        ] {
+            attributes.insert(self.bucket.metadata(name), value.clone().into());
+        }
+        attributes
+    }
+
+    /// Sends the content of the file.
+    pub(super) fn send(
+        self,
+        file: &File,
+        state_dir: &Utf8Path,
+        go_on: GoOn<'_>,
+    ) -> Result<Upload, Why> {
+        let bucket = Arc::clone(&self.bucket);
+        if self.bytes < PART {
+            let mut whole = Vec::new();
+            file.take(PART)
+                .read_to_end(&mut whole)
+                .map_err(|error| unreadable(&error))?;
+            return Ok(Upload {
+                target: self,
+                body: Body::Whole(whole.into()),
+            });
+        }
+        let failed = |ended: Ended| missing_bucket(ended.into());
+        let client = bucket.client(&Purpose::Large).map_err(failed)?;
+        let options = PutMultipartOptions::from(self.attributes());
+        let body = if let Some(parts) = client.parts() {
+            let begun = parts.create_multipart_opts(&self.path, options);
+            let id = bucket.wait(go_on, begun).map_err(failed)?;
+            let note = Held::write(state_dir, &bucket, self.path.as_ref(), &id);
+            let note = note.inspect_err(|error| {
+                tracing::warn!(%error, "if this run is killed, the parts of its upload stay in the bucket");
+            });
+            Body::Parts(client.clone(), id, Vec::new(), note.ok())
+        } else {
+            let begun = client.store().put_multipart_opts(&self.path, options);
+            Body::Blocks(bucket.wait(go_on, begun).map_err(failed)?)
+        };
+        // From here on, dropping the upload removes its parts.
+        let mut upload = Upload { target: self, body };
+        let size = PART.max(upload.target.bytes.div_ceil(MOST_PARTS));
+        let path = &upload.target.path;
+        let sent = match &mut upload.body {
+            Body::Parts(client, id, parts, _) => {
+                let store = client.parts().ok_or(Why::Stopped)?;
+                let mut send = |number, part| -> BoxFuture<'_, Result<PartId, Error>> {
+                    store.put_part(path, id, number, part)
+                };
+                let sent = bucket.wait(go_on, in_parts(file, size, &mut send));
+                sent.map(|all| *parts = all)
+            }
+            Body::Blocks(blocks) => {
+                let mut send = |_, part| blocks.put_part(part);
+                bucket
+                    .wait(go_on, in_parts(file, size, &mut send))
+                    .map(drop)
+            }
+            Body::Whole(_) | Body::Ended => Ok(()),
+        };
+        sent.map_err(failed)?;
+        Ok(upload)
+    }
+}
+
+/// Sends a file in parts, a few at once. Returns what the store says of each, in their order.
+async fn in_parts<'a, T>(
+    file: &File,
+    size: u64,
+    send: &mut (dyn FnMut(usize, PutPayload) -> BoxFuture<'a, Result<T, Error>> + Send),
+) -> Result<Vec<T>, Error> {
+    let mut on_their_way = FuturesOrdered::new();
+    let mut sent = Vec::new();
+    loop {
+        // Before the next part is read, so that no more parts are in memory.
+        if on_their_way.len() >= AT_ONCE
+            && let Some(done) = on_their_way.next().await
+        {
+            sent.push(done?);
+        }
+        let mut part = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let read = file.take(size).read_to_end(&mut part);
+        read.map_err(|error| Error::Generic {
+            store: "file",
+            source: Box::new(error),
+        })?;
+        if part.is_empty() {
+            break;
+        }
+        let number = sent.len() + on_their_way.len();
+        on_their_way.push_back(send(number, part.into()));
+    }
+    while let Some(done) = on_their_way.next().await {
+        sent.push(done?);
+    }
+    Ok(sent)
+}
+
+fn unreadable(error: &std::io::Error) -> Why {
+    Why::Damaged(format!("the file cannot be read: {error}"))
+}
+
+impl Upload {
+    /// Makes the object visible, and returns what the store says of it then.
+    pub(super) fn commit(mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
+        let bucket = Arc::clone(&self.target.bucket);
+        let path = self.target.path.clone();
+        let mut lost = None;
+        for _ in 0..ROUNDS {
+            let condition = match bucket.look(&path, go_on) {
+                Err(Why::Gone) => Condition::Nothing,
+                Err(why) => return Err(why),
+                // Also if the answer to the last request was lost.
+                Ok(found) if self.is_in(&found) => {
+                    return Ok(found);
+                }
+                Ok(found) if found.sha256.is_none() => return Err(Why::Occupied),
+                Ok(found) => Condition::This(UpdateVersion {
+                    e_tag: found.etag,
+                    version: found.version,
+                }),
+            };
+            let written = self.write(&condition, go_on).map_err(Trouble::from);
+            match written {
+                Ok(()) => {
+                    let found = bucket.look(&path, go_on)?;
+                    if !self.is_in(&found) {
+                        return Err(Why::Changed);
+                    }
+                    if !matches!(self.body, Body::Whole(_)) {
+                        self.end();
+                    }
+                    return Ok(found);
+                }
+                // The upload is completed, or nothing is there any more: the next look shows which.
+                Err(Trouble::Condition) => {}
+                Err(Trouble::Why(Why::Gone)) if !matches!(self.body, Body::Whole(_)) => {}
+                // The answer may be lost. A conditional write may be made again.
+                Err(Trouble::Why(why @ Why::Unreachable(_))) if lost.is_none() => lost = Some(why),
+                Err(trouble) => return Err(missing_bucket(trouble)),
+            }
+        }
+        let changing = "other programs change the object all the time".to_owned();
+        Err(lost.unwrap_or(Why::Unreachable(changing)))
+    }
+
+    fn is_in(&self, found: &ObjectPrint) -> bool {
+        found.sha256.as_ref() == Some(&self.target.sha256) && found.bytes == self.target.bytes
+    }
+
+    fn write(&mut self, condition: &Condition, go_on: GoOn<'_>) -> Result<(), Ended> {
+        let Target { bucket, path, .. } = &self.target;
+        match &mut self.body {
+            Body::Whole(whole) => {
+                let options = PutOptions {
+                    mode: match condition {
+                        Condition::Nothing => PutMode::Create,
+                        Condition::This(version) => PutMode::Update(version.clone()),
+                    },
+                    attributes: self.target.attributes(),
+                    ..PutOptions::default()
+                };
+                let put = bucket
+                    .client
+                    .store()
+                    .put_opts(path, whole.clone().into(), options);
+                bucket.wait(go_on, put).map(drop)
+            }
+            Body::Parts(_, id, parts, _) => {
+                let client = bucket.client(&complete(bucket.service, condition))?;
+                let Some(store) = client.parts() else {
+                    return Ok(());
+                };
+                let completed = store.complete_multipart(path, id, parts.clone());
+                bucket.wait(go_on, completed).map(drop)
+            }
+            Body::Blocks(blocks) => bucket.wait(go_on, blocks.complete()).map(drop),
+            Body::Ended => Ok(()),
+        }
+    }
+
+    /// Nothing is left to be removed.
+    fn end(&mut self) {
+        if let Body::Parts(_, _, _, Some(note)) = std::mem::replace(&mut self.body, Body::Ended) {
+            note.clear();
+        }
+    }
+}
+
+/// The header of a condition.
+fn complete(service: Service, condition: &Condition) -> Purpose {
+    let of = |version: &UpdateVersion| match service {
+        Service::Gcs => version.version.clone(),
+        Service::S3 | Service::Azure => version.e_tag.clone(),
+    };
+    match (service, condition) {
+        (Service::Gcs, Condition::Nothing) => {
+            Purpose::Complete("x-goog-if-generation-match", "0".to_owned())
+        }
+        (_, Condition::Nothing) => Purpose::Complete("if-none-match", "*".to_owned()),
+        (_, Condition::This(version)) => match of(version) {
+            Some(value) if service == Service::Gcs => {
+                Purpose::Complete("x-goog-if-generation-match", value)
+            }
+            Some(value) => Purpose::Complete("if-match", value),
+            None => Purpose::Large,
+        },
+    }
+}
+
+impl Drop for Upload {
+    /// Removes the parts of an upload that was given up.
+    fn drop(&mut self) {
+        let Target { bucket, path, .. } = &self.target;
+        let removed = match std::mem::replace(&mut self.body, Body::Ended) {
+            Body::Whole(_) | Body::Ended => return,
+            Body::Blocks(mut blocks) => bucket.wait(&|| true, blocks.abort()),
+            Body::Parts(_, id, _, note) => {
+                let removed = abort(bucket, path, &id);
+                if let (Ok(()), Some(note)) = (&removed, note) {
+                    note.clear();
+                }
+                removed
+            }
+        };
+        if let Err(ended) = removed {
+            let why = Why::from(Trouble::from(ended));
+            tracing::warn!(object = %path, %why, "the parts of an upload stay in the bucket; the next run removes them");
+        }
+    }
+}
+
+/// Removes the parts of an upload. One that does not exist has none.
+fn abort(bucket: &Bucket, path: &Path, id: &String) -> Result<(), Ended> {
+    let Some(store) = bucket.client.parts() else {
+        return Ok(());
+    };
+    match bucket.wait(&|| true, store.abort_multipart(path, id)) {
+        Err(Ended::Error(Error::NotFound { .. })) => Ok(()),
+        ended => ended,
+    }
+}
+
+/// Removes the parts that killed runs have left in this bucket.
+pub(super) fn sweep(bucket: &Bucket, state_dir: &Utf8Path) {
+    for (open, note) in notes::left(state_dir, bucket) {
+        let removed = Path::parse(&open.key).map(|path| abort(bucket, &path, &open.upload_id));
+        match removed {
+            Ok(Err(ended)) => {
+                let why = Why::from(Trouble::from(ended));
+                tracing::warn!(object = open.key, %why, "the parts of an upload that a killed run left stay in the bucket");
+            }
+            Ok(Ok(())) | Err(_) => note.clear(),
+        }
+    }
+}

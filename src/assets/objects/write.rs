@@ -1,0 +1,133 @@
+//! Writes objects: sends the content, then makes it visible. Also tests whether a server keeps what that needs.
+
+use std::{fs::File, sync::Arc};
+
+use camino::Utf8Path;
+use object_store::path::Path;
+
+use super::{
+    Objects, Place,
+    bucket::{Bucket, Conditions},
+    error,
+    failure::{ObjectError, Why},
+    notes,
+    upload::{self, Target, Upload},
+};
+use crate::{
+    assets::print::GoOn,
+    task::{ObjectPrint, Service, Uri},
+};
+
+/// An object whose content is sent, but which is not visible.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    uri: Uri,
+    upload: Upload,
+    conditions: Conditions,
+}
+
+impl Sending {
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+}
+
+/// What is said of an object beside its content.
+pub(crate) struct About<'a> {
+    pub(crate) bytes: u64,
+    /// Lower-case hex.
+    pub(crate) sha256: String,
+    pub(crate) operation_id: &'a str,
+    pub(crate) media_type: &'static str,
+}
+
+impl Objects {
+    /// Sends the content of the file.
+    pub(crate) fn send(
+        &self,
+        uri: &Uri,
+        file: &File,
+        about: About<'_>,
+        state_dir: &Utf8Path,
+        go_on: GoOn<'_>,
+    ) -> Result<Sending, ObjectError> {
+        let send = || {
+            let Place { bucket, path } = self.must_place(uri)?;
+            let conditions = conditions(&bucket, &path, state_dir, go_on)?;
+            let target = Target {
+                bucket,
+                path,
+                bytes: about.bytes,
+                sha256: about.sha256,
+                operation: about.operation_id.to_owned(),
+                media_type: about.media_type,
+            };
+            Ok((target.send(file, state_dir, go_on)?, conditions))
+        };
+        let (upload, conditions) = send().map_err(error("store", uri))?;
+        Ok(Sending {
+            uri: uri.clone(),
+            upload,
+            conditions,
+        })
+    }
+
+    /// Makes the object visible, and remembers what the store says of it.
+    pub(crate) fn commit(
+        &self,
+        sending: Sending,
+        go_on: GoOn<'_>,
+    ) -> Result<(ObjectPrint, Conditions), ObjectError> {
+        let Sending {
+            uri,
+            upload,
+            conditions,
+        } = sending;
+        let print = upload.commit(go_on).map_err(error("store", &uri))?;
+        self.remember(&uri, &print);
+        Ok((print, conditions))
+    }
+
+    /// Removes what killed runs have left of uploads into the bucket of this object.
+    pub(crate) fn sweep(&self, uri: &Uri, state_dir: &Utf8Path) {
+        if let Ok(Some(Place { bucket, .. })) = self.place(uri) {
+            upload::sweep(&bucket, state_dir);
+        }
+    }
+
+    /// Makes an object and removes it. Remembers whether the server honours conditions.
+    pub(crate) fn probe(
+        &self,
+        uri: &Uri,
+        state_dir: &Utf8Path,
+        go_on: GoOn<'_>,
+    ) -> Result<Conditions, ObjectError> {
+        let probe = || {
+            let Place { bucket, path } = self.must_place(uri)?;
+            let found = bucket.probe(&path, go_on)?;
+            notes::keep_conditions(state_dir, &bucket, found);
+            Ok(found)
+        };
+        probe().map_err(error("write", uri))
+    }
+}
+
+/// Services honour conditions. Other servers that speak the protocol of S3 are tested once, beside the object.
+fn conditions(
+    bucket: &Arc<Bucket>,
+    path: &Path,
+    state_dir: &Utf8Path,
+    go_on: GoOn<'_>,
+) -> Result<Conditions, Why> {
+    if bucket.service != Service::S3 || bucket.access.endpoint.is_none() {
+        return Ok(Conditions::Honoured);
+    }
+    if let Some(known) = notes::conditions(state_dir, bucket) {
+        return Ok(known);
+    }
+    let beside = Path::parse(format!("{path}.oneact-probe"));
+    let beside = beside.map_err(|error| Why::Refused(error.to_string()))?;
+    let found = bucket.probe(&beside, go_on)?;
+    notes::keep_conditions(state_dir, bucket, found);
+    Ok(found)
+}
