@@ -13,6 +13,7 @@ mod keeper;
 mod offer;
 mod order;
 mod supervisor;
+mod told;
 
 use std::{
     sync::{Arc, Mutex},

@@ -11,6 +11,7 @@
 
 mod adopted;
 mod answer;
+mod begin;
 mod bounds;
 mod check;
 mod child;
@@ -43,14 +44,10 @@ mod wait;
 mod warm;
 mod wire;
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use serde_json::Map;
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::Instant,
-};
+use tokio::{runtime::Runtime, time::Instant};
 
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::wire::overhear;
@@ -71,16 +68,16 @@ pub(crate) use self::{
     warm::{About, Order, Stopping, list as list_warm, stop as stop_warm},
 };
 use self::{
-    child::failed,
+    begin::{borrow, open},
     era::{Found, Opening, Setting},
     message::{CALL, LIST, members},
     session::{Session, Standing, another_id, millis},
-    transport::Begun,
     wait::Limits,
+    warm::Purpose,
     wire::CallLine,
 };
 use crate::{
-    host::Host,
+    host::{Host, Moment},
     task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Repeatable, worse},
 };
 
@@ -133,7 +130,12 @@ pub(crate) fn call_among(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let asked = Asked { server, call, host };
+    let asked = Asked {
+        server,
+        call,
+        host,
+        begun: host.moment(),
+    };
     if after == After::Keep {
         // One that has ended, or whose entry has changed, is of no more use.
         waiting.retain(|one| one.serves(server));
@@ -149,7 +151,8 @@ pub(crate) fn call_among(
     }
     let mut note = None;
     if let Some(warm) = &server.warm {
-        let cold = match borrow(server, warm, host) {
+        let wanted = (Purpose::Call, call.budget);
+        let cold = match borrow(server, warm, wanted, host) {
             Ok((runtime, session)) => {
                 let end = called(runtime, session, after, asked, progress);
                 if !end.was_too_late() {
@@ -192,6 +195,25 @@ struct Asked<'a> {
     server: &'a ServerSpec,
     call: &'a ToolCall,
     host: &'a Host,
+    begun: Moment,
+}
+
+impl Asked<'_> {
+    /// What is left of the time of the run. An error if nothing is left: no call is sent then.
+    fn left(&self) -> Result<Option<Duration>, CallError> {
+        let Some(budget) = self.call.budget else {
+            return Ok(None);
+        };
+        match budget.saturating_sub(self.begun.passed()) {
+            Duration::ZERO => Err(CallError::StartupTimeout {
+                server: self.server.name.clone(),
+                after: budget,
+                stderr_tail: String::new(),
+                astray: String::new(),
+            }),
+            left => Ok(Some(left)),
+        }
+    }
 }
 
 fn called(
@@ -252,62 +274,17 @@ impl Course {
     }
 }
 
-fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallError> {
-    if let Some(signal) = host.interrupts().caught() {
-        return Err(CallError::Cancelled {
-            server: server.name.clone(),
-            signal,
-        });
-    }
-    let begun = Begun::new(server, host)?;
-    let runtime = event_loop(server, host)?;
-    let session = {
-        let _inside = runtime.enter();
-        Session::with(begun, server, host)?
-    };
-    Ok((runtime, session))
-}
-
-/// A warm server. The error says why there is none for this run.
-fn borrow(server: &ServerSpec, warm: &Warm, host: &Host) -> Result<(Runtime, Session), String> {
-    let began = host.moment();
-    let borrowed = Box::new(warm::borrow(server, warm, host)?);
-    let failed = |error: CallError| error.to_string();
-    let runtime = event_loop(server, host).map_err(failed)?;
-    let session = {
-        let _inside = runtime.enter();
-        Session::with(Begun::Borrowed(borrowed, began), server, host).map_err(failed)?
-    };
-    Ok((runtime, session))
-}
-
-fn event_loop(server: &ServerSpec, host: &Host) -> Result<Runtime, CallError> {
-    let no_loop = "start an event loop";
-    room(host).map_err(failed(server, no_loop))?;
-    Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(failed(server, no_loop))
-}
-
-/// Fails if so few file descriptors are left that tokio would panic.
-fn room(host: &Host) -> io::Result<()> {
-    const NEEDED: usize = 8;
-    let wake = host.interrupts().wake()?;
-    let spare = (0..NEEDED).map(|_| fcntl_dupfd_cloexec(wake, 0));
-    let spare: Result<Vec<_>, Errno> = spare.collect();
-    Ok(spare.map(drop)?)
-}
-
 async fn converse(
     session: &mut Session,
     course: &mut Course,
-    Asked { server, call, host }: Asked<'_>,
+    asked: Asked<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
+    let Asked {
+        server, call, host, ..
+    } = asked;
     tracing::debug!("server started");
-    let end = call.budget.map(|budget| Instant::now() + budget);
+    let end = asked.left()?.map(|left| Instant::now() + left);
     let at = Setting::new(server, host, end);
     let found = match session.peer {
         // It was greeted for an earlier call.

@@ -274,13 +274,24 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
             PrivateNetwork::Refused
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
-        lifetime: lifetime(&raw.keep_alive, raw.concurrency).map_err(|problem| wrong(&problem))?,
+        lifetime: lifetime(&raw.keep_alive, raw.concurrency, &command)
+            .map_err(|problem| wrong(&problem))?,
         command,
         remote,
     })
 }
 
-fn lifetime(keep_alive: &KeepAlive, concurrency: Option<u32>) -> Result<Lifetime, String> {
+fn lifetime(
+    keep_alive: &KeepAlive,
+    concurrency: Option<u32>,
+    command: &[String],
+) -> Result<Lifetime, String> {
+    if matches!(keep_alive, KeepAlive::Idle(_))
+        && command.first().is_some_and(|own| own == "{self}")
+    {
+        // They write only into the scratch directory of their run.
+        return Err("the servers of oneact start at once; remove `keep_alive`".to_owned());
+    }
     let idle = match keep_alive {
         KeepAlive::Idle(text) => duration(text)?,
         KeepAlive::No | KeepAlive::Session if concurrency.is_some() => {

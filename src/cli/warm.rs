@@ -91,6 +91,7 @@ fn end(args: &StopArgs) -> Result<ExitCode, Stop> {
 fn stopped(told: &Stopping) -> String {
     match told {
         Stopping::Ended(about) => format!("{} has ended.\n", visible(&about.name)),
+        Stopping::Ending(about) => format!("{} is told to end.\n", visible(&about.name)),
         Stopping::AfterItsCall(about) => {
             format!("{} ends after its call.\n", visible(&about.name))
         }

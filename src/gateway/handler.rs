@@ -9,8 +9,8 @@ use hyper::http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
+        CallToolRequestParams, CallToolResponse, Implementation, InitializeRequestParams,
+        InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
         ServerConfig, SubscriptionFilter, Tool,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
@@ -18,7 +18,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Semaphore, watch},
-    time::{Instant, MissedTickBehavior, interval, sleep},
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use crate::{
@@ -34,16 +34,12 @@ use super::{
     keeper::Keepers,
     offer::{Offer, Version},
     order::{Order, approved, order},
-    supervisor::{Progress, Started, start},
+    supervisor::{Started, start},
+    told::{SILENCE, Told},
 };
 
 /// How often the file of the catalog is looked at, apart from each request.
 const LOOK: Duration = Duration::from_secs(2);
-
-/// After this time without progress, a client gets a sign of life.
-const SILENCE: Duration = Duration::from_secs(25);
-/// What a sign of life adds to the progress: less than a step of any tool.
-const SIGN_OF_LIFE: f64 = 1e-6;
 
 /// The arguments of a call that came over HTTP.
 #[derive(Clone)]
@@ -80,7 +76,7 @@ impl Handler {
     /// Performs a call. The failure says why its run gave no answer.
     async fn perform(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, Failed> {
         let shared = &self.shared;
@@ -90,12 +86,13 @@ impl Handler {
         } else {
             Some(offer.find(&request.name).map_err(Failed::NotOffered)?)
         };
+        let apart = context.extensions.get::<Parts>();
+        if let Some(Arguments(arguments)) = apart.and_then(|parts| parts.extensions.get()) {
+            request.arguments = Some(arguments.clone());
+        }
         let (elicit, call) = (&shared.gateway.elicit, call(&request));
         let resumed = elicit.resumed(&request, &call)?;
-        let apart = context.extensions.get::<Parts>();
-        let apart = apart.and_then(|parts| parts.extensions.get::<Arguments>());
-        let arguments = apart.map(|Arguments(arguments)| arguments.clone());
-        let arguments = arguments.or(request.arguments).unwrap_or_default();
+        let arguments = request.arguments.unwrap_or_default();
         let order = if let Some(entry) = entry {
             let known = self.caller.refs();
             let delivery = (&context.id, &*context.meta.0);
@@ -292,51 +289,26 @@ impl Shared {
     }
 
     /// Waits for the next change of the tools. None if the client is gone.
-    async fn change(&self, changes: &mut watch::Receiver<Arc<Offer>>) -> Option<()> {
+    async fn change(
+        &self,
+        changes: &mut watch::Receiver<Arc<Offer>>,
+        closed: &(dyn Fn() -> bool + Sync),
+    ) -> Option<()> {
         let mut gone = self.client_gone.clone();
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = gone.changed() => return None,
-                _ = look.tick() => drop(self.current()),
+                _ = look.tick() => {
+                    if closed() {
+                        return None;
+                    }
+                    drop(self.current());
+                }
                 changed = changes.changed() => return changed.ok(),
             }
         }
-    }
-}
-
-/// The progress that a client has got of one call.
-#[derive(Default)]
-struct Told {
-    begun: Option<Instant>,
-    done: f64,
-    total: Option<f64>,
-}
-
-impl Told {
-    /// The progress of the tool, or, if it says nothing, a sign of life: hosts end calls that are silent for a minute. Each
-    /// value is greater than the one before (MCP, Progress).
-    fn next(&mut self, token: ProgressToken, seen: Option<Progress>) -> ProgressNotificationParam {
-        let begun = *self.begun.get_or_insert_with(|| Instant::now() - SILENCE);
-        let alive = || {
-            let seconds = begun.elapsed().as_secs();
-            let message = format!("the call has been running for {seconds} s or longer");
-            Progress {
-                done: self.done + SIGN_OF_LIFE,
-                total: self.total,
-                message: Some(message),
-            }
-        };
-        let Progress {
-            done,
-            total,
-            message,
-        } = seen.unwrap_or_else(alive);
-        (self.done, self.total) = (done, total);
-        let mut param = ProgressNotificationParam::new(token, done);
-        (param.total, param.message) = (total, message);
-        param
     }
 }
 
@@ -393,12 +365,23 @@ impl ServerHandler for Handler {
         }
     }
 
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        // A client may call before it says that it is initialized.
         self.caller.begins_session();
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let mut changes = shared.offer.subscribe();
-            while shared.change(&mut changes).await.is_some() {
+            let closed = || context.peer.is_transport_closed();
+            while shared.change(&mut changes, &closed).await.is_some() {
                 if let Err(error) = context.peer.notify_tool_list_changed().await {
                     tracing::debug!(%error, "a change of the tools was not told");
                     break;
@@ -416,7 +399,7 @@ impl ServerHandler for Handler {
         loop {
             let change = tokio::select! {
                 () = subscription.cancelled() => None,
-                change = self.shared.change(&mut changes) => change,
+                change = self.shared.change(&mut changes, &|| false) => change,
             };
             if change.is_none()
                 || subscription

@@ -28,7 +28,7 @@ use rmcp::transport::streamable_http_server::{
 use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, watch},
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use crate::servers::{ServeError, Vetted, runtime, vetted};
@@ -45,6 +45,12 @@ pub(crate) const PATH: &str = "/mcp";
 const LONGEST: usize = 16 << 20;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(30);
+/// How long a client may take to send the body of a request.
+const BODY: Duration = Duration::from_mins(2);
+/// The most connections at the same time. Others wait.
+const CONNECTIONS: usize = 256;
+/// The most sessions at the same time. Others are refused.
+const SESSIONS: usize = 1000;
 /// A session that was silent for this time is closed.
 const IDLE: Duration = Duration::from_hours(1);
 /// After an accept that failed, because the process has too many open files.
@@ -133,15 +139,23 @@ impl Opened {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
         let sessions = Arc::new(sessions);
-        let service = StreamableHttpService::new(handler, sessions, config);
+        let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config);
+        let connections = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
+            let Ok(connection) = Arc::clone(&connections).acquire_owned().await else {
+                return Ok(());
+            };
             let Ok((stream, _)) = listener.accept().await else {
                 sleep(BREATH).await;
                 continue;
             };
-            let (door, service) = (Arc::clone(&door), service.clone());
-            let answer = move |request| answer(Arc::clone(&door), service.clone(), request);
+            let inside = (Arc::clone(&door), Arc::clone(&sessions), service.clone());
+            let answer = move |request| {
+                let (door, sessions, service) = inside.clone();
+                async move { answer(&door, &sessions, service, request).await }
+            };
             tokio::spawn(async move {
+                let _connection = connection;
                 let served = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(HEAD)
@@ -155,7 +169,8 @@ impl Opened {
 }
 
 async fn answer(
-    door: Arc<Door>,
+    door: &Door,
+    sessions: &LocalSessionManager,
     service: Service,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
@@ -174,14 +189,25 @@ async fn answer(
     let (mut parts, body) = request.into_parts();
     let mut message = Bytes::new();
     if parts.method == Method::POST {
-        let body = match Limited::new(body, LONGEST).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+        let body = match timeout(BODY, Limited::new(body, LONGEST).collect()).await {
+            Err(_) => {
+                return Ok(refused(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "the body did not come",
+                ));
+            }
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 let problem = "the body of a request may have at most 16 MiB";
                 return Ok(refused(StatusCode::PAYLOAD_TOO_LARGE, problem));
             }
-            Err(_) => return Ok(refused(StatusCode::BAD_REQUEST, "the body is incomplete")),
+            Ok(Err(_)) => return Ok(refused(StatusCode::BAD_REQUEST, "the body is incomplete")),
         };
+        let begins = !parts.headers.contains_key("mcp-session-id");
+        if begins && sessions.sessions.read().await.len() >= SESSIONS {
+            let problem = "there are too many sessions; end some, or try again later";
+            return Ok(refused(StatusCode::SERVICE_UNAVAILABLE, problem));
+        }
         match vetted(&body) {
             Ok(Vetted {
                 message: vetted,

@@ -11,7 +11,8 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use signal_hook::low_level::{emulate_default_handler, register};
+use rustix::process::getpid;
+use signal_hook::low_level::{emulate_default_handler, exit, register};
 
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
@@ -178,6 +179,10 @@ impl Alarm {
 /// It may run between any two instructions of this process, so it only loads, stores and makes system calls.
 fn note(number: i32) {
     if DONE.load(Ordering::Relaxed) {
+        // The kernel does not end the first process of a container by a signal, and `emulate_default_handler` relies on that.
+        if getpid().is_init() {
+            exit(128 + number);
+        }
         // This fails only for numbers that are no signals.
         let _ = emulate_default_handler(number);
         return;
@@ -202,7 +207,7 @@ fn note(number: i32) {
 )]
 fn handle_with(number: i32, action: impl Fn() + Sync + Send + 'static) {
     // SAFETY: both actions of this file use atomics, `write` through rustix (which does not touch
-    // `errno`) and `emulate_default_handler`: all of them are async-signal-safe.
+    // `errno`), `exit` and `emulate_default_handler`: all of them are async-signal-safe.
     // This fails only for signals that cannot be caught.
     let _ = unsafe { register(number, action) };
 }

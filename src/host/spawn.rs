@@ -1,9 +1,10 @@
 //! Starts a program that ends when this process ends.
 
 use std::{
+    fs,
     io::{self, Read, Write as _},
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::{Child, Command, Stdio},
@@ -13,7 +14,7 @@ use std::{
 
 use camino::Utf8PathBuf;
 use rustix::{
-    io::ioctl_fionread,
+    io::{FdFlags, fcntl_setfd, ioctl_fionread},
     process::{
         Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid, kill_process_group,
         set_parent_process_death_signal, waitid,
@@ -115,7 +116,8 @@ pub fn spawn_self(arguments: &[String]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Starts this program once more with `input` as its standard input, without an environment. It outlives this process.
+/// Starts this program once more with `input` as its standard input, without an environment. It outlives this process, so it
+/// inherits none of its open files: whoever waits for their end would wait for it.
 pub fn spawn_apart(arguments: &[&str], input: OwnedFd) -> io::Result<Pid> {
     let mut command = Command::new("/proc/self/exe");
     command
@@ -124,6 +126,7 @@ pub fn spawn_apart(arguments: &[&str], input: OwnedFd) -> io::Result<Pid> {
         .stdin(input)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    inherit_nothing(&mut command)?;
     Ok(Pid::from_child(&command.spawn()?))
 }
 
@@ -222,6 +225,30 @@ pub fn end_of(child: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
 /// Makes the kernel kill the child of `command` when the *thread* that starts it ends.
 pub fn die_with_us(command: &mut Command) {
     signal_at_our_end(command, Signal::KILL);
+}
+
+/// Closes in the child of `command` all files but its standard streams that are open now.
+#[expect(
+    unsafe_code,
+    reason = "the standard library has no safe way to act between fork and exec"
+)]
+fn inherit_nothing(command: &mut Command) -> io::Result<()> {
+    let mut open: Vec<i32> = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_string_lossy().parse::<i32>();
+        open.extend(number.ok().filter(|number| *number > 2));
+    }
+    let close = move || {
+        for number in &open {
+            // SAFETY: the number is used for one system call, which fails if no file is open under it.
+            let file = unsafe { BorrowedFd::borrow_raw(*number) };
+            let _ = fcntl_setfd(file, FdFlags::CLOEXEC);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls. It neither allocates nor takes a lock.
+    unsafe { command.pre_exec(close) };
+    Ok(())
 }
 
 /// Makes the kernel send `signal` to the child of `command` when the *thread* that starts it ends.

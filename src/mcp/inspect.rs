@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    borrow,
+    begin::{borrow, open},
     closing::Closing,
     era::{self, Opening, Setting},
     error::CallError,
-    open,
     report::ServerReport,
     session::Session,
     spec::ServerSpec,
     tools::{self, ToolListing},
     wait::Limits,
+    warm::Purpose,
 };
 use crate::{host::Host, task::Secrets};
 
@@ -30,7 +30,7 @@ pub(crate) struct Inspection {
 /// is none for this run. No tool is called. The handshake and the list may each take the startup timeout. Must not be called from async code.
 pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
     let warm = server.warm.as_ref();
-    let warm = warm.and_then(|warm| borrow(server, warm, host).ok());
+    let warm = warm.and_then(|warm| borrow(server, warm, (Purpose::Look, None), host).ok());
     let (runtime, mut session) = match warm.map_or_else(|| open(server, host), Ok) {
         Ok(opened) => opened,
         Err(error) => {

@@ -31,6 +31,9 @@ use crate::{
     task::Timings,
 };
 
+/// A run makes fewer requests than two to the power of this.
+const RUN: u32 = 20;
+
 /// Why the server is spoken to in the era that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -62,13 +65,12 @@ impl Session {
     /// Takes over a server that was started. Must be called within a runtime.
     pub(super) fn with(begun: Begun, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = begun.at();
-        let peer = begun.peer();
+        let (peer, uses) = begun.before();
         let link = Transport::new(begun, spec)?;
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
-        let (standing, next_id) = match &peer {
-            // Earlier runs have counted from 0, too.
-            Some(_) => (Standing::Agreed, another_id(host)),
-            None => (Standing::Open, 0),
+        let standing = match &peer {
+            Some(_) => Standing::Agreed,
+            None => Standing::Open,
         };
         Ok(Self {
             spec: spec.clone(),
@@ -76,7 +78,8 @@ impl Session {
             peer,
             standing,
             limits: Limits::within(spec.startup_timeout),
-            next_id,
+            // In one session of MCP, no id is used twice, and earlier runs have counted, too.
+            next_id: i64::try_from(uses << RUN).unwrap_or_default(),
             timings: Timings {
                 spawn_ms: millis(started.elapsed()),
                 ..Timings::default()

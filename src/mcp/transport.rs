@@ -53,11 +53,11 @@ impl Begun {
         }
     }
 
-    /// What an earlier run has agreed on with it.
-    pub(super) fn peer(&self) -> Option<Peer> {
+    /// What earlier runs have agreed on with it, and how many there were.
+    pub(super) fn before(&self) -> (Option<Peer>, u64) {
         match self {
-            Self::Borrowed(borrowed, _) => borrowed.peer.clone(),
-            Self::Process(_) | Self::Remote(..) => None,
+            Self::Borrowed(borrowed, _) => (borrowed.peer.clone(), borrowed.uses),
+            Self::Process(_) | Self::Remote(..) => (None, 0),
         }
     }
 }

@@ -36,8 +36,10 @@ pub(crate) use list::{About, Stopping, list, stop};
 enum Ask {
     /// The first message to a new holder: start this server, and lend it.
     Start(Box<Start>),
-    /// Lend the server, if it was started in the way that has this digest.
+    /// Lend the server for a call, if it was started in the way that has this digest.
     Borrow(String),
+    /// Lend the server to list its tools, if this is its other digest.
+    Look(String),
     /// The server is sound; what was agreed with it.
     Back(Option<Peer>),
     About,
@@ -79,6 +81,8 @@ struct Start {
     cwd: Utf8PathBuf,
     env: Vec<(String, String)>,
     digest: String,
+    /// Without the files that the server protects: another verb names them differently.
+    digest_for_a_look: String,
     idle: Duration,
     shutdown_grace: Duration,
 }
@@ -93,7 +97,8 @@ impl Start {
             argv: program.argv.clone(),
             cwd: program.cwd.clone(),
             env: program.env.clone(),
-            digest: digest(spec, program),
+            digest: digest(spec, program, Purpose::Call),
+            digest_for_a_look: digest(spec, program, Purpose::Look),
             idle: warm.idle,
             shutdown_grace: spec.shutdown_grace,
         }
@@ -125,9 +130,17 @@ fn scratch_of(env: &[(String, String)]) -> Option<&str> {
     own.map(|(_, value)| value.as_str())
 }
 
+/// What a run borrows a server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Call,
+    /// To list its tools.
+    Look,
+}
+
 /// Identifies the way in which a server is started: its argv, directory and environment, the protocol, and the state of
-/// the files that its argv names. The scratch directory of the run is left out.
-fn digest(spec: &ServerSpec, program: &Program) -> String {
+/// the programs that its argv names. The scratch directory of the run is left out, and the terminal, which no server sees.
+fn digest(spec: &ServerSpec, program: &Program, purpose: Purpose) -> String {
     let mut hash = blake3::Hasher::new();
     let mut put = |text: &str| {
         hash.update(&(text.len() as u64).to_le_bytes());
@@ -141,8 +154,8 @@ fn digest(spec: &ServerSpec, program: &Program) -> String {
     }
     let scratch = scratch_of(&program.env);
     for (name, value) in &program.env {
-        // Which files of oneact a run protects depends on the verb. They are the same for a root.
-        if scratch != Some(value) && name != PROTECTED {
+        let differs = name == "TERM" || (name == PROTECTED && purpose == Purpose::Look);
+        if scratch != Some(value) && !differs {
             put(name);
             put(value);
         }
@@ -150,17 +163,26 @@ fn digest(spec: &ServerSpec, program: &Program) -> String {
     hexadecimal(hash.finalize().as_bytes())
 }
 
-/// Which file a word of an argv names, and when it was changed last. Empty if it names none.
+/// The endings of the names of programs that are no executable files.
+const SCRIPTS: [&str; 12] = [
+    "cjs", "jar", "js", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh", "ts",
+];
+
+/// Which program or script a word of an argv names, and when it was changed last. Empty if it names none: a server may
+/// change its data files itself.
 fn facts(word: &str, program: &Program) -> String {
     let beside = program.cwd.join(word);
     let path = program.env.iter().find(|(name, _)| name == "PATH");
     let on_path = path.iter().flat_map(|(_, dirs)| dirs.split(':'));
     let on_path = on_path.map(|dir| Utf8Path::new(dir).join(word));
     let named = !word.contains('/') && program.argv.first().is_some_and(|first| first == word);
-    let mut candidates = on_path.filter(|_| named).chain([beside]);
-    let file = candidates.find_map(|path| fs::metadata(path).ok().filter(fs::Metadata::is_file));
+    let is_script = beside.extension().is_some_and(|end| SCRIPTS.contains(&end));
+    let runs = |file: &fs::Metadata| file.is_file() && (is_script || file.mode() & 0o111 != 0);
+    let mut candidates = on_path.filter(|_| named).chain([beside.clone()]);
+    let file = candidates.find_map(|path| fs::metadata(path).ok().filter(runs));
     file.map_or_else(String::new, |file| {
         let (dev, ino, size) = (file.dev(), file.ino(), file.size());
-        format!("{dev} {ino} {size} {} {}", file.mtime(), file.mtime_nsec())
+        let (changed, nanoseconds) = (file.ctime(), file.ctime_nsec());
+        format!("{dev} {ino} {size} {changed} {nanoseconds}")
     })
 }

@@ -350,7 +350,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
 /// A message that came over HTTP.
 pub(crate) struct Vetted {
     pub(crate) message: Vec<u8>,
-    /// The arguments, if they were taken out of the message: the types of rmcp cannot hold every integer.
+    /// All arguments, if some were taken out of the message: the types of rmcp cannot hold every integer.
     pub(crate) arguments: Option<Map<String, Value>>,
 }
 
@@ -367,28 +367,49 @@ pub(crate) fn vetted(body: &[u8]) -> Result<Vetted, Value> {
     let greets = message
         .get("method")
         .is_some_and(|method| method == "initialize");
-    match read_message(body) {
+    let read = match read_message(body) {
+        Ok(read) => read,
         // Whether a server of 2026-07-28 knows `initialize` is for rmcp to say.
-        Err(Unreadable::Request(id, problem)) if !greets => {
+        Err(Unreadable::Request(..)) if greets => return Ok(Vetted::whole(body)),
+        Err(Unreadable::Request(id, problem)) => {
             let problem = format!("not a request of MCP: {problem}");
             return Err(refusal(id, ErrorCode::INVALID_REQUEST, problem));
         }
-        _ => {}
+        Err(Unreadable::NotJson(error) | Unreadable::Notification(error)) => {
+            let problem = format!("not a message of MCP: {error}");
+            return Err(refusal(Value::Null, ErrorCode::INVALID_REQUEST, problem));
+        }
+    };
+    // An invalid answer was read as an error, so that it decides nothing.
+    if matches!(read, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
+        let message = serde_json::to_vec(&read).map_err(|error| {
+            let problem = format!("the answer is invalid: {error}");
+            refusal(Value::Null, ErrorCode::INVALID_REQUEST, problem)
+        })?;
+        return Ok(Vetted {
+            message,
+            arguments: None,
+        });
     }
-    let params = message
-        .pointer_mut("/params")
-        .and_then(Value::as_object_mut);
-    // Otherwise the message stays whole: rmcp compares headers with arguments (`x-mcp-header`).
-    let params = params.filter(|params| params.get("arguments").is_some_and(has_large_integer));
-    match params.and_then(|params| params.remove("arguments")) {
-        Some(Value::Object(arguments)) => Ok(Vetted {
-            message: message.to_string().into_bytes(),
-            arguments: Some(arguments),
-        }),
-        _ => Ok(Vetted {
+    let arguments = message.pointer_mut("/params/arguments");
+    let Some(Value::Object(arguments)) = arguments.filter(|all| has_large_integer(all)) else {
+        return Ok(Vetted::whole(body));
+    };
+    let whole = arguments.clone();
+    // The others stay: rmcp compares headers with them (`x-mcp-header`).
+    arguments.retain(|_, argument| !has_large_integer(argument));
+    Ok(Vetted {
+        message: message.to_string().into_bytes(),
+        arguments: Some(whole),
+    })
+}
+
+impl Vetted {
+    fn whole(body: &[u8]) -> Self {
+        Self {
             message: body.to_vec(),
             arguments: None,
-        }),
+        }
     }
 }
 

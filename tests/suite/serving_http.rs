@@ -101,19 +101,27 @@ impl Served {
 
     /// Begins a session of 2025-11-25, and returns its id.
     fn session(&self) -> String {
+        let id = self.begin();
+        self.initialized(&id);
+        id
+    }
+
+    fn begin(&self) -> String {
         let client = json!({"name": "test", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         let answer = self.post(&[], &request(0, "initialize", &params));
         let id = answer.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
-            name.eq_ignore_ascii_case("mcp-session-id")
-                .then(|| value.trim().to_owned())
+            let is_id = name.eq_ignore_ascii_case("mcp-session-id");
+            is_id.then(|| value.trim().to_owned())
         });
-        let id = id.unwrap_or_else(|| panic!("no session: {answer}"));
+        id.unwrap_or_else(|| panic!("no session: {answer}"))
+    }
+
+    fn initialized(&self, id: &str) {
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        self.post(&[("Mcp-Session-Id", &id)], &ready.to_string());
-        id
+        self.post(&[("Mcp-Session-Id", id)], &ready.to_string());
     }
 
     /// A call in a session. The answer is the event with its result.
@@ -203,6 +211,18 @@ fn each_session_of_mcp_has_a_session_of_its_own() {
     let again = served.call(&sessions[0], 2, &json!({"say": "same"}));
     assert_eq!(again["_meta"]["oneact/state"], "suppressed");
     assert_eq!(served.calls().len(), 2);
+}
+
+/// The session begins with `initialize`, not only when the client says that it is initialized.
+#[test]
+fn a_call_before_the_client_is_initialized_belongs_to_its_session() {
+    let served = serve(&[]);
+    let session = served.begin();
+    served.call(&session, 1, &json!({"say": "once"}));
+    served.initialized(&session);
+    let again = served.call(&session, 2, &json!({"say": "once"}));
+    assert_eq!(again["_meta"]["oneact/state"], "suppressed");
+    assert_eq!(served.calls(), ["once"]);
 }
 
 #[test]

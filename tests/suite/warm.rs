@@ -12,7 +12,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, feed, fresh, run, signal, signal_child, until};
+use crate::program::{Answer, ONEACT, Root, feed, fresh, run, signal, signal_child, until};
 
 /// A root with a server that is kept until the test ends.
 struct Warm(Root);
@@ -329,6 +329,82 @@ fn a_directory_of_sockets_that_others_can_enter_or_that_is_a_link_is_not_used() 
     );
     assert_eq!(elsewhere.read_dir_utf8().unwrap().count(), 0);
     fs::remove_file(&warm).unwrap();
+}
+
+/// A lock or a pipe that the caller of a run has open goes with the caller.
+#[test]
+fn a_holder_keeps_no_file_of_the_caller_open() {
+    let root = with("keep_alive = \"1m\"");
+    let task = task("say", &json!({})).to_string();
+    let mut shell = root.0.within("bash");
+    shell.args([
+        "-c",
+        "\"$0\" run 9>lock <<< \"$1\" >answer && flock -n lock true",
+    ]);
+    let output = shell.args([ONEACT, &task]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(root.listed().len(), 1);
+}
+
+#[test]
+fn the_wait_for_a_busy_server_counts_against_the_time_of_the_run() {
+    let root = with("keep_alive = \"1m\"");
+    let mut busy = root.calling("say", "busy", 20);
+    let mut command = root.0.command();
+    command.arg("--timeout=500ms");
+    let late = run(
+        command,
+        task("once", &json!({"say": "late"})).to_string().as_bytes(),
+    );
+    assert_eq!(
+        late.at("/output/content/oneact/effect"),
+        "none",
+        "{}",
+        late.envelope
+    );
+    assert_eq!(root.calls(), ["busy"]);
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+}
+
+#[test]
+fn a_data_file_of_the_server_may_change() {
+    let root = with("keep_alive = \"1m\"");
+    let text = catalog("keep_alive = \"1m\"").replace("warmth.py\"]", "warmth.py\", \"data.db\"]");
+    fs::write(root.0.path.join("catalog.toml"), text).unwrap();
+    fs::write(root.0.path.join("data.db"), "").unwrap();
+    let first = root.say("a");
+    assert_eq!(root.say("b")["pid"], first["pid"]);
+}
+
+/// The processes that a server leaves behind are ended with it, also a holder.
+#[test]
+fn a_run_below_the_server_of_another_run_starts_no_holder() {
+    let root = with("keep_alive = \"1m\"");
+    let mut command = root.0.command();
+    command.env("ONEACT_SCRATCH", "/scratch/of/another");
+    let answer = run(
+        command,
+        task("say", &json!({"say": "below"})).to_string().as_bytes(),
+    );
+    assert_eq!(answer.result_data()["say"], "below");
+    assert!(
+        notes(&answer).contains("the server of another run"),
+        "{}",
+        notes(&answer)
+    );
+    assert!(root.listed().is_empty());
+}
+
+#[test]
+fn the_servers_of_oneact_are_not_kept() {
+    let root = with("keep_alive = \"1m\"");
+    let text = catalog("keep_alive = \"1m\"").replace("\"python3\", \"-SB\"", "\"{self}\"");
+    fs::write(root.0.path.join("catalog.toml"), text).unwrap();
+    let answer = root.ask("say", &json!({}));
+    assert_eq!(answer.fault(), "catalog_invalid");
+    let message = answer.at("/error/error_message").as_str().unwrap();
+    assert!(message.contains("remove `keep_alive`"), "{message}");
 }
 
 /// Runs, holders and servers are killed at random; `ONEACT_CRASH=all` kills 200 times.

@@ -46,7 +46,8 @@ struct Holder<'h> {
     start: Start,
     host: &'h Host,
     place: Place,
-    listener: OwnedFd,
+    /// None once no run can reach the server.
+    listener: Option<OwnedFd>,
     child: Child,
     stdin: OwnedFd,
     stdout: OwnedFd,
@@ -118,7 +119,7 @@ impl<'h> Holder<'h> {
             fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
         }
         Ok(Self {
-            listener: place.listen(&start.socket).map_err(failed)?,
+            listener: Some(place.listen(&start.socket).map_err(failed)?),
             process: child.pidfd().map_err(failed)?,
             start,
             host,
@@ -157,6 +158,9 @@ impl<'h> Holder<'h> {
 
     fn turn(&mut self) -> io::Result<Then> {
         let wake = self.host.interrupts().wake()?;
+        let Some(listener) = &self.listener else {
+            return Ok(Then::Ends);
+        };
         let [one, other] = match &self.lent {
             Some(line) => [line.as_fd(), line.as_fd()],
             // What the server writes while nobody has it belongs to no call.
@@ -165,7 +169,7 @@ impl<'h> Holder<'h> {
         let mut files = [
             PollFd::new(wake, PollFlags::IN),
             PollFd::new(&self.process, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(listener, PollFlags::IN),
             PollFd::from_borrowed_fd(one, PollFlags::IN),
             PollFd::from_borrowed_fd(other, PollFlags::IN),
         ];
@@ -179,11 +183,16 @@ impl<'h> Holder<'h> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [wake, process, listener, first, second] =
+        let [wake, process, called, first, second] =
             files.each_ref().map(|file| !file.revents().is_empty());
         if wake || process {
             return Ok(Then::Ends);
         }
+        let run = if called {
+            Some(accept_with(listener, SocketFlags::CLOEXEC)?)
+        } else {
+            None
+        };
         if first || second {
             let then = match self.lent.take() {
                 Some(line) => self.returned(line),
@@ -193,14 +202,12 @@ impl<'h> Holder<'h> {
                 return Ok(then);
             }
         }
-        if listener {
-            let run = accept_with(&self.listener, SocketFlags::CLOEXEC)?;
-            // A process of another user is not answered, and one that says nothing is not waited for.
-            if let Ok(line) = Line::new(run)
-                && let Ok(Some((ask, _))) = line.receive()
-            {
-                return Ok(self.answer(ask, line));
-            }
+        // A process of another user is not answered, and one that says nothing is not waited for.
+        if let Some(run) = run
+            && let Ok(line) = Line::new(run)
+            && let Ok(Some((ask, _))) = line.receive()
+        {
+            return Ok(self.answer(ask, line));
         }
         Ok(Then::Stays)
     }
@@ -232,13 +239,17 @@ impl<'h> Holder<'h> {
     fn answer(&mut self, ask: Ask, line: Line) -> Then {
         let mut then = Then::Stays;
         let told = match ask {
-            Ask::Borrow(digest) if digest == self.start.digest && self.after == Then::Stays => {
+            Ask::Borrow(ref digest) | Ask::Look(ref digest)
+                if self.is_as_wanted(&ask, digest) && self.after == Then::Stays =>
+            {
                 if self.lent.is_none() {
                     self.lend(line);
                     return Then::Stays;
                 }
                 Told::Busy
             }
+            // Whoever only looks ends nothing.
+            Ask::Look(_) => Told::Busy,
             Ask::Borrow(_) => {
                 self.after = Then::Ends;
                 then = self.when_free();
@@ -257,7 +268,7 @@ impl<'h> Holder<'h> {
         };
         if then == Then::Ends {
             // The next run finds nobody here, and starts another server.
-            let _ = self.place.remove(&self.start.socket);
+            self.withdraw();
         }
         // The other process may be gone.
         let _ = line.send(&told, &[]);
@@ -265,13 +276,27 @@ impl<'h> Holder<'h> {
         then
     }
 
+    fn is_as_wanted(&self, ask: &Ask, digest: &str) -> bool {
+        match ask {
+            Ask::Look(_) => digest == self.start.digest_for_a_look,
+            _ => digest == self.start.digest,
+        }
+    }
+
+    /// Lets no further run reach the server. Afterwards, the name of the socket may be that of another holder.
+    fn withdraw(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            let _ = self.place.remove(&self.start.socket);
+            drop(listener);
+        }
+    }
+
     /// Closes the server's stdin, waits for its grace, sends SIGTERM, and kills what is left. No run can reach the server
     /// meanwhile. A run or `oneact warm stop` that waits learns the end when its connection is closed.
-    fn end(self) {
+    fn end(mut self) {
+        self.withdraw();
         let Self {
             start,
-            place,
-            listener,
             mut child,
             stdin,
             process,
@@ -279,8 +304,7 @@ impl<'h> Holder<'h> {
             last,
             ..
         } = self;
-        let _ = place.remove(&start.socket);
-        drop((listener, stdin));
+        drop(stdin);
         let ends_within = |longest: Duration| {
             let mut process = [PollFd::new(&process, PollFlags::IN)];
             poll(&mut process, Some(&timespec(longest))).is_ok_and(|ready| ready > 0)

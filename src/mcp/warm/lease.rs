@@ -8,9 +8,16 @@ use rustix::{
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::host::{Host, Program, spawn_apart};
+use crate::{
+    host::{self, Host, Moment, Program, spawn_apart},
+    task::SCRATCH,
+};
 
-use super::{Ask, Lent, Start, Told, digest, packet::Line, place::Place};
+use super::{
+    Ask, Lent, Purpose, Start, Told, digest,
+    packet::{AT_ONCE, Line},
+    place::Place,
+};
 use crate::mcp::{
     adopted,
     child::watched,
@@ -22,7 +29,7 @@ use crate::mcp::{
 const PATIENCE: Duration = Duration::from_secs(2);
 const ROUND: Duration = Duration::from_millis(10);
 /// How long a holder may take to start a server. Its handshake is not included.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(5);
 
 /// A borrowed server: oneact's ends of its pipes, and what was agreed with it.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub(crate) struct Borrowed {
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) peer: Option<Peer>,
+    /// How many runs have used it before.
+    pub(crate) uses: u64,
 }
 
 /// The right to use a warm server. If it is dropped without [`Lease::give_back`], the holder ends the server.
@@ -85,26 +94,64 @@ impl Lease {
     }
 }
 
-/// Borrows a server, which is started if no process of it is free and fewer than allowed are there. The error says why
-/// the run must start a server of its own.
-pub(crate) fn borrow(spec: &ServerSpec, warm: &Warm, host: &Host) -> Result<Borrowed, String> {
-    let failed = |error: io::Error| error.to_string();
-    let place = Place::make(&warm.state_dir).map_err(failed)?;
+/// What a run wants to borrow, and how long it may wait.
+#[derive(Clone, Copy)]
+struct Wish<'a> {
+    spec: &'a ServerSpec,
+    program: &'a Program,
+    warm: &'a Warm,
+    purpose: Purpose,
+    host: &'a Host,
+    begun: Moment,
+    /// What is left of the time of the run.
+    budget: Option<Duration>,
+}
+
+impl Wish<'_> {
+    /// The shorter of a time and what is left of that of the run.
+    fn within(&self, longest: Duration) -> Duration {
+        let left = self
+            .budget
+            .map(|budget| budget.saturating_sub(self.begun.passed()));
+        left.map_or(longest, |left| left.min(longest))
+    }
+}
+
+/// Borrows a server for a call. It is started if no process of it is free and fewer than allowed are there. To list its
+/// tools, a run borrows only a server that is there. The error says why the run must start a server of its own.
+pub(crate) fn borrow(
+    spec: &ServerSpec,
+    warm: &Warm,
+    (purpose, budget): (Purpose, Option<Duration>),
+    host: &Host,
+) -> Result<Borrowed, String> {
     let Some(program) = spec.program() else {
         return Err("it has no process".to_owned());
     };
-    let digest = digest(spec, program);
-    let begun = host.moment();
-    let patience = PATIENCE.min(spec.startup_timeout);
+    let wish = Wish {
+        spec,
+        program,
+        warm,
+        purpose,
+        host,
+        begun: host.moment(),
+        budget,
+    };
+    let place = Place::make(&warm.state_dir).map_err(|error| failed(&error))?;
+    let digest = digest(spec, program, purpose);
+    let patience = match purpose {
+        Purpose::Call => wish.within(PATIENCE.min(spec.startup_timeout)),
+        Purpose::Look => Duration::ZERO,
+    };
     loop {
         for slot in 0..warm.at_once {
             let name = super::socket_name(spec, warm, slot);
-            let borrowed = at(&place, &name, &digest, (spec, program), warm).map_err(failed)?;
+            let borrowed = at(&place, &name, &digest, wish).map_err(|error| failed(&error))?;
             if let Some(borrowed) = borrowed {
                 return Ok(borrowed);
             }
         }
-        if host.interrupts().caught().is_some() || begun.passed() > patience {
+        if host.interrupts().caught().is_some() || wish.begun.passed() >= patience {
             return Err(match warm.at_once {
                 1 => "its warm process is busy".to_owned(),
                 all => format!("its {all} warm processes are busy"),
@@ -114,20 +161,30 @@ pub(crate) fn borrow(spec: &ServerSpec, warm: &Warm, host: &Host) -> Result<Borr
     }
 }
 
+fn failed(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => "the holder of its warm process does not answer".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Borrows the server at this socket, or starts it. None if it is busy, or is being started or ended.
-fn at(
-    place: &Place,
-    name: &str,
-    digest: &str,
-    (spec, program): (&ServerSpec, &Program),
-    warm: &Warm,
-) -> io::Result<Option<Borrowed>> {
+fn at(place: &Place, name: &str, digest: &str, wish: Wish<'_>) -> io::Result<Option<Borrowed>> {
     if let Some(line) = place.connect(name)? {
-        line.send(&Ask::Borrow(digest.to_owned()), &[])?;
+        line.waits(wish.within(AT_ONCE).max(ROUND))?;
+        let digest = digest.to_owned();
+        let ask = match wish.purpose {
+            Purpose::Call => Ask::Borrow(digest),
+            Purpose::Look => Ask::Look(digest),
+        };
+        line.send(&ask, &[])?;
         return match line.receive()? {
             Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
             Some((Told::Ends, _)) => {
-                tracing::info!("The warm server {} was started in another way.", spec.name);
+                tracing::info!(
+                    "The warm server {} was started in another way.",
+                    wish.spec.name
+                );
                 // The answer is the end of the holder.
                 let _ = line.receive::<Told>();
                 Ok(None)
@@ -135,6 +192,15 @@ fn at(
             // A holder that ends closes its connections.
             _ => Ok(None),
         };
+    }
+    if wish.purpose == Purpose::Look {
+        return Ok(None);
+    }
+    // The holder would belong to what that run's server has left behind, and would be ended with it.
+    if host::variable(SCRATCH).is_some() {
+        return Err(io::Error::other(
+            "this run was started by the server of another run",
+        ));
     }
     let Some(_lock) = place.lock(name)? else {
         return Ok(None);
@@ -147,11 +213,11 @@ fn at(
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let line = Line::new(ours)?;
-    let start = Start::new(spec, program, warm, name.to_owned());
+    let start = Start::new(wish.spec, wish.program, wish.warm, name.to_owned());
     line.send(&Ask::Start(Box::new(start)), &[])?;
     adopted::started(spawn_apart(&["warm", "hold"], theirs)?);
-    line.waits(START)?;
-    match line.receive()? {
+    let stopped = || wish.host.interrupts().caught().is_some();
+    match line.receive_unless(wish.within(START), &stopped)? {
         Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
         Some((Told::Failed(why), _)) => Err(io::Error::other(why)),
         _ => Err(io::Error::other("its holder did not start")),
@@ -176,5 +242,6 @@ fn borrowed(line: Line, lent: Lent, files: Vec<OwnedFd>) -> io::Result<Borrowed>
         stdout,
         stderr,
         peer: lent.peer,
+        uses: lent.uses,
     })
 }

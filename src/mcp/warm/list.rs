@@ -31,6 +31,8 @@ pub(crate) enum Stopping {
     Ended(About),
     /// It ends after the call for which a run has it.
     AfterItsCall(About),
+    /// It takes long.
+    Ending(About),
 }
 
 /// The warm servers of the state directory.
@@ -50,13 +52,15 @@ pub(crate) fn stop(state_dir: &Utf8Path, name: Option<&str>) -> io::Result<Vec<S
         }
         line.waits(END)?;
         // The holder says nothing more: its end closes the connection.
-        line.receive::<Told>()?;
-        stopping.push(Stopping::Ended(about));
+        stopping.push(match line.receive::<Told>() {
+            Ok(_) => Stopping::Ended(about),
+            Err(_) => Stopping::Ending(about),
+        });
     }
     Ok(stopping)
 }
 
-/// Asks the holders. Those that are gone, or do not answer, are passed over.
+/// Asks the holders. Those that are gone are passed over, and those that do not answer are logged.
 fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(About, Line)>> {
     let place = match Place::open(state_dir) {
         Ok(place) => place,
@@ -81,9 +85,13 @@ fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(
 
 fn answer(place: &Place, socket: &str, ask: &Ask) -> Option<(About, Line)> {
     let line = place.connect(socket).ok()??;
-    line.send(ask, &[]).ok()?;
-    match line.receive().ok()?? {
-        (Told::About(about), _) => Some((about, line)),
-        _ => None,
+    let told = line.send(ask, &[]).and_then(|()| line.receive());
+    match told {
+        Ok(Some((Told::About(about), _))) => Some((about, line)),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(socket, %error, "the holder of a warm server does not answer");
+            None
+        }
     }
 }

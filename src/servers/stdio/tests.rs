@@ -407,3 +407,54 @@ async fn lines_that_are_no_request_do_not_stop_the_server() {
     );
     assert_eq!(client.call(json!({"how": "echo"})).await["id"], "call-1");
 }
+
+/// rmcp would take the last of two members, and nobody has said that.
+#[test]
+fn an_ambiguous_answer_over_http_decides_nothing() {
+    for content in [
+        r#"{"approve":false,"approve":true}"#,
+        r#"{"$serde_json::private::Number":"1","approve":true}"#,
+    ] {
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":0,"result":{{"action":"accept","content":{content}}}}}"#
+        );
+        let vetted = vetted(answer.as_bytes()).map(|vetted| vetted.message);
+        let said = vetted.map_or_else(|refusal| refusal.to_string().into_bytes(), |said| said);
+        let said: Value = serde_json::from_slice(&said).unwrap();
+        assert!(
+            said.get("error").is_some() && said.get("result").is_none(),
+            "{said}"
+        );
+    }
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":0,"result":{},"error":{"code":1,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","id":0,"result":{"action":"accept"},"result":{}}"#,
+    ] {
+        let said = vetted(answer.as_bytes())
+            .map(|vetted| vetted.message)
+            .ok()
+            .unwrap();
+        assert!(
+            String::from_utf8(said).unwrap().contains("\"error\""),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn only_the_arguments_that_rmcp_cannot_hold_are_taken_out() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"region":"eu","big":123456789012345678901234567890}}}"#;
+    let Ok(Vetted { message, arguments }) = vetted(call.as_bytes()) else {
+        panic!("refused");
+    };
+    let message = String::from_utf8(message).unwrap();
+    assert!(
+        message.contains("eu") && !message.contains("big"),
+        "{message}"
+    );
+    let arguments = Value::from(arguments.unwrap()).to_string();
+    assert_eq!(
+        arguments,
+        r#"{"region":"eu","big":123456789012345678901234567890}"#
+    );
+}
