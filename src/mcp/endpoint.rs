@@ -10,7 +10,7 @@ use reqwest::{
 };
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use url::{Url, form_urlencoded::Serializer};
+use url::{Host, Url, form_urlencoded::Serializer};
 
 use super::refusal::{Refusal, Trouble, whole};
 use crate::{
@@ -41,6 +41,17 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
+    /// Whether nothing is asked but this machine, without TLS.
+    pub(super) fn is_here(&self) -> bool {
+        let here = match self.url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(v4)) => v4.is_loopback(),
+            Some(Host::Ipv6(v6)) => v6.is_loopback(),
+            None => false,
+        };
+        here && self.url.scheme() == "http" && !matches!(self.token, Token::Client { .. })
+    }
+
     /// The address without what grants access.
     pub(crate) fn shown(&self) -> String {
         presentable(&self.url)

@@ -1,4 +1,4 @@
-//! The tools of tests/suite/remote.rs over HTTP by rmcp: rmcp_http PORT. An example of this package, so that every
+//! The tools of tests/suite/remote.rs over HTTP by rmcp: `rmcp_http PORT`. An example of this package, so that every
 //! `cargo test` builds it.
 
 use std::{error::Error, fs, process, sync::Arc, time::Duration};
@@ -82,7 +82,7 @@ impl ServerHandler for Tools {
                 }
                 text("counted")
             }
-            "dies" => process::exit(3),
+            "dies" => process::abort(),
             "asks" => match request.input_responses {
                 None => {
                     let schema = ElicitationSchema::builder().required_bool("ok").build();
