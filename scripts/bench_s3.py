@@ -71,7 +71,7 @@ class Weed:
         ports = [each.getsockname()[1] for each in sockets]
         for each in sockets:
             each.close()
-        self.port, self.endpoint = ports[0], f"http://127.0.0.1:{ports[0]}"
+        self.ports, self.endpoint = ports, f"http://127.0.0.1:{ports[0]}"
         names = ["s3.port", "s3.port.grpc", "master.port", "master.port.grpc", "volume.port", "volume.port.grpc",
                  "filer.port", "filer.port.grpc", "admin.port", "admin.port.grpc"]
         argv = [os.path.join(servers, "s3/bin/weed"), "mini", f"-dir={base}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
@@ -92,7 +92,7 @@ class Weed:
         self.process.kill()
         self.process.wait()
         for name in os.listdir("/tmp"):
-            if name.startswith("seaweedfs-") and name.endswith(f"-{self.port}.sock"):
+            if name.startswith("seaweedfs-") and name.endswith(tuple(f"-{port}.sock" for port in self.ports)):
                 os.remove(os.path.join("/tmp", name))
 
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    assets::{Staging, Store, StoreError},
+    assets::{Staging, Store, StoreError, Why},
     catalog::{Step, Way, put},
     task::{Failure, Fault},
 };
@@ -58,8 +58,14 @@ pub(super) fn hand(
 
 /// An input that is gone is no fault of the catalog's store.
 fn of_input(error: StoreError) -> Failure {
+    // Another attempt takes the object that is there now.
+    let recoverable = matches!(&error, StoreError::Object(error) if error.why == Why::Changed);
     let failure = Failure::from(error);
     match failure.fault {
+        Fault::HashMismatch => Failure {
+            recoverable,
+            ..failure
+        },
         Fault::CatalogInvalid | Fault::PermissionDenied | Fault::FileNotFound => {
             Failure::new(Fault::InputInaccessible, failure.message)
         }

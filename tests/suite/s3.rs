@@ -439,11 +439,8 @@ fn what_cannot_be_reached_is_told_before_a_tool_is_called() {
 }
 
 /// What the doctor says of the store.
-fn doctor(root: &Root, secret: &str) -> (String, String) {
-    let mut doctor = command(root);
-    doctor
-        .args(["doctor", "--json", "TALK"])
-        .env("AWS_SECRET_ACCESS_KEY", secret);
+fn doctor(mut doctor: Command) -> (String, String) {
+    doctor.args(["doctor", "--json", "TALK"]);
     let output = doctor.output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = told["findings"].as_array().unwrap();
@@ -463,13 +460,65 @@ fn the_doctor_tries_the_bucket() {
     ] {
         let server = Server::start(kind);
         let root = root(&server.endpoint());
-        let (finding, what) = doctor(&root, SECRET);
+        let (finding, what) = doctor(command(&root));
         assert_eq!(finding, expected, "{what}");
         assert_eq!(server.keys(""), Vec::<String>::new());
-        let (finding, what) = doctor(&root, "wrong");
+        let mut wrong = command(&root);
+        wrong.env("AWS_SECRET_ACCESS_KEY", "wrong");
+        let (finding, what) = doctor(wrong);
         assert_eq!(finding, "store_unusable", "{what}");
         assert!(what.contains("denies access"), "{what}");
     }
+}
+
+#[test]
+fn the_keys_of_a_profile_are_used_and_other_ways_to_keys_are_refused() {
+    let server = Server::start(Kind::Rclone);
+    let with = |profile: &str| {
+        let root = root(&server.endpoint());
+        let catalog = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
+        let key = format!("[storage]\n{profile}\n");
+        fs::write(
+            root.path.join("catalog.toml"),
+            catalog.replace("[storage]\n", &key),
+        )
+        .unwrap();
+        fs::create_dir(root.path.join(".aws")).unwrap();
+        let keys = format!("aws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n");
+        let credentials =
+            format!("[default]\n{keys}\n[dev]\n{keys}\n[half]\naws_access_key_id = x\n");
+        fs::write(root.path.join(".aws/credentials"), credentials).unwrap();
+        let config =
+            "[profile dev]\nregion = us-east-1\noutput = json\n[profile sso]\nsso_session = x\n";
+        fs::write(root.path.join(".aws/config"), config).unwrap();
+        root
+    };
+    for profile in ["", "profile = \"dev\""] {
+        let root = with(profile);
+        // A named profile counts more than the environment.
+        let mut named = root.command();
+        if !profile.is_empty() {
+            named
+                .env("AWS_ACCESS_KEY_ID", "other")
+                .env("AWS_SECRET_ACCESS_KEY", "other");
+        }
+        let (finding, what) = doctor(named);
+        assert_eq!(finding, "store_unconditional", "{profile}: {what}");
+    }
+    for (profile, words) in [
+        ("sso", "has the key `sso_session`"),
+        ("none", "there is no profile `none`"),
+        ("half", "only one of"),
+    ] {
+        let root = with(&format!("profile = \"{profile}\""));
+        let (finding, what) = doctor(root.command());
+        assert_eq!(finding, "store_unusable");
+        assert!(what.contains(words), "{what}");
+    }
+    let root = with("");
+    let mut environment = root.command();
+    environment.env("AWS_PROFILE", "sso");
+    assert!(doctor(environment).1.contains("sso_session"));
 }
 
 /// Passes bytes on to a server, until as many as `room` have come from clients. Then it passes nothing on.

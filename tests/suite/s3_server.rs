@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 pub(crate) struct Server {
     child: Child,
     _dir: tempfile::TempDir,
-    port: u16,
+    ports: Vec<u16>,
     client: AmazonS3,
     runtime: tokio::runtime::Runtime,
 }
@@ -134,7 +134,7 @@ impl Server {
         let server = Self {
             child,
             _dir: dir,
-            port,
+            ports,
             client,
             runtime,
         };
@@ -152,7 +152,7 @@ impl Server {
     }
 
     pub(crate) fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://127.0.0.1:{}", self.ports[0])
     }
 
     fn try_put(&self, key: &str, content: &str) -> Result<(), Error> {
@@ -206,11 +206,13 @@ impl Drop for Server {
         // `weed mini` takes seconds to end otherwise.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let ending = format!("-{}.sock", self.port);
+        let endings = self.ports.iter().map(|port| format!("-{port}.sock"));
+        let endings: Vec<String> = endings.collect();
         for found in fs::read_dir("/tmp").into_iter().flatten().flatten() {
             let name = found.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("seaweedfs-") && name.ends_with(&ending) {
+            if name.starts_with("seaweedfs-") && endings.iter().any(|ending| name.ends_with(ending))
+            {
                 let _ = fs::remove_file(found.path());
             }
         }

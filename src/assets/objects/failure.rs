@@ -71,17 +71,19 @@ impl Trouble {
             }
             Error::NotFound { .. } => Why::Gone,
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Why::Forbidden(told()),
+            // The request for credentials failed.
+            _ if METADATA.iter().any(|host| chain.contains(host)) => Why::Forbidden(
+                ": no credentials are named, and the metadata service of this machine gives none; set them in the \
+                 environment, or name a profile in [storage]"
+                    .to_owned(),
+            ),
             _ => match status(&chain) {
+                Some(401 | 403) => Why::Forbidden(told()),
                 Some(301 | 302 | 307 | 308) => Why::Refused(REGION.to_owned()),
                 Some(status @ 400..=499) if status != 408 && status != 429 => {
                     Why::Refused(format!("the store refuses the request: {status}{}", told()))
                 }
                 Some(status) => Why::Unreachable(format!("it answers {status}{}", told())),
-                None if METADATA.iter().any(|host| chain.contains(host)) => Why::Forbidden(
-                    ": no credentials are named, and the metadata service of this machine gives none; set them in the \
-                     environment, or name a profile in [storage]"
-                        .to_owned(),
-                ),
                 None => Why::Unreachable(root(error)),
             },
         })

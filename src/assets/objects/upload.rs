@@ -26,7 +26,7 @@ use crate::{
 /// An object that is smaller than this is sent in one request. The size of a part.
 pub(super) const PART: u64 = 8 << 20;
 /// Parts that are on their way at once.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 2;
 /// Stores accept 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 /// How often it is looked again at what is there.
