@@ -17,7 +17,7 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use super::profile::profile;
-use crate::{catalog::Storage, host, task::Service};
+use crate::{catalog::Storage, host, task::Service, web};
 
 const CONNECT: Duration = Duration::from_secs(3);
 /// The longest time for a request that moves few bytes.
@@ -266,8 +266,7 @@ struct Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> Result<HttpClient> {
-        // It fails if another part of the program has installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        web::use_ring();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
             .default_headers(self.headers.clone())
