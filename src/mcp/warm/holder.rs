@@ -207,7 +207,7 @@ impl<'h> Holder<'h> {
             && let Ok(line) = Line::new(run)
             && let Ok(Some((ask, _))) = line.receive()
         {
-            return Ok(self.answer(ask, line));
+            return Ok(self.answer(&ask, line));
         }
         Ok(Then::Stays)
     }
@@ -236,11 +236,11 @@ impl<'h> Holder<'h> {
         Ok(Then::Stays)
     }
 
-    fn answer(&mut self, ask: Ask, line: Line) -> Then {
+    fn answer(&mut self, ask: &Ask, line: Line) -> Then {
         let mut then = Then::Stays;
         let told = match ask {
-            Ask::Borrow(ref digest) | Ask::Look(ref digest)
-                if self.is_as_wanted(&ask, digest) && self.after == Then::Stays =>
+            Ask::Borrow(digest) | Ask::Look(digest)
+                if self.is_as_wanted(ask, digest) && self.after == Then::Stays =>
             {
                 if self.lent.is_none() {
                     self.lend(line);

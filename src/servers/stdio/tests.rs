@@ -419,7 +419,7 @@ fn an_ambiguous_answer_over_http_decides_nothing() {
             r#"{{"jsonrpc":"2.0","id":0,"result":{{"action":"accept","content":{content}}}}}"#
         );
         let vetted = vetted(answer.as_bytes()).map(|vetted| vetted.message);
-        let said = vetted.map_or_else(|refusal| refusal.to_string().into_bytes(), |said| said);
+        let said = vetted.unwrap_or_else(|refusal| refusal.to_string().into_bytes());
         let said: Value = serde_json::from_slice(&said).unwrap();
         assert!(
             said.get("error").is_some() && said.get("result").is_none(),
