@@ -38,7 +38,7 @@ use clap::{
     Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum as _, error::ErrorKind,
 };
 
-use crate::perform::{ARGUMENT, Reply, child};
+use crate::perform::{ARGUMENT, HOLD, Reply, child};
 use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::{identity_lines, visible_json},
@@ -153,6 +153,10 @@ pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
     keep_own_files();
     look_for_children();
+    // Nor is the process that holds a server between runs.
+    if args.get(1).is_some_and(|first| first == HOLD) {
+        return warm::hold_server(interrupts);
+    }
     let args = flags_last(help_as_flag(args), Cli::command);
     match parse(&args) {
         Ok(cli) => {
@@ -199,7 +203,6 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
-                | Verb::Warm(_)
                 | Verb::Selftest(_)
         );
     if !heeds {
@@ -238,7 +241,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Tools(args) => tools::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args, interrupts),
         Verb::Supervise(args) => serve::supervise(&args, interrupts),
-        Verb::Warm(args) => warm::run(&args, interrupts),
+        Verb::Warm(args) => warm::run(&args),
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),

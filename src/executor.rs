@@ -36,7 +36,7 @@ use crate::{
     },
 };
 
-pub(crate) use crate::mcp::{About, Stopping};
+pub(crate) use crate::mcp::{About, HOLD, Stopping};
 pub(crate) use crate::plan::{
     ARGUMENT, ChangeKind, Consent, Counts, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine,
     Fate, FileExhibit, Index, PlanExhibit, Settled, ShownFile, Undo, Word, can_change, can_report,

@@ -65,7 +65,7 @@ pub(crate) use self::{
     spec::{ArgumentCheck, Caller, Place, Progress, Resumption, ServerSpec, ToolCall, Warm},
     stderr::causes,
     tools::{ToolListing, near},
-    warm::{About, Order, Stopping, list as list_warm, stop as stop_warm},
+    warm::{About, HOLD, Order, Stopping, list as list_warm, stop as stop_warm},
 };
 use self::{
     begin::{borrow, open},

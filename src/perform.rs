@@ -43,7 +43,7 @@ pub(crate) use crate::executor::{
     ARGUMENT, ChangeKind, Consent, Counts, DiffLine, DiffMark, DiffRules, Difference, FileExhibit,
     Index, PlanExhibit, Settled, ShownFile, Undo, Word, child, from_diff,
 };
-pub(crate) use crate::executor::{About, Stopping, hold, stop_servers, warm_servers};
+pub(crate) use crate::executor::{About, HOLD, Stopping, hold, stop_servers, warm_servers};
 
 /// The operator's decisions, which are made before a task arrives.
 #[derive(Debug, Clone)]

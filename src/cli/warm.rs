@@ -1,5 +1,4 @@
-//! `oneact warm`: the servers that are kept between runs. `oneact warm hold` is the process that keeps one; only a run
-//! starts it.
+//! `oneact warm`: the servers that are kept between runs, and the process that keeps one.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -29,9 +28,6 @@ enum Verb {
     /// End the servers that are kept, each after its call
     #[command(after_help = help::of("warm stop"))]
     Stop(StopArgs),
-    /// Keep a server, as the run on stdin says
-    #[command(hide = true)]
-    Hold,
 }
 
 #[derive(Debug, Args)]
@@ -51,16 +47,20 @@ struct StopArgs {
     places: PlaceArgs,
 }
 
-pub(super) fn run(args: &WarmArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+pub(super) fn run(args: &WarmArgs) -> Result<ExitCode, Stop> {
     match &args.verb {
         Verb::List(args) => list(args),
         Verb::Stop(args) => end(args),
-        Verb::Hold => {
-            let run = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-            hold(run, &Host::new(None, None, interrupts))?;
-            Ok(ExitCode::SUCCESS)
-        }
     }
+}
+
+/// The process that keeps a server, as the run on stdin says. It needs nothing of the command line.
+pub(super) fn hold_server(interrupts: Interrupts) -> ExitCode {
+    let run = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
+    let host = Host::new(None, None, interrupts);
+    // The run that started it sees that the connection is closed, and goes on without it.
+    let held = run.map_err(Into::into).and_then(|run| hold(run, &host));
+    held.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 fn list(args: &ListArgs) -> Result<ExitCode, Stop> {

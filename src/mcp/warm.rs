@@ -30,6 +30,9 @@ pub(crate) use holder::Order;
 pub(super) use lease::{Borrowed, Lease, borrow};
 pub(crate) use list::{About, Stopping, list, stop};
 
+/// The only argument of a holder.
+pub(crate) const HOLD: &str = "@holds";
+
 /// What a run asks of a holder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

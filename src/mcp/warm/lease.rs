@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    Ask, Lent, Purpose, Start, Told, digest,
+    Ask, HOLD, Lent, Purpose, Start, Told, digest,
     packet::{AT_ONCE, Line},
     place::Place,
 };
@@ -215,7 +215,7 @@ fn at(place: &Place, name: &str, digest: &str, wish: Wish<'_>) -> io::Result<Opt
     let line = Line::new(ours)?;
     let start = Start::new(wish.spec, wish.program, wish.warm, name.to_owned());
     line.send(&Ask::Start(Box::new(start)), &[])?;
-    adopted::started(spawn_apart(&["warm", "hold"], theirs)?);
+    adopted::started(spawn_apart(&[HOLD], theirs)?);
     let stopped = || wish.host.interrupts().caught().is_some();
     match line.receive_unless(wish.within(START), &stopped)? {
         Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
