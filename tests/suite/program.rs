@@ -40,6 +40,46 @@ pub(crate) fn until<T>(what: &str, mut it: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The key of the S3 servers and the tokens of the suite, which no run may write anywhere (invariant 6).
+const SECRETS: [&str; 3] = [
+    "testsecret4711bbbbcccc",
+    "my-own-token-4711",
+    "a-token-of-the-operator",
+];
+
+fn assert_no_secret(bytes: &[u8], place: &str) {
+    for secret in SECRETS {
+        let mut windows = bytes.windows(secret.len());
+        let found = windows.any(|window| window == secret.as_bytes());
+        assert!(!found, "{secret} is in {place}");
+    }
+}
+
+/// Whatever a run has written below a directory.
+fn assert_no_secret_below(dir: &Utf8Path) {
+    for entry in dir.read_dir_utf8().into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_symlink() {
+            continue;
+        } else if path.is_dir() {
+            assert_no_secret_below(path);
+        } else if path.is_file() {
+            // What another process removes meanwhile holds nothing.
+            assert_no_secret(&fs::read(path).unwrap_or_default(), path.as_str());
+        }
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            for dir in [".oneact", "agent_outputs", "agent_logs"] {
+                assert_no_secret_below(&self.path.join(dir));
+            }
+        }
+    }
+}
+
 /// A root directory with a catalog.
 pub(crate) struct Root {
     _dir: TempDir,
@@ -204,6 +244,8 @@ pub(crate) struct Answer {
 impl Answer {
     /// stdout must be exactly one line of JSON (R-000-09).
     pub(crate) fn of(output: Output) -> Self {
+        assert_no_secret(&output.stdout, "stdout");
+        assert_no_secret(&output.stderr, "stderr");
         let stderr = String::from_utf8(output.stderr).unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
