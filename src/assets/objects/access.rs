@@ -367,7 +367,7 @@ impl HttpConnector for Connector {
 }
 
 /// The longest time for a request that sends so many bytes.
-fn time_to_send(bytes: u64) -> Duration {
+pub(super) fn time_to_send(bytes: u64) -> Duration {
     SMALL.saturating_add(Duration::from_secs(bytes.div_ceil(SLOWEST)))
 }
 

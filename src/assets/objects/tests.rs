@@ -156,6 +156,44 @@ fn the_code_of_a_refusal_is_told_and_nothing_else_of_it() {
 }
 
 #[test]
+fn the_time_to_send_grows_with_the_size() {
+    // 300,000 bytes a second.
+    for bytes in [7_500_000, 2 * upload::PART] {
+        assert!(access::time_to_send(bytes).as_secs() > bytes / 300_000);
+    }
+    assert!(access::time_to_send(0).as_secs() <= 10);
+}
+
+#[test]
+fn what_cannot_be_in_a_header_or_an_address_is_refused_without_its_value() {
+    for region in ["eu\n", "ü", "a b"] {
+        let storage = Storage {
+            uri: "s3://platform-bucket".to_owned(),
+            region: Some(region.to_owned()),
+            ..Storage::default()
+        };
+        let error = Objects::of(&storage).look(&uri(), &|| true).unwrap_err();
+        assert!(
+            matches!(&error.why, Why::Refused(why) if why.contains("`storage.region`") && !why.contains(region)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_object_without_etag_and_version_is_unknown() {
+    let bare = answer(
+        "200 OK",
+        "Last-Modified: Mon, 23 Feb 2026 10:00:00 GMT\r\n",
+        "",
+    );
+    let (endpoint, _) = answering(&[&bare]);
+    let objects = at(&endpoint, ("id", "secret"));
+    let print = objects.print(&uri(), Fresh::Yes, &|| true).unwrap();
+    assert_eq!(print.sight, Sight::Unknown);
+}
+
+#[test]
 fn a_redirect_is_not_followed() {
     let (elsewhere, asked) = answering(&[&answer("200 OK", FOUND, "")]);
     let redirect = answer(
@@ -271,13 +309,7 @@ fn a_write_of_unknown_end_is_told_with_the_place() {
         "<Error><Code>AccessDenied</Code></Error>",
     );
     // The look after a lost answer is denied.
-    let (stored, _) = store_at(&[
-        head,
-        get,
-        "",
-        &denied.replace("<Error>", "<Error >"),
-        &denied,
-    ]);
+    let (stored, _) = store_at(&[head, get, "", &denied]);
     let told = stored.unwrap_err().to_string();
     assert!(
         told.contains("s3://platform-bucket/a/key.wav") && told.contains("may be stored there"),
