@@ -4,7 +4,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::objects::ObjectError;
+use super::objects::{ObjectError, Why};
 use crate::task::UriError;
 
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,14 @@ fn advice(error: &io::Error) -> String {
 }
 
 impl StoreError {
+    /// The place of an object whose write was under way, and of which no look has shown that it is not there.
+    pub(crate) fn perhaps_stored(&self) -> Option<&str> {
+        match self {
+            Self::Object(error) if matches!(error.why, Why::Unsure(_)) => Some(&error.uri),
+            _ => None,
+        }
+    }
+
     /// Makes the error of an `operation`, which is a verb: "create", "rename".
     pub(crate) fn io<E: Into<io::Error>>(
         operation: &'static str,

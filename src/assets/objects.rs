@@ -134,6 +134,7 @@ impl Objects {
             Fresh::Yes => return None,
         };
         let sight = match found {
+            Ok(print) if print.is_unidentified() => Sight::Unknown,
             Ok(print) => Sight::Object(print),
             Err(ObjectError { why: Why::Gone, .. }) => Sight::Absent,
             Err(_) => Sight::Unknown,
@@ -150,6 +151,7 @@ impl Objects {
             return None;
         };
         Some(match self.look(uri, go_on) {
+            Ok(now) if now.is_unidentified() || then.is_unidentified() => Still::Unknown,
             Ok(now) if now == *then => Still::Same,
             Ok(_) => Still::Other,
             Err(ObjectError { why: Why::Gone, .. }) => Still::Gone,

@@ -101,6 +101,10 @@ impl Look<'_> {
             (Ok(true), Contact::Hosts) => {
                 let begun = Instant::now();
                 match self.objects.look(uri, &|| begun.elapsed() < OBJECT) {
+                    Ok(found) if found.is_unidentified() => Reach::Unsure(
+                        "the store says neither its ETag nor its version; is there an object store at the endpoint?"
+                            .to_owned(),
+                    ),
                     Ok(found) => Reach::Ok {
                         bytes: Some(found.bytes),
                     },

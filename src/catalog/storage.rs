@@ -25,6 +25,16 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
+    /// Whether it is the address of a server, and nothing else.
+    pub(crate) fn is_endpoint(url: &Url) -> bool {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    }
+
     /// Whether it says how S3 is reached.
     pub(crate) fn has_keys_of_s3(&self) -> bool {
         self.endpoint.is_some() || self.region.is_some() || self.profile.is_some()
@@ -68,13 +78,7 @@ impl TryFrom<String> for Endpoint {
         let wrong = "`storage.endpoint` is the address of a server without credentials, query and fragment; write for example \
                      \"https://s3.example.com\"";
         let url = Url::parse(&text).map_err(|_| wrong)?;
-        let is_plain = matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none();
-        is_plain.then_some(Self(url)).ok_or(wrong)
+        Storage::is_endpoint(&url).then_some(Self(url)).ok_or(wrong)
     }
 }
 

@@ -172,9 +172,10 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
             }
             Some(Waiting::Clarification { .. }) | None => "Nothing was executed.".to_owned(),
         },
-        State::Cancelled if outcome.steps.is_empty() => {
-            "Execution was cancelled; nothing was stored.".to_owned()
-        }
+        State::Cancelled if outcome.steps.is_empty() => match &outcome.perhaps_stored {
+            None => "Execution was cancelled; nothing was stored.".to_owned(),
+            Some(uri) => format!("Execution was cancelled; an object may be stored at {uri}."),
+        },
         State::Cancelled => "Execution was cancelled.".to_owned(),
         State::Reused | State::Suppressed | State::Replayed => {
             "Nothing was executed: the answer is from the ledger.".to_owned()

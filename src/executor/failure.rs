@@ -151,21 +151,26 @@ impl From<StoreError> for Failure {
                 _ if host::is_out_of_files(error) => Fault::ServerUnreachable,
                 _ => Fault::ToolError,
             },
-            StoreError::Object(ObjectError { why, .. }) => match why {
-                Why::Gone => Fault::FileNotFound,
-                Why::NoBucket | Why::Refused(_) => Fault::CatalogInvalid,
-                Why::Forbidden(_) => Fault::PermissionDenied,
-                Why::Unreachable(_) => Fault::ServerUnreachable,
-                Why::Changed | Why::Damaged(_) => Fault::HashMismatch,
-                Why::Occupied => Fault::FileExists,
-                Why::Stopped => Fault::Cancelled,
-            },
+            StoreError::Object(ObjectError { why, .. }) => of_object(why),
             StoreError::Busy { .. } => Fault::RequestInFlight,
             StoreError::Symlink { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Source { .. } => Fault::ToolError,
         };
         Self::new(fault, error.to_string())
+    }
+}
+
+fn of_object(why: &Why) -> Fault {
+    match why {
+        Why::Gone => Fault::FileNotFound,
+        Why::NoBucket | Why::Refused(_) => Fault::CatalogInvalid,
+        Why::Forbidden(_) => Fault::PermissionDenied,
+        Why::Unreachable(_) | Why::Altered(_) => Fault::ServerUnreachable,
+        Why::Changed | Why::Damaged(_) => Fault::HashMismatch,
+        Why::Occupied => Fault::FileExists,
+        Why::Stopped => Fault::Cancelled,
+        Why::Unsure(why) => of_object(why),
     }
 }
 

@@ -40,13 +40,18 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
 
 impl Bench {
     pub(super) fn open(ready: &Ready, context: &Context<'_>) -> Result<Self, Rejection> {
-        let steps = ready.job.steps.iter();
-        for output in steps.filter_map(|step| step.output.as_ref()) {
+        for step in &ready.job.steps {
+            let name = match &step.output {
+                Some(output) => output.file_name.clone(),
+                // What is done once must not be lost because its long result cannot be stored in a bucket.
+                None if ready.store.dir().is_none() && step.entry.once() != Once::No => {
+                    format!("{}.json", context.operation_id)
+                }
+                None => continue,
+            };
             ready
                 .store
-                .has_room(context.session_id, &output.file_name, &|| {
-                    context.go_on().is_ok()
-                })
+                .has_room(context.session_id, &name, &|| context.go_on().is_ok())
                 .map_err(|error| stored(error, context))
                 .map_err(Rejection::at(Phase::Inputs))?;
         }
@@ -187,6 +192,10 @@ impl Bench {
     ) -> Result<(), Failure> {
         let go_on = || context.go_on().is_ok();
         let failed = |error| stored(error, context);
+        let kept = |error: StoreError, outcome: &mut Outcome| {
+            outcome.perhaps_stored = error.perhaps_stored().map(str::to_owned);
+            failed(error)
+        };
         let prepared = step.output.as_ref().map(|output| {
             let prepared = store.prepare(Finished {
                 session_id: context.session_id,
@@ -203,17 +212,18 @@ impl Bench {
             None => (None, None),
             Some(ResultData::Inline(value)) => (Some(value), None),
             Some(ResultData::Spilled(spilled)) => {
-                outcome.notes.push(decided(spilled.note()));
                 let prepared = spilled.prepare(&self.staging, store, context);
                 let stored = prepared.and_then(|prepared| prepared.commit(&go_on));
-                let stored = stored.map_err(failed)?;
+                let stored = stored.map_err(|error| kept(error, outcome))?;
+                outcome.notes.push(decided(spilled.note()));
                 outcome.notes.extend(stored.note);
                 let uri = stored.uri.as_str();
                 (Some(spilled.reference(uri)), Some(uri.to_owned()))
             }
         };
         if let Some((output, prepared)) = prepared {
-            let stored = prepared.commit(&go_on).map_err(failed)?;
+            let stored = prepared.commit(&go_on);
+            let stored = stored.map_err(|error| kept(error, outcome))?;
             outcome.notes.extend(stored.note);
             let (id, uri) = (&output.ref_id, stored.uri.redacted());
             tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
@@ -234,7 +244,14 @@ impl Bench {
 
 /// The failure of the store. It may have failed because of a signal or the end of the run's time.
 fn stored(error: StoreError, context: &Context<'_>) -> Failure {
-    context.stopped().unwrap_or_else(|| error.into())
+    match (context.stopped(), error.perhaps_stored()) {
+        (None, _) => error.into(),
+        (Some(stopped), None) => stopped,
+        (Some(stopped), Some(uri)) => Failure {
+            message: format!("{}; an object may be stored at {uri}", stopped.message),
+            ..stopped
+        },
+    }
 }
 
 /// The result data of a step, and the state of its asset when it was checked.

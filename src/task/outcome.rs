@@ -21,6 +21,8 @@ pub struct Outcome {
     pub result_data: Option<Value>,
     /// The file that holds the result, if the result is too large for the answer.
     pub result_file: Option<String>,
+    /// The place of an object whose write was under way when the run failed.
+    pub perhaps_stored: Option<String>,
     /// From the last tool that reported it.
     pub ai: Ai,
     /// The answer of the last tool, if it cannot be used as a result. Only after a failure.

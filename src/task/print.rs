@@ -45,6 +45,14 @@ pub struct ObjectPrint {
     pub sha256: Option<String>,
 }
 
+impl ObjectPrint {
+    /// Whether nothing in it changes with the content.
+    #[must_use]
+    pub fn is_unidentified(&self) -> bool {
+        self.etag.is_none() && self.version.is_none()
+    }
+}
+
 /// File-system facts: while they are the same, the content is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,12 +1,12 @@
 //! How a store is reached: endpoint, region, credentials, time-outs. What the settings do not say comes from the
-//! environment, as `object_store` reads it: keys, web identity, the metadata service of the machine.
+//! environment: for S3 from the variables that are documented, for other services as `object_store` reads it.
 
 use std::{sync::Arc, time::Duration};
 
 use object_store::{
-    ClientOptions, Error, HeaderMap, HeaderValue, ObjectStore, Result, RetryConfig,
+    BackoffConfig, ClientOptions, Error, HeaderMap, HeaderValue, ObjectStore, Result, RetryConfig,
     StaticCredentialProvider,
-    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential},
+    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, Checksum},
     azure::{MicrosoftAzure, MicrosoftAzureBuilder},
     client::{HttpClient, HttpConnector},
     gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder},
@@ -22,16 +22,41 @@ use crate::{catalog::Storage, host, task::Service, web};
 const CONNECT: Duration = Duration::from_secs(3);
 /// The longest time for a request that moves few bytes.
 const SMALL: Duration = Duration::from_secs(10);
-/// The longest silence of the server in a request that moves many, which includes the time to send one part.
+/// The longest silence of the server while an object is read, or an upload completed.
 const SILENCE: Duration = Duration::from_mins(1);
+/// In the longest time for a request that sends content, each second stands for so many bytes.
+const SLOWEST: u64 = 64 << 10;
 const MAX_RETRIES: usize = 3;
-const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+/// For so long a request is sent again.
+pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The variables that are read for S3, besides those of the endpoint and of the profile.
+const VARIABLES: [&str; 13] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_ENDPOINT_URL_STS",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_SKIP_SIGNATURE",
+];
 
 /// What a client is for.
 #[derive(Debug, Clone)]
 pub(super) enum Purpose {
     Small,
+    /// To read an object.
     Large,
+    /// As small, after the tool was called.
+    Patient,
+    /// To send so many bytes at once.
+    Send(u64),
     /// To complete an upload if this condition holds: a header and its value.
     Complete(&'static str, String),
 }
@@ -101,7 +126,6 @@ impl Access {
                 .strip_prefix(service.scheme())
                 .is_some_and(|rest| rest.starts_with("://"))
         };
-        let set = |name: &&str| host::variable(name).is_some_and(|value| !value.is_empty());
         // The endpoint is that of the store, or, if the store is a directory, of S3.
         let own = is_in(service)
             || service == Service::S3 && !is_in(Service::Gcs) && !is_in(Service::Azure);
@@ -121,8 +145,8 @@ impl Access {
                 "GOOGLE_SKIP_SIGNATURE",
             ]
             .iter()
-            .any(set),
-            Service::Azure => ["AZURE_STORAGE_ACCOUNT_NAME"].iter().any(set),
+            .any(|name| set(name).is_some()),
+            Service::Azure => set("AZURE_STORAGE_ACCOUNT_NAME").is_some(),
         };
         Ok((named || is_in(service)).then_some(access))
     }
@@ -130,7 +154,10 @@ impl Access {
     /// Finds the keys in the order of AWS: a profile of the settings, the environment, a profile that the environment
     /// names, the usual profile. Whether there are any.
     fn keys_of_s3(&mut self, storage: &Storage) -> Result<bool, String> {
-        let set = |name: &str| host::variable(name).filter(|value| !value.is_empty());
+        for name in VARIABLES.iter().filter(|name| !name.ends_with("_FILE")) {
+            printable(&format!("${name}"), set(name).as_deref())?;
+        }
+        printable("`storage.region`", storage.region.as_deref())?;
         let elsewhere = [
             "AWS_ACCESS_KEY_ID",
             "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -156,10 +183,26 @@ impl Access {
         let endpoint = endpoint
             .map_err(|error| format!("the endpoint of the environment is no URL: {error}"))?;
         let found_endpoint = found.as_ref().and_then(|found| found.endpoint.clone());
-        self.endpoint = self.endpoint.take().or(endpoint).or(found_endpoint);
+        let endpoint = endpoint.or(found_endpoint);
+        if !endpoint.as_ref().is_none_or(Storage::is_endpoint) {
+            return Err(
+                "the endpoint of the environment or of the profile must be the address of a server without credentials, query \
+                 and fragment"
+                    .to_owned(),
+            );
+        }
+        self.endpoint = self.endpoint.take().or(endpoint);
         let Some(found) = found else {
             return Ok(elsewhere);
         };
+        for (what, value) in [
+            ("`region` of the profile", &found.region),
+            ("`aws_access_key_id` of the profile", &found.key_id),
+            ("`aws_secret_access_key` of the profile", &found.secret_key),
+            ("`aws_session_token` of the profile", &found.token),
+        ] {
+            printable(what, value.as_deref())?;
+        }
         self.region = self.region.take().or(found.region);
         self.keys = match (found.key_id, found.secret_key) {
             (Some(key_id), Some(secret_key)) => {
@@ -189,11 +232,7 @@ impl Access {
     ) -> Result<Client> {
         let headers = purpose.headers()?;
         let options = ClientOptions::new().with_default_headers(headers.clone());
-        let retry = RetryConfig {
-            max_retries: MAX_RETRIES,
-            retry_timeout: RETRY_TIMEOUT,
-            ..RetryConfig::default()
-        };
+        let retry = purpose.retry();
         let connector = Connector {
             purpose: purpose.clone(),
             headers,
@@ -204,7 +243,12 @@ impl Access {
             .map(|url| url.as_str().trim_end_matches('/'));
         Ok(match service {
             Service::S3 => {
-                let mut builder = AmazonS3Builder::from_env();
+                let mut builder = AmazonS3Builder::new();
+                for name in VARIABLES {
+                    if let Some(value) = set(name) {
+                        builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
+                    }
+                }
                 if let Some(endpoint) = endpoint {
                     builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
                 }
@@ -216,6 +260,8 @@ impl Access {
                 }
                 let builder = builder
                     .with_bucket_name(bucket)
+                    // A server that checks it refuses content that was altered on the way.
+                    .with_checksum_algorithm(Checksum::SHA256)
                     .with_client_options(options)
                     .with_disable_bulk_delete(true);
                 Client::S3(
@@ -245,7 +291,45 @@ impl Access {
     }
 }
 
+/// A variable of the environment that says something.
+fn set(name: &str) -> Option<String> {
+    host::variable(name).filter(|value| !value.is_empty())
+}
+
+/// Refuses what cannot be part of a header or of an address. The value is not told: it may be a secret.
+fn printable(what: &str, value: Option<&str>) -> Result<(), String> {
+    let is_printable = |value: &str| value.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.is_none_or(is_printable) {
+        return Ok(());
+    }
+    Err(format!(
+        "{what} contains white space or a character that is not printable ASCII"
+    ))
+}
+
 impl Purpose {
+    /// Before the tool is called, a store that does not answer is soon told.
+    fn retry(&self) -> RetryConfig {
+        let usual = RetryConfig {
+            max_retries: MAX_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+            ..RetryConfig::default()
+        };
+        match self {
+            Self::Small | Self::Large => usual,
+            // The time alone ends the attempts.
+            Self::Patient | Self::Send(_) | Self::Complete(..) => RetryConfig {
+                max_retries: usize::MAX,
+                backoff: BackoffConfig {
+                    init_backoff: Duration::from_millis(250),
+                    max_backoff: Duration::from_secs(4),
+                    base: 3.0,
+                },
+                ..usual
+            },
+        }
+    }
+
     fn headers(&self) -> Result<HeaderMap> {
         let mut headers = HeaderMap::new();
         if let Self::Complete(name, value) = self {
@@ -274,11 +358,17 @@ impl HttpConnector for Connector {
             .connect_timeout(CONNECT)
             .http1_only();
         let builder = match self.purpose {
-            Purpose::Small => builder.timeout(SMALL),
+            Purpose::Small | Purpose::Patient => builder.timeout(SMALL),
+            Purpose::Send(bytes) => builder.timeout(time_to_send(bytes)),
             Purpose::Large | Purpose::Complete(..) => builder.read_timeout(SILENCE),
         };
         Ok(HttpClient::new(builder.build().map_err(generic)?))
     }
+}
+
+/// The longest time for a request that sends so many bytes.
+pub(super) fn time_to_send(bytes: u64) -> Duration {
+    SMALL.saturating_add(Duration::from_secs(bytes.div_ceil(SLOWEST)))
 }
 
 fn generic(error: impl std::error::Error + Send + Sync + 'static) -> Error {

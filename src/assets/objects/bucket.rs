@@ -1,7 +1,11 @@
 //! One bucket: a client, and the runtime on which its requests are made. Every call waits for its end, for the end of
 //! the run, or for its longest time.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    time::{Duration, Instant},
+};
 
 use object_store::{
     Attribute, Error, GetOptions, GetRange, GetResult, ObjectStoreExt as _, PutMode, PutOptions,
@@ -29,6 +33,19 @@ pub(super) struct Bucket {
     pub(super) access: Access,
     pub(super) client: Client,
     runtime: runtime::Runtime,
+}
+
+/// The longest time to tidy up one thing.
+const BRIEFLY: Duration = Duration::from_secs(2);
+
+/// The field of metadata by which a root knows again what it stored under a name.
+pub(super) const MARK: &str = "oneact-mark";
+
+/// An object that is there.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) print: ObjectPrint,
+    pub(super) mark: Option<String>,
 }
 
 /// How a request ended without an answer.
@@ -120,15 +137,36 @@ impl Bucket {
         })
     }
 
+    /// Waits for the end of a request that tidies up, also if the run must stop, but not for long.
+    pub(super) fn briefly<T>(
+        &self,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Ended> {
+        let begun = Instant::now();
+        self.wait(&|| begun.elapsed() < BRIEFLY, request)
+    }
+
     /// What the store says of an object.
     pub(super) fn look(&self, path: &Path, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
-        let ask = |options| self.wait(go_on, self.client.store().get_opts(path, options));
+        let found = self.find(&self.client, path, go_on)?;
+        Ok(found.print)
+    }
+
+    /// What the store says of an object, and whose it is.
+    pub(super) fn find(&self, client: &Client, path: &Path, go_on: GoOn<'_>) -> Result<Found, Why> {
+        let ask = |options| self.wait(go_on, client.store().get_opts(path, options));
         let head = GetOptions {
             head: true,
             ..GetOptions::default()
         };
         let trouble: Trouble = match ask(head) {
-            Ok(found) => return Ok(self.print(&found)),
+            Ok(found) => {
+                let mark = found.attributes.get(&self.metadata(MARK));
+                return Ok(Found {
+                    print: self.print(&found),
+                    mark: mark.map(|value| value.as_ref().to_owned()),
+                });
+            }
             // The answer to HEAD has no text that tells a missing bucket, or why access is denied.
             Err(Ended::Error(error)) if Trouble::is_bare(&error) => {
                 let begin = GetOptions {
@@ -165,7 +203,8 @@ impl Bucket {
         })
     }
 
-    /// Whether the server honours conditions: it must not make the same object twice. The object is removed.
+    /// Whether the server honours conditions: it must not make the same object twice. The object is removed, also if the
+    /// run must stop.
     pub(super) fn probe(&self, path: &Path, go_on: GoOn<'_>) -> Result<Conditions, Why> {
         let store = self.client.store();
         let create = || {
@@ -175,13 +214,19 @@ impl Bucket {
                 store.put_opts(path, PutPayload::from_static(b"probe"), options),
             )
         };
-        create().map_err(|ended| missing_bucket(ended.into()))?;
-        let second = create().map_err(Trouble::from);
-        if let Err(ended) = self.wait(go_on, store.delete(path)) {
+        let first = match create().map_err(Trouble::from) {
+            Err(Trouble::Why(why)) if !matches!(why, Why::Stopped | Why::Unreachable(_)) => {
+                return Err(missing_bucket(Trouble::Why(why)));
+            }
+            first => first,
+        };
+        let answer = first.and_then(|_| create().map_err(Trouble::from));
+        if let Err(ended) = self.briefly(store.delete(path)) {
             let why = Why::from(Trouble::from(ended));
             tracing::warn!(object = %path, %why, "the object of the probe stays in the bucket");
         }
-        match second {
+        match answer {
+            // Also if the first one was refused: nobody else knows the name, and the library sends a request again.
             Err(Trouble::Condition) => Ok(Conditions::Honoured),
             Ok(_) => Ok(Conditions::Ignored),
             Err(Trouble::Why(why)) => Err(why),

@@ -37,7 +37,7 @@ pub(crate) enum Why {
     Changed,
     /// Another program put something there.
     #[error(
-        "an object that oneact did not store is there, and is not overwritten; remove it or use another session"
+        "an object that this root did not store under this name is there, and is not overwritten; remove it or use another session"
     )]
     Occupied,
     /// What arrived is not what was sent.
@@ -45,6 +45,12 @@ pub(crate) enum Why {
     Damaged(String),
     #[error("the run was stopped")]
     Stopped,
+    /// The store refused content that was altered on its way. Another attempt may help.
+    #[error("the content did not arrive as it was sent ({0})")]
+    Altered(String),
+    /// A write was under way, and its end is not known.
+    #[error("{0}; the object may be stored there all the same")]
+    Unsure(Box<Self>),
 }
 
 /// What an answer means for the next step of a write.
@@ -89,6 +95,11 @@ impl Trouble {
         })
     }
 
+    /// Whether the library has sent the request again.
+    pub(super) fn is_repeated(error: &Error) -> bool {
+        chain(error).contains(" retries, max_retries")
+    }
+
     /// Whether the store answered without saying why, as it does to HEAD.
     pub(super) fn is_bare(error: &Error) -> bool {
         let chain = chain(error);
@@ -112,6 +123,11 @@ fn by_code(code: &str) -> Option<Why> {
     match code {
         "NoSuchBucket" | "ContainerNotFound" => Some(Why::NoBucket),
         "NoSuchKey" | "BlobNotFound" => Some(Why::Gone),
+        "BadDigest"
+        | "InvalidDigest"
+        | "IncompleteBody"
+        | "XAmzContentSHA256Mismatch"
+        | "XAmzContentChecksumMismatch" => Some(Why::Altered(code.to_owned())),
         "ExpiredToken" | "TokenRefreshRequired" => {
             forbidden("the credentials have expired; get new ones")
         }

@@ -1,5 +1,5 @@
-//! What is remembered of object stores in the state directory: uploads that are under way, and whether a server
-//! honours conditions.
+//! What is remembered of object stores in the state directory: the id of this root, uploads that are under way, and
+//! whether a server honours conditions.
 //!
 //! A run holds the lock of the note of its upload. The upload of a note that nobody holds was left by a run that was
 //! killed. A note about conditions is only a hint: `oneact doctor` makes it anew.
@@ -11,12 +11,20 @@ use std::{
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
+use object_store::path::Path;
+use ring::{
+    digest::{SHA256, digest},
+    rand::{SystemRandom, generate},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tempfile::NamedTempFile;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
-use super::bucket::{Bucket, Conditions};
-use crate::host::read_plain;
+use super::{
+    bucket::{Bucket, Conditions},
+    failure::Why,
+};
+use crate::{host::read_plain, task::hexadecimal};
 
 /// A longer file is no note.
 const LONGEST: u64 = 8192;
@@ -36,6 +44,47 @@ pub(super) struct Open {
 struct Honours {
     place: String,
     conditions: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Root {
+    id: Uuid,
+}
+
+/// What the metadata of an object says if this root stored it under this name: a hash of the id of the root and the
+/// name. A copy made in the store, which has the same metadata, has another name.
+pub(super) fn mark(state_dir: &Utf8Path, bucket: &Bucket, path: &Path) -> Result<String, Why> {
+    let root = root(state_dir).map_err(|error| {
+        Why::Refused(format!(
+            "the id of this root cannot be kept in `{state_dir}/root.json`: {error}"
+        ))
+    })?;
+    let scheme = bucket.service.scheme();
+    let text = format!("{root}\n{scheme}://{}/{path}", bucket.name);
+    Ok(hexadecimal(digest(&SHA256, text.as_bytes()).as_ref()))
+}
+
+/// A name that nobody else has.
+pub(super) fn random() -> io::Result<Uuid> {
+    let random = generate(&SystemRandom::new()).map_err(io::Error::other)?;
+    Ok(Builder::from_random_bytes(random.expose()).into_uuid())
+}
+
+/// The id of this root. It is made at random when it is first needed.
+fn root(state_dir: &Utf8Path) -> io::Result<Uuid> {
+    let path = state_dir.join("root.json");
+    if !path.try_exists()? {
+        let id = random()?;
+        match made(state_dir, &Root { id })?.persist_noclobber(&path) {
+            Ok(_) => {}
+            // Another run has made it meanwhile.
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.error),
+        }
+    }
+    let kept: Option<Root> = read(&path);
+    Ok(kept.ok_or_else(|| io::Error::other("it is damaged"))?.id)
 }
 
 /// The note of an upload, with its lock.
@@ -134,7 +183,11 @@ fn read<T: DeserializeOwned>(path: &Utf8Path) -> Option<T> {
 
 /// Writes the note under another name and renames it, so that it is always complete. Returns it locked.
 fn write(path: &Utf8Path, note: &impl Serialize) -> io::Result<File> {
-    let dir = path.parent().unwrap_or(path);
+    Ok(made(path.parent().unwrap_or(path), note)?.persist(path)?)
+}
+
+/// A note that has no name yet.
+fn made(dir: &Utf8Path, note: &impl Serialize) -> io::Result<NamedTempFile> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     if dir.is_symlink() {
         return Err(io::Error::other("its directory is a symbolic link"));
@@ -143,5 +196,5 @@ fn write(path: &Utf8Path, note: &impl Serialize) -> io::Result<File> {
     file.as_file().lock()?;
     serde_json::to_writer(&mut file, note)?;
     file.write_all(b"\n")?;
-    Ok(file.persist(path)?)
+    Ok(file)
 }

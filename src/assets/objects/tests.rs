@@ -3,7 +3,6 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::TcpListener,
-    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -72,22 +71,23 @@ pub(in crate::assets) fn put(objects: &Objects, uri: &Uri, content: &'static [u8
         .unwrap();
 }
 
-/// Answers each request on loopback with the next of these texts, and the last one for ever. Counts the requests.
-fn answering(answers: &[&str]) -> (String, Arc<AtomicUsize>) {
+/// Answers each request on loopback with the next of these texts, and the last one for ever. Keeps the heads of the requests.
+fn answering(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();
-    let asked = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::new(Mutex::new(Vec::new()));
     let count = Arc::clone(&asked);
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            while lines
-                .next()
-                .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
-            {}
-            let at = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+            let head = lines.by_ref().map_while(Result::ok);
+            let head: Vec<String> = head.take_while(|line| !line.is_empty()).collect();
+            let mut asked = lock(&count);
+            let at = asked.len().min(answers.len() - 1);
+            asked.push(head.join("\n"));
+            drop(asked);
             let _ = stream.write_all(answers[at].as_bytes());
         }
     });
@@ -110,7 +110,7 @@ fn uri() -> Uri {
 fn look_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
     let (endpoint, asked) = answering(answers);
     let found = at(&endpoint, ("id-of-key", "secret-of-key")).look(&uri(), &|| true);
-    (found, asked.load(Ordering::SeqCst))
+    (found, lock(&asked).len())
 }
 
 #[test]
@@ -156,6 +156,44 @@ fn the_code_of_a_refusal_is_told_and_nothing_else_of_it() {
 }
 
 #[test]
+fn the_time_to_send_grows_with_the_size() {
+    // 300,000 bytes a second.
+    for bytes in [7_500_000, 2 * upload::PART] {
+        assert!(access::time_to_send(bytes).as_secs() > bytes / 300_000);
+    }
+    assert!(access::time_to_send(0).as_secs() <= 10);
+}
+
+#[test]
+fn what_cannot_be_in_a_header_or_an_address_is_refused_without_its_value() {
+    for region in ["eu\n", "ü", "a b"] {
+        let storage = Storage {
+            uri: "s3://platform-bucket".to_owned(),
+            region: Some(region.to_owned()),
+            ..Storage::default()
+        };
+        let error = Objects::of(&storage).look(&uri(), &|| true).unwrap_err();
+        assert!(
+            matches!(&error.why, Why::Refused(why) if why.contains("`storage.region`") && !why.contains(region)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_object_without_etag_and_version_is_unknown() {
+    let bare = answer(
+        "200 OK",
+        "Last-Modified: Mon, 23 Feb 2026 10:00:00 GMT\r\n",
+        "",
+    );
+    let (endpoint, _) = answering(&[&bare]);
+    let objects = at(&endpoint, ("id", "secret"));
+    let print = objects.print(&uri(), Fresh::Yes, &|| true).unwrap();
+    assert_eq!(print.sight, Sight::Unknown);
+}
+
+#[test]
 fn a_redirect_is_not_followed() {
     let (elsewhere, asked) = answering(&[&answer("200 OK", FOUND, "")]);
     let redirect = answer(
@@ -166,16 +204,34 @@ fn a_redirect_is_not_followed() {
     let (found, _) = look_at(&[&redirect]);
     let told = found.unwrap_err().to_string();
     assert!(told.contains("the bucket is elsewhere"), "{told}");
-    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    assert_eq!(lock(&asked).len(), 0);
 }
 
 /// Stores `RIFF` on a server that answers this. Returns how often it was asked.
 fn store_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
+    let (stored, asked) = store_while(answers, &|_| true);
+    (stored, asked.len())
+}
+
+/// Stores `RIFF` on a server that answers this, `[MARK]` being the right one, as long as the requests allow it. Returns
+/// the requests.
+fn store_while(
+    answers: &[&str],
+    go_on: &dyn Fn(&[String]) -> bool,
+) -> (Result<ObjectPrint, ObjectError>, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let dir = Utf8Path::from_path(dir.path()).unwrap();
     let file = dir.join("file");
     std::fs::write(&file, "RIFF").unwrap();
-    let (endpoint, asked) = answering(answers);
+    let nowhere = at("http://127.0.0.1:9", ("id", "secret"));
+    let Place { bucket, path } = nowhere.must_place(&uri()).unwrap();
+    let mark = notes::mark(dir, &bucket, &path).unwrap();
+    let answers: Vec<String> = answers
+        .iter()
+        .map(|answer| answer.replace("[MARK]", &mark))
+        .collect();
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+    let (endpoint, asked) = answering(&answers);
     let objects = at(&endpoint, ("id", "secret"));
     let Place { bucket, .. } = objects.must_place(&uri()).unwrap();
     notes::keep_conditions(dir, &bucket, Conditions::Honoured);
@@ -185,21 +241,93 @@ fn store_at(answers: &[&str]) -> (Result<ObjectPrint, ObjectError>, usize) {
         operation_id: "op_1",
         media_type: "audio/wav",
     };
-    let go_on = || true;
+    let go_on = || go_on(&lock(&asked));
     let file = File::open(file).unwrap();
     let sending = objects.send(&uri(), &file, about, dir, &go_on).unwrap();
     let stored = objects.commit(sending, &go_on);
-    (stored.map(|(print, _)| print), asked.load(Ordering::SeqCst))
+    let asked = lock(&asked).clone();
+    (stored.map(|(print, _)| print), asked)
+}
+
+/// The answers to the two requests of a look at what is not there.
+fn absent() -> [String; 2] {
+    let missing = answer("404 Not Found", "", "<Error><Code>NoSuchKey</Code></Error>");
+    [answer("404 Not Found", "", ""), missing]
+}
+
+/// The answer to a look at an object with that mark and SHA-256.
+fn there(mark: &str, sha256: &str) -> String {
+    let sha256 = sha256.repeat(64);
+    let headers =
+        format!("{FOUND}x-amz-meta-oneact-sha256: {sha256}\r\nx-amz-meta-oneact-mark: {mark}\r\n");
+    answer("200 OK", &headers, "RIFF").replace("\r\n\r\nRIFF", "\r\n\r\n")
+}
+
+#[test]
+fn content_that_the_store_refuses_is_sent_again_with_its_hash() {
+    let [head, get] = &absent();
+    let bad = answer(
+        "400 Bad Request",
+        "",
+        "<Error><Code>BadDigest</Code></Error>",
+    );
+    let done = answer("200 OK", "ETag: \"a\"\r\n", "");
+    let answers = [head, get, &bad, head, get, &done, &there("[MARK]", "a")];
+    let (stored, asked) = store_while(&answers.map(String::as_str), &|_| true);
+    assert_eq!(stored.unwrap().bytes, 4);
+    let puts: Vec<&String> = asked
+        .iter()
+        .filter(|head| head.starts_with("PUT"))
+        .collect();
+    assert_eq!(puts.len(), 2);
+    let hash = "x-amz-checksum-sha256: pA/z1ZAPt2mLjIZQQTR8tJ7M7cj5OUX4limtEEquzOQ=";
+    assert!(puts.iter().all(|head| head.contains(hash)), "{puts:?}");
+    // For ever: the failure is that of a server, and nothing is stored.
+    let (stored, _) = store_while(&[head, get, &bad], &|asked| asked.len() < 3);
+    assert!(matches!(
+        stored.unwrap_err().why,
+        Why::Altered(_) | Why::Stopped
+    ));
+}
+
+#[test]
+fn an_object_that_only_claims_to_be_the_same_is_neither_taken_nor_replaced() {
+    for sha256 in ["a", "b"] {
+        let (stored, asked) = store_at(&[&there("of another root", sha256)]);
+        assert_eq!((stored.unwrap_err().why, asked), (Why::Occupied, 1));
+    }
+    let (stored, asked) = store_at(&[&there("[MARK]", "a")]);
+    assert_eq!((stored.unwrap().bytes, asked), (4, 1));
+}
+
+#[test]
+fn a_write_of_unknown_end_is_told_with_the_place() {
+    let [head, get] = &absent();
+    let denied = answer(
+        "403 Forbidden",
+        "",
+        "<Error><Code>AccessDenied</Code></Error>",
+    );
+    // The look after a lost answer is denied.
+    let (stored, _) = store_at(&[head, get, "", &denied]);
+    let told = stored.unwrap_err().to_string();
+    assert!(
+        told.contains("s3://platform-bucket/a/key.wav") && told.contains("may be stored there"),
+        "{told}"
+    );
+    // The run ends while the write is under way.
+    let (stored, _) = store_while(&[head, get, ""], &|asked| asked.len() < 4);
+    let error = stored.unwrap_err();
+    assert_eq!(error.why, Why::Unsure(Box::new(Why::Stopped)));
+    // Before the write, nothing is stored.
+    let (stored, _) = store_while(&[head, ""], &|asked| asked.len() < 2);
+    assert_eq!(stored.unwrap_err().why, Why::Stopped);
 }
 
 #[test]
 fn a_write_whose_answer_is_lost_or_that_meets_another_is_decided_by_a_look() {
-    let missing = answer("404 Not Found", "", "<Error><Code>NoSuchKey</Code></Error>");
-    let absent = [answer("404 Not Found", "", ""), missing];
-    let headers =
-        |sha256: &str| format!("{FOUND}x-amz-meta-oneact-sha256: {}\r\n", sha256.repeat(64));
-    let there =
-        |sha256| answer("200 OK", &headers(sha256), "RIFF").replace("\r\n\r\nRIFF", "\r\n\r\n");
+    let absent = absent();
+    let there = |sha256| there("[MARK]", sha256);
     let done = answer("200 OK", "ETag: \"a\"\r\n", "");
     let conflict = answer(
         "409 Conflict",

@@ -1,8 +1,13 @@
 //! One object that is written: all at once if it is small, else in parts. Nothing is visible under its name before the
 //! last request, which states what must be there: nothing, or the object that was seen. An object is replaced only if
-//! oneact stored it. A write that is given up removes its parts.
+//! this root stored it under this name. A write that is given up removes its parts.
 
-use std::{fs::File, io::Read as _, sync::Arc};
+use std::{
+    fs::File,
+    io::Read as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use camino::Utf8Path;
@@ -13,8 +18,8 @@ use object_store::{
 };
 
 use super::{
-    access::{Client, Purpose},
-    bucket::{Bucket, Ended, missing_bucket},
+    access::{Client, Purpose, RETRY_TIMEOUT},
+    bucket::{Bucket, Ended, Found, MARK, missing_bucket},
     failure::{Trouble, Why},
     notes::{self, Held},
 };
@@ -26,11 +31,13 @@ use crate::{
 /// An object that is smaller than this is sent in one request. The size of a part.
 pub(super) const PART: u64 = 8 << 20;
 /// Parts that are on their way at once.
-const AT_ONCE: usize = 2;
+const AT_ONCE: u8 = 2;
 /// Stores accept 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 /// How often it is looked again at what is there.
-const ROUNDS: usize = 4;
+const ROUNDS: u32 = 10;
+/// The first pause before it is looked again after a write whose answer was lost. Each one is twice as long.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is written, and where.
 #[derive(Debug)]
@@ -41,6 +48,8 @@ pub(super) struct Target {
     /// Lower-case hex.
     pub(super) sha256: String,
     pub(super) operation: String,
+    /// By which the object is known again.
+    pub(super) mark: String,
     pub(super) media_type: &'static str,
 }
 
@@ -49,6 +58,8 @@ pub(super) struct Target {
 pub(super) struct Upload {
     target: Target,
     body: Body,
+    /// Whether the object may be visible, although no answer says so.
+    is_unsure: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +86,7 @@ impl Target {
         for (name, value) in [
             ("oneact-sha256", &self.sha256),
             ("oneact-operation", &self.operation),
+            (MARK, &self.mark),
         ] {
             attributes.insert(self.bucket.metadata(name), value.clone().into());
         }
@@ -97,10 +109,14 @@ impl Target {
             return Ok(Upload {
                 target: self,
                 body: Body::Whole(whole.into()),
+                is_unsure: false,
             });
         }
         let failed = |ended: Ended| missing_bucket(ended.into());
-        let client = bucket.client(&Purpose::Large).map_err(failed)?;
+        let size = PART.max(self.bytes.div_ceil(MOST_PARTS));
+        // The parts share the way to the store.
+        let at_once = size.saturating_mul(AT_ONCE.into());
+        let client = bucket.client(&Purpose::Send(at_once)).map_err(failed)?;
         let options = PutMultipartOptions::from(self.attributes());
         let body = if let Some(parts) = client.parts() {
             let begun = parts.create_multipart_opts(&self.path, options);
@@ -115,8 +131,11 @@ impl Target {
             Body::Blocks(bucket.wait(go_on, begun).map_err(failed)?)
         };
         // From here on, dropping the upload removes its parts.
-        let mut upload = Upload { target: self, body };
-        let size = PART.max(upload.target.bytes.div_ceil(MOST_PARTS));
+        let mut upload = Upload {
+            target: self,
+            body,
+            is_unsure: false,
+        };
         let path = &upload.target.path;
         let sent = match &mut upload.body {
             Body::Parts(client, id, parts, _) => {
@@ -150,7 +169,7 @@ async fn in_parts<'a, T>(
     let mut sent = Vec::new();
     loop {
         // Before the next part is read, so that no more parts are in memory.
-        if on_their_way.len() >= AT_ONCE
+        if on_their_way.len() >= AT_ONCE.into()
             && let Some(done) = on_their_way.next().await
         {
             sent.push(done?);
@@ -180,49 +199,99 @@ fn unreadable(error: &std::io::Error) -> Why {
 impl Upload {
     /// Makes the object visible, and returns what the store says of it then.
     pub(super) fn commit(mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
-        let bucket = Arc::clone(&self.target.bucket);
-        let path = self.target.path.clone();
-        let mut lost = None;
-        for _ in 0..ROUNDS {
-            let condition = match bucket.look(&path, go_on) {
-                Err(Why::Gone) => Condition::Nothing,
-                Err(why) => return Err(why),
-                // Also if the answer to the last request was lost.
-                Ok(found) if self.is_in(&found) => {
-                    return Ok(found);
-                }
-                Ok(found) if found.sha256.is_none() => return Err(Why::Occupied),
-                Ok(found) => Condition::This(UpdateVersion {
-                    e_tag: found.etag,
-                    version: found.version,
-                }),
-            };
-            let written = self.write(&condition, go_on).map_err(Trouble::from);
-            match written {
-                Ok(()) => {
-                    let found = bucket.look(&path, go_on)?;
-                    if !self.is_in(&found) {
-                        return Err(Why::Changed);
-                    }
-                    if !matches!(self.body, Body::Whole(_)) {
-                        self.end();
-                    }
-                    return Ok(found);
-                }
-                // The upload is completed, or nothing is there any more: the next look shows which.
-                Err(Trouble::Condition) => {}
-                Err(Trouble::Why(Why::Gone)) if !matches!(self.body, Body::Whole(_)) => {}
-                // The answer may be lost. A conditional write may be made again.
-                Err(Trouble::Why(why @ Why::Unreachable(_))) if lost.is_none() => lost = Some(why),
-                Err(trouble) => return Err(missing_bucket(trouble)),
-            }
-        }
-        let changing = "other programs change the object all the time".to_owned();
-        Err(lost.unwrap_or(Why::Unreachable(changing)))
+        self.attempts(go_on).map_err(|why| match why {
+            // The last look has shown that it is not there.
+            Why::Occupied | Why::Changed => why,
+            why if self.is_unsure => Why::Unsure(Box::new(why)),
+            why => why,
+        })
     }
 
-    fn is_in(&self, found: &ObjectPrint) -> bool {
-        found.sha256.as_ref() == Some(&self.target.sha256) && found.bytes == self.target.bytes
+    /// A conditional write may be made again if its answer was lost.
+    fn attempts(&mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
+        let bucket = Arc::clone(&self.target.bucket);
+        let looking = bucket.client(&Purpose::Patient);
+        let looking = looking.map_err(Trouble::from)?;
+        let begun = Instant::now();
+        let mut last = Why::Unreachable("other programs change the object all the time".to_owned());
+        for round in 0..ROUNDS {
+            match self.attempt(&looking, go_on) {
+                Ok(Some(print)) => return Ok(print),
+                Ok(None) => {}
+                // The library has sent a request again for that time, so that a write and a look take twice as long.
+                Err(why @ (Why::Unreachable(_) | Why::Altered(_)))
+                    if begun.elapsed() < 2 * RETRY_TIMEOUT =>
+                {
+                    last = why;
+                    let pause = PAUSE.saturating_mul(1 << round);
+                    let pause = bucket.wait(go_on, async {
+                        tokio::time::sleep(pause).await;
+                        Ok(())
+                    });
+                    pause.map_err(Trouble::from)?;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Err(last)
+    }
+
+    /// Looks, writes, and looks again. None if something else was there at the time of the write.
+    fn attempt(&mut self, looking: &Client, go_on: GoOn<'_>) -> Result<Option<ObjectPrint>, Why> {
+        let bucket = Arc::clone(&self.target.bucket);
+        let path = self.target.path.clone();
+        let condition = match bucket.find(looking, &path, go_on) {
+            Err(Why::Gone) => Condition::Nothing,
+            Err(why) => return Err(why),
+            // Also if the answer to the last request was lost.
+            Ok(found) if self.is_in(&found) => return Ok(Some(found.print)),
+            Ok(found) if found.mark.as_ref() != Some(&self.target.mark) => {
+                return Err(Why::Occupied);
+            }
+            Ok(found) if found.print.is_unidentified() => {
+                let why = "the store says neither the ETag nor the version of the object that is to be replaced";
+                return Err(Why::Refused(why.to_owned()));
+            }
+            Ok(found) => Condition::This(UpdateVersion {
+                e_tag: found.print.etag,
+                version: found.print.version,
+            }),
+        };
+        let was_unsure = std::mem::replace(&mut self.is_unsure, true);
+        let written = self.write(&condition, go_on);
+        // The answer to the first of several requests may be lost.
+        let is_repeated =
+            matches!(&written, Err(Ended::Error(error)) if Trouble::is_repeated(error));
+        let written = written.map_err(Trouble::from);
+        let is_whole = matches!(self.body, Body::Whole(_));
+        match written {
+            Ok(()) => {
+                let found = bucket.find(looking, &path, go_on)?;
+                if !self.is_in(&found) {
+                    return Err(Why::Changed);
+                }
+                if !is_whole {
+                    self.end();
+                }
+                Ok(Some(found.print))
+            }
+            // The upload is completed, or nothing is there any more: the next look shows which.
+            Err(Trouble::Condition) => Ok(None),
+            Err(Trouble::Why(Why::Gone)) if !is_whole => Ok(None),
+            Err(Trouble::Why(why @ (Why::Unreachable(_) | Why::Stopped))) => Err(why),
+            Err(trouble) => {
+                self.is_unsure = was_unsure || is_repeated;
+                Err(missing_bucket(trouble))
+            }
+        }
+    }
+
+    /// Whether it is the object of this upload: a mark of another root can stand beside any hash.
+    fn is_in(&self, found: &Found) -> bool {
+        let (target, print) = (&self.target, &found.print);
+        found.mark.as_ref() == Some(&target.mark)
+            && print.sha256.as_ref() == Some(&target.sha256)
+            && print.bytes == target.bytes
     }
 
     fn write(&mut self, condition: &Condition, go_on: GoOn<'_>) -> Result<(), Ended> {
@@ -237,10 +306,8 @@ impl Upload {
                     attributes: self.target.attributes(),
                     ..PutOptions::default()
                 };
-                let put = bucket
-                    .client
-                    .store()
-                    .put_opts(path, whole.clone().into(), options);
+                let client = bucket.client(&Purpose::Send(self.target.bytes))?;
+                let put = client.store().put_opts(path, whole.clone().into(), options);
                 bucket.wait(go_on, put).map(drop)
             }
             Body::Parts(_, id, parts, _) => {
@@ -280,7 +347,7 @@ fn complete(service: Service, condition: &Condition) -> Purpose {
                 Purpose::Complete("x-goog-if-generation-match", value)
             }
             Some(value) => Purpose::Complete("if-match", value),
-            None => Purpose::Large,
+            None => Purpose::Patient,
         },
     }
 }
@@ -291,7 +358,7 @@ impl Drop for Upload {
         let Target { bucket, path, .. } = &self.target;
         let removed = match std::mem::replace(&mut self.body, Body::Ended) {
             Body::Whole(_) | Body::Ended => return,
-            Body::Blocks(mut blocks) => bucket.wait(&|| true, blocks.abort()),
+            Body::Blocks(mut blocks) => bucket.briefly(blocks.abort()),
             Body::Parts(_, id, _, note) => {
                 let removed = abort(bucket, path, &id);
                 if let (Ok(()), Some(note)) = (&removed, note) {
@@ -312,15 +379,18 @@ fn abort(bucket: &Bucket, path: &Path, id: &String) -> Result<(), Ended> {
     let Some(store) = bucket.client.parts() else {
         return Ok(());
     };
-    match bucket.wait(&|| true, store.abort_multipart(path, id)) {
+    match bucket.briefly(store.abort_multipart(path, id)) {
         Err(Ended::Error(Error::NotFound { .. })) => Ok(()),
         ended => ended,
     }
 }
 
 /// Removes the parts that killed runs have left in this bucket.
-pub(super) fn sweep(bucket: &Bucket, state_dir: &Utf8Path) {
+pub(super) fn sweep(bucket: &Bucket, state_dir: &Utf8Path, go_on: GoOn<'_>) {
     for (open, note) in notes::left(state_dir, bucket) {
+        if !go_on() {
+            break;
+        }
         let removed = Path::parse(&open.key).map(|path| abort(bucket, &path, &open.upload_id));
         match removed {
             Ok(Err(ended)) => {

@@ -55,6 +55,7 @@ impl Objects {
             let Place { bucket, path } = self.must_place(uri)?;
             let conditions = conditions(&bucket, &path, state_dir, go_on)?;
             let target = Target {
+                mark: notes::mark(state_dir, &bucket, &path)?,
                 bucket,
                 path,
                 bytes: about.bytes,
@@ -88,11 +89,26 @@ impl Objects {
         Ok((print, conditions))
     }
 
-    /// Removes what killed runs have left of uploads into the bucket of this object.
-    pub(crate) fn sweep(&self, uri: &Uri, state_dir: &Utf8Path) {
-        if let Ok(Some(Place { bucket, .. })) = self.place(uri) {
-            upload::sweep(&bucket, state_dir);
-        }
+    /// Fails if the object could not be stored, as far as that is known before its content is. Removes what killed runs
+    /// have left of uploads into its bucket.
+    pub(crate) fn has_room(
+        &self,
+        uri: &Uri,
+        state_dir: &Utf8Path,
+        go_on: GoOn<'_>,
+    ) -> Result<(), ObjectError> {
+        let look = || {
+            let Place { bucket, path } = self.must_place(uri)?;
+            let mark = notes::mark(state_dir, &bucket, &path)?;
+            match bucket.find(&bucket.client, &path, go_on) {
+                Ok(found) if found.mark.as_ref() != Some(&mark) => return Err(Why::Occupied),
+                Ok(_) | Err(Why::Gone) => {}
+                Err(why) => return Err(why),
+            }
+            upload::sweep(&bucket, state_dir, go_on);
+            conditions(&bucket, &path, state_dir, go_on).map(drop)
+        };
+        look().map_err(error("store", uri))
     }
 
     /// Makes an object and removes it. Remembers whether the server honours conditions.
@@ -104,15 +120,34 @@ impl Objects {
     ) -> Result<Conditions, ObjectError> {
         let probe = || {
             let Place { bucket, path } = self.must_place(uri)?;
-            let found = bucket.probe(&path, go_on)?;
-            notes::keep_conditions(state_dir, &bucket, found);
-            Ok(found)
+            tested(&bucket, &path, state_dir, go_on)
         };
         probe().map_err(error("write", uri))
     }
 }
 
-/// Services honour conditions. Other servers that speak the protocol of S3 are tested once, beside the object.
+fn unrandom(error: std::io::Error) -> Why {
+    Why::Refused(format!("the machine gives no random number: {error}"))
+}
+
+/// Tests the server with an object beside this one, whose name nobody else uses.
+fn tested(
+    bucket: &Bucket,
+    path: &Path,
+    state_dir: &Utf8Path,
+    go_on: GoOn<'_>,
+) -> Result<Conditions, Why> {
+    let beside = Path::parse(format!(
+        "{path}.oneact-probe-{}",
+        notes::random().map_err(unrandom)?.simple()
+    ));
+    let beside = beside.map_err(|error| Why::Refused(error.to_string()))?;
+    let found = bucket.probe(&beside, go_on)?;
+    notes::keep_conditions(state_dir, bucket, found);
+    Ok(found)
+}
+
+/// Services honour conditions. Other servers that speak the protocol of S3 are tested once.
 fn conditions(
     bucket: &Arc<Bucket>,
     path: &Path,
@@ -125,9 +160,5 @@ fn conditions(
     if let Some(known) = notes::conditions(state_dir, bucket) {
         return Ok(known);
     }
-    let beside = Path::parse(format!("{path}.oneact-probe"));
-    let beside = beside.map_err(|error| Why::Refused(error.to_string()))?;
-    let found = bucket.probe(&beside, go_on)?;
-    notes::keep_conditions(state_dir, bucket, found);
-    Ok(found)
+    tested(bucket, path, state_dir, go_on)
 }

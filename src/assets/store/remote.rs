@@ -8,7 +8,7 @@ use super::{Finished, Probed, Stored};
 use crate::{
     assets::{
         error::{StoreError, component},
-        objects::{About, Conditions, ObjectError, Objects, Sending, Why, error, named},
+        objects::{About, Conditions, Objects, Sending, error, named},
         print::{self, GoOn, stat_at, stat_of},
         regular::open_regular,
     },
@@ -64,16 +64,7 @@ impl Remote {
         go_on: GoOn<'_>,
     ) -> Result<(), StoreError> {
         let uri = self.uri_of(session_id, file_name)?;
-        self.objects.sweep(&uri, &self.state_dir);
-        let is_occupied = match self.objects.look(&uri, go_on) {
-            Ok(found) => found.sha256.is_none(),
-            Err(ObjectError { why: Why::Gone, .. }) => false,
-            Err(error) => return Err(error.into()),
-        };
-        if is_occupied {
-            return Err(error("store", &uri)(Why::Occupied).into());
-        }
-        Ok(())
+        Ok(self.objects.has_room(&uri, &self.state_dir, go_on)?)
     }
 
     pub(super) fn prepare(&self, finished: Finished<'_>) -> Result<Prepared, StoreError> {

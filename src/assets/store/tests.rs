@@ -251,13 +251,39 @@ const OF_OBJECTS: &[Fact] = &[
                 assert!(
                     error
                         .to_string()
-                        .contains("that oneact did not store is there"),
+                        .contains("that this root did not store under this name"),
                     "{error}"
                 );
                 let room = place.store.has_room("sess-1", "foreign.wav", &|| true);
                 assert!(room.unwrap_err().to_string().contains("not overwritten"));
                 assert_eq!(place.read(&place.uri("foreign.wav")).unwrap(), b"foreign");
             }
+        },
+    ),
+    (
+        "an object of another root is never overwritten, and does not count as stored",
+        |place| {
+            place.place("shared.wav", b"one");
+            let other = place.root.join("other");
+            let store = Place::of(place.store.objects.anew(), &other);
+            for content in [&b"one"[..], b"two"] {
+                let room = store.has_room("sess-1", "shared.wav", &|| true);
+                let error = room.unwrap_err().to_string();
+                assert!(error.contains("not overwritten"), "{error}");
+                let staged = place.staged(content);
+                let finished = Finished {
+                    session_id: "sess-1",
+                    file_name: "shared.wav",
+                    staged: &staged,
+                    seen: None,
+                    operation_id: "op_2",
+                    go_on: &|| true,
+                };
+                let stored = store.prepare(finished).unwrap().commit(&|| true);
+                let error = stored.unwrap_err().to_string();
+                assert!(error.contains("not overwritten"), "{error}");
+            }
+            assert_eq!(place.read(&place.uri("shared.wav")).unwrap(), b"one");
         },
     ),
     ("a run that is stopped leaves nothing visible", |place| {
