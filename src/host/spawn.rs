@@ -144,8 +144,8 @@ pub fn tell(
     let mut running = Running::start(command, input)?;
     let begun = Instant::now();
     let late = loop {
-        if let Some(failed) = running.end()? {
-            return failed.map_or(Ok(()), Err);
+        if let Some(end) = running.end()? {
+            return end;
         }
         match interrupts.caught().filter(|_| interrupts.count() > before) {
             Some(signal) => break format!("was stopped by {}", signal.name()),
@@ -185,16 +185,16 @@ impl Running {
         })
     }
 
-    /// Once the program has ended: why it did not end well, if so.
-    fn end(&mut self) -> Result<Option<Option<String>>, String> {
+    /// Once the program has ended: whether it ended well.
+    fn end(&mut self) -> Result<Option<Result<(), String>>, String> {
         let end = end_of(self.group).map_err(|errno| {
             self.unreaped = false;
             format!("{}: {errno}", self.name)
         })?;
         Ok(end.map(|_| match self.kill() {
-            Ok(status) if status.success() => None,
-            Ok(status) => Some(format!("{} ended with {status}", self.name)),
-            Err(error) => Some(format!("{}: {error}", self.name)),
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{} ended with {status}", self.name)),
+            Err(error) => Err(format!("{}: {error}", self.name)),
         }))
     }
 
@@ -248,8 +248,8 @@ impl Asked {
         let child = &mut self.running.child;
         read_waiting(child.stdout.as_mut(), &mut self.said.stdout);
         read_waiting(child.stderr.as_mut(), &mut self.said.stderr);
-        Ok(end.map(|failed| Said {
-            failed,
+        Ok(end.map(|end| Said {
+            failed: end.err(),
             ..std::mem::take(&mut self.said)
         }))
     }

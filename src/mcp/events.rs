@@ -69,8 +69,8 @@ impl Events {
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }
-            b"event" => self.kind = value.to_owned(),
-            b"id" if !value.contains(&0) => self.id = value.to_owned(),
+            b"event" => value.clone_into(&mut self.kind),
+            b"id" if !value.contains(&0) => value.clone_into(&mut self.id),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let number = str::from_utf8(value)
                     .ok()
