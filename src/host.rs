@@ -49,7 +49,7 @@ pub use plain::{
 };
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{
-    Program, Said, Spawned, ask, die_with_us, end_of, plain_environment, spawn, spawn_apart,
+    Asked, Program, Said, Spawned, die_with_us, end_of, plain_environment, spawn, spawn_apart,
     spawn_self, tell,
 };
 pub use users::{is_in_group, is_named, is_own_group, name_of};

@@ -19,6 +19,7 @@ mod closing;
 mod endpoint;
 mod era;
 mod error;
+mod events;
 mod exchange;
 mod greeting;
 mod headers;
@@ -140,6 +141,7 @@ pub(crate) fn call_among(
         // One that has ended, or whose entry has changed, is of no more use.
         waiting.retain(|one| one.serves(server));
     }
+    let mut was_lost = false;
     let found = waiting.iter().position(|one| one.serves(server));
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
@@ -147,6 +149,7 @@ pub(crate) fn call_among(
         if !end.was_too_late() {
             return end;
         }
+        was_lost = end.is_a_lost_session();
         tracing::info!("Server {} ended before it could be asked.", server.name);
     }
     let mut note = None;
@@ -170,7 +173,7 @@ pub(crate) fn call_among(
         note = Some(cold);
     }
     let mut end = opened(after, asked, progress);
-    if end.result.as_ref().is_err_and(CallError::is_a_lost_session) {
+    if end.is_a_lost_session() && !was_lost {
         // The server has refused the call, so it is made once more in a new session.
         end = opened(after, asked, progress);
     }
@@ -250,11 +253,21 @@ fn called(
 }
 
 impl CallEnd {
+    /// Whether a server over HTTP no longer knows the session, and has refused the call for that.
+    fn is_a_lost_session(&self) -> bool {
+        let trouble = self.result.as_ref().err().and_then(CallError::trouble);
+        trouble == Some(Trouble::Gone)
+    }
+
     /// Whether a server that was used before ended before the call reached it.
     fn was_too_late(&self) -> bool {
-        let ended = |error: &CallError| {
-            matches!(error, CallError::Died { .. } | CallError::TooMuch { .. })
-                || error.is_a_lost_session()
+        use Trouble::{Absent, Gone, Lost, Unreachable};
+        let ended = |error: &CallError| match error {
+            CallError::Died { .. } | CallError::TooMuch { .. } => true,
+            CallError::Http { trouble, .. } => {
+                matches!(trouble, Absent | Gone | Lost | Unreachable)
+            }
+            _ => false,
         };
         self.effect == Effect::None && self.result.as_ref().is_err_and(ended)
     }

@@ -79,7 +79,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
 pub(crate) fn of_http(trouble: Trouble) -> Fault {
     match trouble {
         Trouble::Unreachable | Trouble::Lost | Trouble::Gone => Fault::ServerUnreachable,
-        Trouble::Absent => Fault::ServerNotFound,
+        Trouble::Absent | Trouble::Moved => Fault::ServerNotFound,
         Trouble::Denied => Fault::PermissionDenied,
         Trouble::TooLarge => Fault::LimitExceeded,
         Trouble::Limited => Fault::RateLimited,

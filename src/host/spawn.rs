@@ -7,7 +7,7 @@ use std::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::CommandExt,
     },
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -140,12 +140,84 @@ pub fn tell(
 ) -> Result<(), String> {
     let mut command = program.command().ok_or("it is empty")?;
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let (_, failed) = ended(command, input, longest, interrupts)?;
-    failed.map_or(Ok(()), Err)
+    let before = interrupts.count();
+    let mut running = Running::start(command, input)?;
+    let begun = Instant::now();
+    let late = loop {
+        if let Some(end) = running.end()? {
+            return end;
+        }
+        match interrupts.caught().filter(|_| interrupts.count() > before) {
+            Some(signal) => break format!("was stopped by {}", signal.name()),
+            None if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
+            None => break format!("did not end within {longest:?}"),
+        }
+    };
+    Err(format!("{} {late}", running.name))
 }
 
-/// What a program has written, of each stream at most what a pipe holds.
+/// A program that runs. Dropping this kills its process group.
 #[derive(Debug)]
+struct Running {
+    name: String,
+    child: Child,
+    group: Pid,
+    /// The child has not been waited for, so its id is still its own.
+    unreaped: bool,
+}
+
+impl Running {
+    fn start(mut command: Command, input: Vec<u8>) -> Result<Self, String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        die_with_us(&mut command);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("{name} did not start: {error}"))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read must not stop this run. The thread ends with the program.
+            thread::spawn(move || stdin.write_all(&input));
+        }
+        Ok(Self {
+            group: Pid::from_child(&child),
+            name,
+            child,
+            unreaped: true,
+        })
+    }
+
+    /// Once the program has ended: whether it ended well.
+    fn end(&mut self) -> Result<Option<Result<(), String>>, String> {
+        let end = end_of(self.group).map_err(|errno| {
+            self.unreaped = false;
+            format!("{}: {errno}", self.name)
+        })?;
+        Ok(end.map(|_| match self.kill() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{} ended with {status}", self.name)),
+            Err(error) => Err(format!("{}: {error}", self.name)),
+        }))
+    }
+
+    /// Ends what is left of its process group.
+    fn kill(&mut self) -> io::Result<ExitStatus> {
+        if std::mem::take(&mut self.unreaped) {
+            let _ = kill_process_group(self.group, Signal::KILL);
+        }
+        self.child.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+/// The most that is kept of what an [`Asked`] program writes to a stream. The rest is read and dropped.
+const SAID_BYTES: usize = 64 << 10;
+
+/// What a program has written.
+#[derive(Debug, Default)]
 pub struct Said {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -153,65 +225,42 @@ pub struct Said {
     pub failed: Option<String>,
 }
 
-/// Starts a program without input, and waits for its end as [`tell`] does.
-pub fn ask(program: &Program, longest: Duration, interrupts: &Interrupts) -> Result<Said, String> {
-    fn written(pipe: Option<impl Read + AsFd>) -> Vec<u8> {
-        let mut text = Vec::new();
-        if let Some(pipe) = pipe {
-            // A process that it left behind may keep the pipe open.
-            let there = ioctl_fionread(&pipe).unwrap_or_default();
-            let _ = pipe.take(there).read_to_end(&mut text);
-        }
-        text
-    }
-    let mut command = program.command().ok_or("it is empty")?;
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (child, failed) = ended(command, Vec::new(), longest, interrupts)?;
-    Ok(Said {
-        stdout: written(child.stdout),
-        stderr: written(child.stderr),
-        failed,
-    })
+/// A program without input that is asked for its output. Dropping this kills its process group.
+#[derive(Debug)]
+pub struct Asked {
+    running: Running,
+    said: Said,
 }
 
-/// The child after its end, and why it did not end well.
-fn ended(
-    mut command: Command,
-    input: Vec<u8>,
-    longest: Duration,
-    interrupts: &Interrupts,
-) -> Result<(Child, Option<String>), String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    die_with_us(&mut command);
-    let before = interrupts.count();
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("{name} did not start: {error}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read must not stop this run. The thread ends with the program.
-        thread::spawn(move || stdin.write_all(&input));
+impl Asked {
+    pub fn start(program: &Program) -> Result<Self, String> {
+        let mut command = program.command().ok_or("it is empty")?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Self {
+            running: Running::start(command, Vec::new())?,
+            said: Said::default(),
+        })
     }
-    let group = Pid::from_child(&child);
-    let failed = |error: io::Error| format!("{name}: {error}");
-    let begun = Instant::now();
-    let late = loop {
-        let end = end_of(group).map_err(|errno| failed(errno.into()))?;
-        let caught = interrupts.caught().filter(|_| interrupts.count() > before);
-        match (end, caught) {
-            (Some(_), _) => break None,
-            (None, Some(signal)) => break Some(format!("was stopped by {}", signal.name())),
-            (None, None) if begun.elapsed() < longest => thread::sleep(Duration::from_millis(5)),
-            (None, None) => break Some(format!("did not end within {longest:?}")),
-        }
-    };
-    let _ = kill_process_group(group, Signal::KILL);
-    let status = child.wait().map_err(failed)?;
-    let why = match late {
-        None if status.success() => None,
-        None => Some(format!("{name} ended with {status}")),
-        Some(why) => Some(format!("{name} {why}")),
-    };
-    Ok((child, why))
+
+    /// Reads what is there, and returns everything once the program has ended. This does not wait.
+    pub fn look(&mut self) -> Result<Option<Said>, String> {
+        let end = self.running.end()?;
+        let child = &mut self.running.child;
+        read_waiting(child.stdout.as_mut(), &mut self.said.stdout);
+        read_waiting(child.stderr.as_mut(), &mut self.said.stderr);
+        Ok(end.map(|end| Said {
+            failed: end.err(),
+            ..std::mem::take(&mut self.said)
+        }))
+    }
+}
+
+/// A process that the program left behind may keep the pipe open, so its end is not waited for.
+fn read_waiting(pipe: Option<&mut (impl Read + AsFd)>, text: &mut Vec<u8>) {
+    let Some(pipe) = pipe else { return };
+    let waiting = ioctl_fionread(&*pipe).unwrap_or_default();
+    let _ = pipe.take(waiting).read_to_end(text);
+    text.truncate(SAID_BYTES);
 }
 
 /// How a child has ended; `None` while it runs. It is not reaped, so that no other process gets its id, which may also

@@ -49,6 +49,7 @@ impl Closing {
     pub(super) fn resume(mut self) -> Option<(Runtime, Session)> {
         let (mut session, runtime) = self.live.take()?;
         session.turn();
+        runtime.block_on(session.link.look());
         Some((runtime, session))
     }
 

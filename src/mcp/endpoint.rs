@@ -9,18 +9,20 @@ use reqwest::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use serde::Deserialize;
-use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 use url::{Host, Url, form_urlencoded::Serializer};
 
-use super::refusal::{Refusal, Trouble, whole};
+use super::refusal::{Partial, Refusal, Trouble, whole};
 use crate::{
-    host::{self, Interrupts, Program},
+    host::{self, Asked, Program, Said},
     task::{Secrets, presentable},
     web,
 };
 
 /// How long the command that prints a token may take.
 const COMMAND: Duration = Duration::from_secs(30);
+/// How often it is looked at whether the command has ended.
+const LOOK: Duration = Duration::from_millis(5);
 /// The longest file with a token, and the longest answer with one.
 const TOKEN_BYTES: usize = 64 << 10;
 
@@ -41,17 +43,6 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Whether nothing is asked but this machine, without TLS.
-    pub(super) fn is_here(&self) -> bool {
-        let here = match self.url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(v4)) => v4.is_loopback(),
-            Some(Host::Ipv6(v6)) => v6.is_loopback(),
-            None => false,
-        };
-        here && self.url.scheme() == "http" && !matches!(self.token, Token::Client { .. })
-    }
-
     /// The address without what grants access.
     pub(crate) fn shown(&self) -> String {
         presentable(&self.url)
@@ -84,46 +75,81 @@ impl Token {
     pub(super) async fn fetch(
         &self,
         client: &Client,
-        interrupts: &Interrupts,
+        secrets: &Secrets,
     ) -> Result<Option<String>, Refusal> {
-        let got = match self {
+        let denied = |why| Refusal::new(Trouble::Denied, why);
+        let (token, from) = match self {
             Self::None => return Ok(None),
-            Self::Given(token) => Ok(token.clone()),
-            Self::File(path) => host::read_named(path, TOKEN_BYTES as u64)
-                .map_err(|error| format!("its `bearer_file` {path} cannot be read: {error}"))
-                .map(|text| String::from_utf8_lossy(&text).into_owned()),
+            Self::Given(token) => (token.clone(), String::new()),
+            Self::File(path) => {
+                let text = host::read_named(path, TOKEN_BYTES as u64).map_err(|error| {
+                    denied(format!("its `bearer_file` {path} cannot be read: {error}"))
+                })?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                (text, format!(" from its `bearer_file` {path}"))
+            }
             Self::Command(program) => {
-                let (program, interrupts) = (program.clone(), interrupts.clone());
-                let asked = spawn_blocking(move || printed(&program, &interrupts)).await;
-                let asked = asked.map_err(|error| error.to_string()).flatten();
-                asked.map_err(|why| format!("its `bearer_command` gave no token: {why}"))
+                let printed = printed(program, secrets).await;
+                let printed = printed
+                    .map_err(|why| denied(format!("its `bearer_command` gave no token: {why}")))?;
+                let name = program.argv.first().map_or("", String::as_str);
+                (printed, format!(" from its `bearer_command` {name}"))
             }
             Self::Client {
                 url,
                 id,
                 secret,
                 scope,
-            } => granted(client, url, (id, secret), scope.as_deref()).await,
+            } => {
+                let token = granted(client, url, (id, secret), scope.as_deref()).await?;
+                (token, format!(" from {}", presentable(url)))
+            }
         };
-        let why = |why| Refusal::new(Trouble::Denied, why);
-        let token = got.map_err(why)?.trim().to_owned();
+        let token = token.trim().to_owned();
         if token.is_empty() || !token.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-            let problem = "cannot be asked: its bearer token is empty, or contains spaces or other characters that no token has";
-            return Err(why(problem.to_owned()));
+            return Err(denied(format!(
+                "cannot be asked: its bearer token{from} is empty, or contains spaces or other characters that no token has"
+            )));
         }
         Ok(Some(token))
     }
 }
 
-/// The first line that the program prints. What it writes to stderr is logged.
-fn printed(program: &Program, interrupts: &Interrupts) -> Result<String, String> {
-    let said = host::ask(program, COMMAND, interrupts)?;
+/// Whether a URL leads to this machine.
+pub(super) fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(v4)) => v4.is_loopback(),
+        Some(Host::Ipv6(v6)) => v6.is_loopback(),
+        None => false,
+    }
+}
+
+/// The first line that the program prints. What it writes to stderr is logged. The program is killed if this wait is
+/// given up.
+async fn printed(program: &Program, secrets: &Secrets) -> Result<String, String> {
+    let mut asked = Asked::start(program)?;
+    let waited = async {
+        loop {
+            match asked.look()? {
+                Some(said) => return Ok(said),
+                None => sleep(LOOK).await,
+            }
+        }
+    };
+    let said: Result<Said, String> = timeout(COMMAND, waited).await.unwrap_or_else(|_| {
+        let name = program.argv.first().map_or("", String::as_str);
+        Err(format!("{name} did not end within {COMMAND:?}"))
+    });
+    let said = said?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     let token = text.lines().next().unwrap_or_default().to_owned();
+    let secrets = secrets.and(vec![token.trim().to_owned()]);
     let stderr = String::from_utf8_lossy(&said.stderr);
-    for line in stderr.lines().filter(|line| !line.trim().is_empty()) {
-        let line = Secrets::new([token.trim().to_owned()]).shown(line);
-        tracing::info!("`bearer_command` says: {line}");
+    for line in secrets.shown(&stderr).lines() {
+        if !line.trim().is_empty() {
+            tracing::info!("`bearer_command` says: {line}");
+        }
     }
     said.failed.map_or(Ok(token), Err)
 }
@@ -134,7 +160,7 @@ async fn granted(
     url: &Url,
     (id, secret): (&str, &str),
     scope: Option<&str>,
-) -> Result<String, String> {
+) -> Result<String, Refusal> {
     #[derive(Deserialize)]
     struct Grant {
         access_token: String,
@@ -161,15 +187,30 @@ async fn granted(
         .send()
         .await;
     let at = presentable(url);
-    let failed = |why: String| format!("got no token from {at}: {why}; correct its `oauth`");
-    let response: Response = asked.map_err(|error| failed(web::cause(&error)))?;
+    let refusal =
+        |trouble, why: String| Refusal::new(trouble, format!("got no token from {at}: {why}"));
+    let wrong = |why: String| refusal(Trouble::Denied, why + "; correct its `oauth`");
+    let response: Response =
+        asked.map_err(|error| refusal(Trouble::Unreachable, web::cause(&error)))?;
     let status = response.status();
-    let body = whole(response, TOKEN_BYTES).await.unwrap_or_default();
+    let body = whole(response, TOKEN_BYTES).await;
     if !status.is_success() {
-        let said = serde_json::from_slice(&body).map(|problem: Problem| problem.error);
-        let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
-        return Err(failed(format!("HTTP {}{said}", status.as_u16())));
+        let said = serde_json::from_slice(&body.unwrap_or_default());
+        let said = said.map(|problem: Problem| format!(" ({})", problem.error));
+        let why = format!("HTTP {}{}", status.as_u16(), said.unwrap_or_default());
+        return Err(match status.as_u16() {
+            429 => refusal(Trouble::Limited, why + "; try again later"),
+            500.. => refusal(Trouble::Unreachable, why),
+            _ => wrong(why),
+        });
     }
+    let body = match body {
+        Err(Partial::BrokenOff) => {
+            let why = "its answer breaks off".to_owned();
+            return Err(refusal(Trouble::Unreachable, why));
+        }
+        body => body.unwrap_or_default(),
+    };
     let grant = serde_json::from_slice(&body).map(|grant: Grant| grant.access_token);
-    grant.map_err(|_| failed("its answer has no `access_token`".to_owned()))
+    grant.map_err(|_| wrong("its answer has no `access_token`".to_owned()))
 }

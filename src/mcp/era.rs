@@ -164,7 +164,8 @@ async fn remotely(
     };
     session.limits = at.limits;
     let error = match asked {
-        Err(error) if may_speak_otherwise(&error) => error,
+        // Without its token, nothing was asked.
+        Err(error) if may_speak_otherwise(&error) && !session.link.lacks_token() => error,
         settled => return settled,
     };
     tracing::info!("It refuses that era: the other one is tried.");

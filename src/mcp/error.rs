@@ -279,15 +279,12 @@ impl CallError {
         *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
     }
 
-    /// Whether a server over HTTP no longer knows the session, and has refused the request for that.
-    pub(super) fn is_a_lost_session(&self) -> bool {
-        matches!(
-            self,
-            Self::Http {
-                trouble: Trouble::Gone,
-                ..
-            }
-        )
+    /// The kind of a failure over HTTP.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Http { trouble, .. } => Some(*trouble),
+            _ => None,
+        }
     }
 
     /// Whether the server has answered the call with an error.

@@ -4,33 +4,27 @@
 //! after an answer which says that the message was not performed: a redirect to the same origin, and a token that is no
 //! longer accepted.
 
-use std::{
-    error::Error as _,
-    io,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use reqwest::{
     Client, Method, Response, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},
 };
-use sse_stream::{Error, SseStream};
 use tokio::{sync::mpsc, time::sleep};
 use url::Url;
 
 use super::{
+    bounds,
     endpoint::Endpoint,
-    refusal::{Refusal, Trouble, whole},
+    events::Events,
+    refusal::{Partial, Refusal, Trouble, whole},
     wire::End,
 };
-use crate::{host::Interrupts, task::presentable, web};
+use crate::{
+    task::{Secrets, presentable},
+    web,
+};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -40,6 +34,8 @@ const RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Event {
+    /// A token is being fetched. One that was there is of no more use.
+    Fetching,
     /// A token that was fetched.
     Token(String),
     /// The session that the server has opened.
@@ -47,7 +43,7 @@ pub(super) enum Event {
     /// A message of the server.
     Line(Vec<u8>),
     /// A status that is no success, and the body, which may be an answer.
-    Refused(Refusal, Vec<u8>),
+    Refused(StatusCode, Refusal, Vec<u8>),
     /// Nothing more will come.
     Over(End),
 }
@@ -56,8 +52,9 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) client: Client,
+    /// The client for the token endpoint.
+    pub(super) granter: Client,
     pub(super) endpoint: Endpoint,
-    pub(super) interrupts: Interrupts,
     /// A longer message of the server ends the link.
     pub(super) most: usize,
 }
@@ -65,6 +62,8 @@ pub(super) struct Target {
 pub(super) struct Exchange {
     pub(super) target: Arc<Target>,
     pub(super) token: Option<String>,
+    /// What is cut from texts of the server before they are shortened.
+    pub(super) secrets: Secrets,
     /// Of the message, besides those of every request.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
@@ -83,8 +82,9 @@ impl Exchange {
     }
 
     /// Sends a notification or an answer to the server, whose own answer says nothing.
-    pub(super) async fn deliver(mut self) {
-        if let Ok(response) = self.sent().await {
+    /// No token is fetched for it.
+    pub(super) async fn deliver(self) {
+        if let Ok(response) = self.post().await {
             // The connection can be used again only after the body was read.
             let _ = whole(response, 0).await;
         }
@@ -98,24 +98,29 @@ impl Exchange {
         let response = self.sent().await?;
         let status = response.status();
         if !status.is_success() {
-            let (refusal, body) = Refusal::of(response).await;
-            let _ = self.tell(Event::Refused(refusal, body)).await;
+            let (refusal, body) = Refusal::of(response, &self.secrets).await;
+            let _ = self.tell(Event::Refused(status, refusal, body)).await;
             return Ok(());
         }
         if let Some(session) = response.headers().get(&SESSION) {
             let mut session = session.clone();
             session.set_sensitive(true);
+            let text = String::from_utf8_lossy(session.as_bytes()).into_owned();
+            self.secrets = self.secrets.and(vec![text]);
             let _ = self.tell(Event::Session(session)).await;
         }
         let kind = media_type(&response);
-        match kind.as_str() {
+        match kind.to_ascii_lowercase().as_str() {
             "text/event-stream" => self.stream(response).await,
             "application/json" => self.document(response).await,
             _ if status == StatusCode::ACCEPTED => Err(strange(
                 "accepted a request (HTTP 202), but did not answer it".to_owned(),
             )),
-            kind => {
-                let kind = if kind.is_empty() { "no type" } else { kind };
+            _ => {
+                let kind = match kind.as_str() {
+                    "" => "no type".to_owned(),
+                    kind => bounds::name(&self.secrets.shown(kind)),
+                };
                 Err(strange(format!(
                     "is no MCP server: it answered with HTTP {status} and {kind} in place of JSON or events; \
                      correct its `url`, or its token if this is the page of a login"
@@ -125,14 +130,10 @@ impl Exchange {
     }
 
     async fn document(&self, response: Response) -> Result<(), End> {
-        let length = response.content_length();
-        let Some(mut body) = whole(response, self.target.most).await else {
-            let too_big = length.is_none_or(|length| length > self.target.most as u64);
-            return Err(if too_big {
-                End::TooBig
-            } else {
-                lost("within its answer")
-            });
+        let mut body = match whole(response, self.target.most).await {
+            Ok(body) => body,
+            Err(Partial::TooLong) => return Err(End::TooBig),
+            Err(Partial::BrokenOff) => return Err(lost("within its answer")),
         };
         // A message is a line, and ends as one.
         body.push(b'\n');
@@ -161,7 +162,7 @@ impl Exchange {
             response = match resumed.send().await {
                 Ok(next)
                     if next.status() == StatusCode::OK
-                        && media_type(&next) == "text/event-stream" =>
+                        && media_type(&next).eq_ignore_ascii_case("text/event-stream") =>
                 {
                     next
                 }
@@ -173,42 +174,24 @@ impl Exchange {
     /// Tells the events until the stream ends or breaks off.
     async fn listen(
         &self,
-        response: Response,
-        last: &mut Option<String>,
+        mut response: Response,
+        last: &mut Option<Vec<u8>>,
         retry: &mut Duration,
     ) -> Result<Result<(), Unheard>, End> {
-        let (held, most) = (Arc::new(AtomicUsize::new(0)), self.target.most);
-        let counted = Arc::clone(&held);
-        let bytes = response.bytes_stream().map(move |chunk| {
-            let chunk = chunk.map_err(io::Error::other)?;
-            if counted.fetch_add(chunk.len(), Ordering::Relaxed) > most {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            Ok::<Bytes, io::Error>(chunk)
-        });
-        let mut events = pin!(SseStream::from_bytes_stream(bytes));
-        while let Some(event) = events.next().await {
-            held.store(0, Ordering::Relaxed);
-            let event = match event {
-                Ok(event) => event,
-                Err(Error::Body(_)) if held_too_much(&event) => return Err(End::TooBig),
-                Err(Error::Body(_)) => break,
-                Err(error) => {
-                    return Err(End::Malformed(format!(
-                        "its stream of events cannot be read: {error}"
-                    )));
-                }
-            };
-            *last = event.id.or(last.take()).filter(|id| !id.is_empty());
-            *retry = event.retry.map_or(*retry, Duration::from_millis);
-            let is_message = event.event.as_deref().is_none_or(|kind| kind == "message");
-            if let Some(mut data) = event.data.filter(|data| is_message && !data.is_empty()) {
-                data.push('\n');
-                if self.tell(Event::Line(data.into_bytes())).await.is_err() {
+        let mut events = Events::default();
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let mut chunk = chunk.as_ref();
+            while let Some(message) = events.next(&mut chunk) {
+                if self.tell(Event::Line(message)).await.is_err() {
                     return Ok(Err(Unheard));
                 }
             }
+            if events.held() > self.target.most {
+                return Err(End::TooBig);
+            }
         }
+        *retry = events.retry.unwrap_or(*retry);
+        *last = Some(events.last).filter(|id| !id.is_empty());
         Ok(Ok(()))
     }
 
@@ -232,17 +215,15 @@ impl Exchange {
 
     async fn renew(&mut self) -> Result<(), End> {
         let Target {
-            client,
-            endpoint,
-            interrupts,
-            ..
+            granter, endpoint, ..
         } = &*self.target;
-        self.token = endpoint
-            .token
-            .fetch(client, interrupts)
-            .await
-            .map_err(End::Http)?;
+        if endpoint.token.is_renewable() {
+            let _ = self.tell(Event::Fetching).await;
+        }
+        let fetched = endpoint.token.fetch(granter, &self.secrets).await;
+        self.token = fetched.map_err(End::Http)?;
         if let Some(token) = &self.token {
+            self.secrets = self.secrets.and(vec![token.clone()]);
             let _ = self.tell(Event::Token(token.clone())).await;
         }
         Ok(())
@@ -301,33 +282,29 @@ impl Exchange {
     }
 }
 
-fn held_too_much<T>(event: &Result<T, Error>) -> bool {
-    let error = event.as_ref().err().and_then(Error::source);
-    let error = error.and_then(|error| error.downcast_ref::<io::Error>());
-    error.is_some_and(|error| error.kind() == io::ErrorKind::FileTooLarge)
-}
-
 /// The place of the same origin to which the answer redirects with the same method. Another redirect is an error: the
 /// headers of the request belong to its origin.
 fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, End> {
     let status = response.status();
-    if !status.is_redirection() {
-        return Ok(None);
-    }
+    let trouble = match status.as_u16() {
+        307 | 308 => Trouble::Absent,
+        // A server may send one of these after it has performed the request.
+        301..=303 => Trouble::Moved,
+        _ => return Ok(None),
+    };
     let location = response
         .headers()
         .get(LOCATION)
         .and_then(|value| value.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());
     match to {
-        Some(to) if matches!(status.as_u16(), 307 | 308) && to.origin() == from.origin() => {
-            Ok(Some(to))
-        }
+        Some(to) if trouble == Trouble::Absent && to.origin() == from.origin() => Ok(Some(to)),
         to => {
             let to = to.map_or_else(|| "another place".to_owned(), |to| presentable(&to));
-            Err(absent(format!(
+            let why = format!(
                 "redirects to {to} (HTTP {status}), which is not followed; if that is right, write it as its `url`"
-            )))
+            );
+            Err(End::Http(Refusal::new(trouble, why)))
         }
     }
 }
@@ -343,7 +320,7 @@ fn media_type(response: &Response) -> String {
         .split(';')
         .next()
         .unwrap_or_default();
-    kind.trim().to_ascii_lowercase()
+    kind.trim().to_owned()
 }
 
 fn lost(when: &str) -> End {

@@ -24,6 +24,8 @@ pub(super) const DISCOVER: &str = "server/discover";
 pub(super) const LIST: &str = "tools/list";
 pub(super) const CALL: &str = "tools/call";
 
+/// There is no such method (JSON-RPC 2.0, section 5.1).
+pub(super) const UNKNOWN_METHOD: i64 = -32601;
 /// The version of a request is not supported (2026-07-28, `UnsupportedProtocolVersionError`).
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 /// The client lacks a capability (2026-07-28, `MissingRequiredClientCapabilityError`).

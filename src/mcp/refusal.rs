@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::bounds;
+use crate::task::Secrets;
 
 /// How long the body of a refusal is waited for, and how much of it is read.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub(crate) enum Trouble {
     Gone,
     /// There is no MCP endpoint at the address.
     Absent,
+    /// It redirects with a status that may also follow a request which was performed.
+    Moved,
     Denied,
     TooLarge,
     Limited,
@@ -46,7 +49,7 @@ pub(crate) enum Trouble {
 impl Trouble {
     /// Whether it is certain that the request was not performed.
     pub(super) fn is_before_dispatch(self) -> bool {
-        !matches!(self, Self::Lost | Self::Strange)
+        !matches!(self, Self::Lost | Self::Strange | Self::Moved)
     }
 }
 
@@ -56,19 +59,23 @@ impl Refusal {
     }
 
     /// The refusal that a status means, and the body of the answer.
-    pub(super) async fn of(response: Response) -> (Self, Vec<u8>) {
+    pub(super) async fn of(response: Response, secrets: &Secrets) -> (Self, Vec<u8>) {
         let status = response.status();
+        // Secrets are cut before the length, because a part of one would not be found.
         let header = |name: HeaderName| {
             let value = response.headers().get(&name)?.to_str().ok()?;
-            Some(format!(" ({name}: {})", bounds::name(value)))
+            Some(format!(
+                " ({name}: {})",
+                bounds::name(&secrets.shown(value))
+            ))
         };
         let retry = header(header::RETRY_AFTER);
         let challenge = header(header::WWW_AUTHENTICATE);
         let (trouble, advice) = meaning(status, retry.is_some());
         let head = format!("HTTP {status}{}", retry.or(challenge).unwrap_or_default());
         let body = timeout(PATIENCE, whole(response, BODY_BYTES)).await;
-        let body = body.ok().flatten().unwrap_or_default();
-        let said = words(&body)
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let said = words(&body, secrets)
             .map(|said| format!(": {said}"))
             .unwrap_or_default();
         let advice = match (status.as_u16(), &said) {
@@ -103,7 +110,7 @@ fn meaning(status: StatusCode, says_when: bool) -> (Trouble, &'static str) {
 }
 
 /// What a refusal says: the message of a JSON-RPC error, or the beginning of a plain text. A page of HTML says nothing.
-fn words(body: &[u8]) -> Option<String> {
+fn words(body: &[u8], secrets: &Secrets) -> Option<String> {
     #[derive(Deserialize)]
     struct Said {
         error: Message,
@@ -116,17 +123,27 @@ fn words(body: &[u8]) -> Option<String> {
     let said = serde_json::from_str(text).map(|said: Said| said.error.message);
     let said = said.unwrap_or_else(|_| text.to_owned());
     let plain = !said.is_empty() && !said.starts_with(['<', '{']);
-    plain.then(|| bounds::excerpt(said.lines().next().unwrap_or_default()))
+    plain.then(|| {
+        let said = secrets.shown(&said);
+        bounds::excerpt(said.lines().next().unwrap_or_default())
+    })
 }
 
-/// The body of an answer; `None` if it is longer than `most`, or breaks off.
-pub(super) async fn whole(mut response: Response, most: usize) -> Option<Vec<u8>> {
+/// Why a body was not read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Partial {
+    TooLong,
+    BrokenOff,
+}
+
+/// The body of an answer, if it is no longer than `most`.
+pub(super) async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, Partial> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
+    while let Some(chunk) = response.chunk().await.map_err(|_| Partial::BrokenOff)? {
         body.extend_from_slice(&chunk);
         if body.len() > most {
-            return None;
+            return Err(Partial::TooLong);
         }
     }
-    Some(body)
+    Ok(body)
 }

@@ -4,30 +4,31 @@
 use std::{sync::Arc, time::Duration};
 
 use reqwest::{
-    Method,
+    Client, Method, StatusCode,
     header::{HeaderMap, HeaderName, HeaderValue},
 };
 use serde::Deserialize;
 use tokio::{
+    select,
     sync::mpsc::{self, Receiver},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
+use url::Url;
 
 use super::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, Token, is_here},
     error::CallError,
     exchange::{Event, Exchange, SESSION, Target},
     headers,
-    message::{CALL, DISCOVER, INITIALIZE},
+    message::{
+        self, Answer, CALL, DISCOVER, INITIALIZE, Inbound, Response, RpcError, UNKNOWN_METHOD,
+    },
     refusal::{Refusal, Trouble},
     spec::ServerSpec,
     wire::{CallLine, End, Said, Wire},
 };
-use crate::{
-    host::{Host, read_named},
-    web,
-};
+use crate::{host::read_named, task::Secrets, web};
 
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -40,6 +41,10 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The messages that wait until they are heard.
 const WAITING: usize = 16;
+/// The answers to requests of the server that are under way at once.
+const AT_ONCE: usize = 4;
+/// How long the connections are served before one is used again.
+const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Remote {
@@ -66,34 +71,18 @@ struct Running {
 }
 
 impl Remote {
-    pub(super) fn new(
-        spec: &ServerSpec,
-        endpoint: &Endpoint,
-        host: &Host,
-    ) -> Result<Self, CallError> {
+    pub(super) fn new(spec: &ServerSpec, endpoint: &Endpoint) -> Result<Self, CallError> {
         let unusable = |why: String| CallError::Http {
             server: spec.name.clone(),
             trouble: Trouble::Absent,
             why,
         };
-        let mut client = web::client().pool_idle_timeout(IDLE);
-        if let Some(path) = &endpoint.ca_file {
-            let pem = read_named(path, CERTIFICATES);
-            client = pem
-                .and_then(|pem| web::trusting(client, &pem))
-                .map_err(|error| {
-                    unusable(format!(
-                        "has a `ca_file` that cannot be used, {path}: {error}"
-                    ))
-                })?;
-        }
-        if endpoint.is_here() {
-            // Reading the certificates takes longer than a call, and no proxy is needed.
-            client = client.no_proxy().tls_certs_only([]);
-        }
-        let client = client.build();
-        let client =
-            client.map_err(|error| unusable(format!("cannot be asked: {}", web::cause(&error))))?;
+        let client = |url: &Url| client(endpoint, url).map_err(unusable);
+        let (asked, granter) = (client(&endpoint.url)?, &endpoint.token);
+        let granter = match granter {
+            Token::Client { url, .. } if way(url) != way(&endpoint.url) => client(url)?,
+            _ => asked.clone(),
+        };
         let mut headers = HeaderMap::new();
         for (name, value) in &endpoint.headers {
             let unfit = || {
@@ -108,9 +97,9 @@ impl Remote {
         }
         Ok(Self {
             target: Arc::new(Target {
-                client,
+                client: asked,
+                granter,
                 endpoint: endpoint.clone(),
-                interrupts: host.interrupts().clone(),
                 most: spec.max_message_bytes,
             }),
             headers,
@@ -136,16 +125,17 @@ impl Remote {
     /// Waits for an answer, for progress, or for the end of the link.
     pub(super) async fn news(&mut self, wire: &mut Wire) {
         while wire.answer.is_none() && wire.progress.is_none() && wire.end.is_none() {
-            while let Some((line, said)) = wire.next_line() {
-                self.send(line, said);
-            }
+            self.send_waiting(wire);
             let Some(running) = &mut self.running else {
                 // No request was sent, so nothing comes.
                 return std::future::pending().await;
             };
-            match running.events.recv().await {
-                Some(event) => self.heard(event, wire),
-                None => self.over(End::Closed, wire),
+            select! {
+                event = running.events.recv() => match event {
+                    Some(event) => self.heard(event, wire),
+                    None => self.over(End::Closed, wire),
+                },
+                Some(_) = self.others.join_next() => {}
             }
         }
     }
@@ -153,16 +143,49 @@ impl Remote {
     /// Waits until all messages are delivered.
     pub(super) async fn written(&mut self, wire: &mut Wire) {
         while let Some((line, said)) = wire.next_line() {
-            self.send(line, said);
+            if self.others.len() >= AT_ONCE {
+                // The last message counts: a notification.
+                self.others = JoinSet::new();
+            }
+            self.send(line, said, &wire.secrets);
         }
         while self.others.join_next().await.is_some() {}
     }
 
-    fn send(&mut self, line: Vec<u8>, said: Said) {
+    /// Sends what waits, as far as it may be under way at once.
+    fn send_waiting(&mut self, wire: &mut Wire) {
+        loop {
+            while self.others.try_join_next().is_some() {}
+            if self.others.len() >= AT_ONCE {
+                if wire.unsent == 0 {
+                    return;
+                }
+                // Answers that belong to an earlier request do not delay this one.
+                self.others = JoinSet::new();
+            }
+            let Some((line, said)) = wire.next_line() else {
+                return;
+            };
+            self.send(line, said, &wire.secrets);
+        }
+    }
+
+    /// Notices which connections the server has closed while the event loop stood still.
+    pub(super) async fn look(&self) {
+        sleep(LOOK).await;
+    }
+
+    /// Whether the endpoint has a token that is not there yet.
+    pub(super) fn lacks_token(&self) -> bool {
+        self.token.is_none() && self.target.endpoint.token.is_renewable()
+    }
+
+    fn send(&mut self, line: Vec<u8>, said: Said, secrets: &Secrets) {
         let (events, heard) = mpsc::channel(WAITING);
         let exchange = Exchange {
             target: Arc::clone(&self.target),
             token: self.token.clone(),
+            secrets: secrets.clone(),
             headers: self.headers_of(&line),
             body: line.into(),
             events,
@@ -223,13 +246,16 @@ impl Remote {
 
     fn heard(&mut self, event: Event, wire: &mut Wire) {
         match event {
+            Event::Fetching => self.token = None,
             Event::Token(token) => {
                 wire.secrets = wire.secrets.and(vec![token.clone()]);
                 self.token = Some(token);
             }
             // Only the answer to `initialize` opens one.
             Event::Session(session) => {
-                if self.version.is_none() {
+                let text = String::from_utf8_lossy(session.as_bytes()).into_owned();
+                wire.secrets = wire.secrets.and(vec![text]);
+                if wire.is_asked(INITIALIZE) {
                     self.session = Some(session);
                 }
             }
@@ -245,7 +271,7 @@ impl Remote {
                 }
                 Ok(()) => {}
             },
-            Event::Refused(refusal, body) => self.refused(refusal, body, wire),
+            Event::Refused(status, refusal, body) => self.refused(status, refusal, body, wire),
             Event::Over(End::Http(Refusal {
                 trouble: Trouble::Lost,
                 ..
@@ -260,30 +286,53 @@ impl Remote {
     }
 
     /// A refusal is an answer if it is a JSON-RPC error for the request, and the status does not say more.
-    fn refused(&mut self, refusal: Refusal, mut body: Vec<u8>, wire: &mut Wire) {
-        let trouble = refusal.trouble;
-        let unknown_method = contains(&body, b"-32601");
-        let names_session = contains(&body.to_ascii_lowercase(), b"session");
-        let is_gone = match trouble {
-            Trouble::Absent => !unknown_method,
-            Trouble::Refused => names_session,
-            _ => false,
+    fn refused(
+        &mut self,
+        status: StatusCode,
+        refusal: Refusal,
+        mut body: Vec<u8>,
+        wire: &mut Wire,
+    ) {
+        let answer = match message::read(&body) {
+            (b"", Inbound::Response(Response { body: answer, .. })) => Some(answer),
+            _ => None,
         };
-        if self.session.is_some() && is_gone {
-            let why = "no longer knows the session".to_owned();
-            return self.over(End::Http(Refusal::new(Trouble::Gone, why)), wire);
-        }
-        if body.starts_with(b"{") && (trouble == Trouble::Refused || unknown_method) {
-            body.push(b'\n');
-            // What it is, the awaited answer shows.
-            let _ = wire.hear(body);
-        }
+        let end = match (status.as_u16(), answer) {
+            (_, Some(Answer::Result(_))) => {
+                let why = format!(
+                    "answered with a result and HTTP {status}, which contradict each other"
+                );
+                Refusal::new(Trouble::Strange, why)
+            }
+            (status, answer) => {
+                let error = match &answer {
+                    Some(Answer::Error(error)) => Some(error),
+                    _ => None,
+                };
+                if self.session.is_some() && is_a_lost_session(status, error) {
+                    let why = "no longer knows the session".to_owned();
+                    Refusal::new(Trouble::Gone, why)
+                } else {
+                    let is_answer = match status {
+                        400 | 406 | 415 => error.is_some(),
+                        404 => error.is_some_and(|error| error.code == UNKNOWN_METHOD),
+                        _ => false,
+                    };
+                    if is_answer {
+                        body.push(b'\n');
+                        // What it is, the awaited answer shows.
+                        let _ = wire.hear(body);
+                    }
+                    refusal
+                }
+            }
+        };
         if wire.answer.is_some() {
             wire.call = CallLine::Unsent;
             self.running = None;
             return;
         }
-        self.over(End::Http(refusal), wire);
+        self.over(End::Http(end), wire);
     }
 
     /// The first reason counts.
@@ -324,6 +373,41 @@ impl Remote {
     }
 }
 
-fn contains(body: &[u8], word: &[u8]) -> bool {
-    body.windows(word.len()).any(|part| part == word)
+/// What servers say of a session that they do not know: 404; or 400, as those that are written like the examples of the
+/// TypeScript SDK.
+fn is_a_lost_session(status: u16, error: Option<&RpcError>) -> bool {
+    match (status, error) {
+        (404, None) => true,
+        (404, Some(error)) => matches!(error.code, -32001 | -32600),
+        (400, Some(error)) => {
+            let message = error.message.to_ascii_lowercase();
+            matches!(error.code, -32000 | -32600) && message.contains("session")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a URL is asked without a proxy, and whether without TLS.
+fn way(url: &Url) -> (bool, bool) {
+    (is_here(url), url.scheme() == "http")
+}
+
+/// A client for the URL, or why there is none.
+fn client(endpoint: &Endpoint, url: &Url) -> Result<Client, String> {
+    let mut client = web::client().pool_idle_timeout(IDLE);
+    if let Some(path) = &endpoint.ca_file {
+        let pem = read_named(path, CERTIFICATES);
+        let trusting = pem.and_then(|pem| web::trusting(client, &pem));
+        client = trusting
+            .map_err(|error| format!("has a `ca_file` that cannot be used, {path}: {error}"))?;
+    }
+    if is_here(url) {
+        client = client.no_proxy();
+    }
+    if way(url) == (true, true) {
+        // Reading the certificates takes longer than a call.
+        client = client.tls_certs_only([]);
+    }
+    let client = client.build();
+    client.map_err(|error| format!("cannot be asked: {}", web::cause(&error)))
 }

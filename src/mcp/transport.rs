@@ -39,7 +39,7 @@ impl Begun {
         match &spec.place {
             Place::Process(program) => Started::new(spec, program, host).map(Self::Process),
             Place::Http(endpoint) => {
-                let remote = Remote::new(spec, endpoint, host)?;
+                let remote = Remote::new(spec, endpoint)?;
                 Ok(Self::Remote(Box::new(remote), host.moment()))
             }
         }
@@ -110,6 +110,18 @@ impl Transport {
         if let Way::Process(link) = &mut self.way {
             link.catch_up(&mut self.wire).await;
         }
+    }
+
+    /// Prepares for another call after a while without one.
+    pub(super) async fn look(&self) {
+        if let Way::Remote(remote) = &self.way {
+            remote.look().await;
+        }
+    }
+
+    /// Whether the token of a server over HTTP could not be fetched until now.
+    pub(super) fn lacks_token(&self) -> bool {
+        matches!(&self.way, Way::Remote(remote) if remote.lacks_token())
     }
 
     /// The answer, if it has arrived in the meantime.

@@ -112,6 +112,7 @@ impl Wire {
         self.answer = None;
         self.progress = None;
         self.not_finite = None;
+        self.stray = None;
         self.progressed = Heard::Nothing;
         let before = self.outgoing.len();
         self.write(Some(id), method, params);
@@ -149,6 +150,11 @@ impl Wire {
         {
             self.call = CallLine::Delivered;
         }
+    }
+
+    /// Whether the answer to a request with this method is awaited.
+    pub(super) fn is_asked(&self, method: &str) -> bool {
+        matches!(self.awaited, Some((_, awaited)) if awaited == method)
     }
 
     /// Takes the next message that is to be sent, which then counts as sent.
@@ -193,7 +199,9 @@ impl Wire {
                     self.note_noise(&line);
                 } else {
                     let id = response.id.as_deref().unwrap_or("null");
-                    self.stray.get_or_insert_with(|| bounds::name(id));
+                    let secrets = &self.secrets;
+                    self.stray
+                        .get_or_insert_with(|| bounds::name(&secrets.cut(id)));
                 }
             }
             Inbound::Response(Response { id, body }) => {

@@ -329,6 +329,47 @@ fn an_address_is_shown_without_its_secrets_and_a_dry_run_asks_nobody() {
 }
 
 #[test]
+fn nothing_on_this_machine_is_asked_through_a_proxy() {
+    let listener = || TcpListener::bind("127.0.0.1:0").unwrap();
+    // Who connects waits for an answer in vain.
+    let (proxy, server, token) = (listener(), listener(), listener());
+    let at = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+    let connections = |listener: &TcpListener| {
+        listener.set_nonblocking(true).unwrap();
+        std::iter::from_fn(|| listener.accept().ok()).count()
+    };
+    let oauth = format!(
+        "oauth = {{ token_url = \"http://{}/token\", client_id = \"x\", client_secret_env = \"FAR_SECRET\" }}\n",
+        at(&token)
+    );
+    for (url, more) in [
+        (format!("https://{}/mcp", at(&server)), ""),
+        ("https://far.invalid/mcp".to_owned(), oauth.as_str()),
+    ] {
+        let root = Root::with_catalog(&format!(
+            "catalog = 1\n[server.far]\nurl = \"{url}\"\nprotocol = \"modern\"\nstartup_timeout = \"1s\"\n{more}\
+             [capability.echo]\nmcp = {{ server = \"far\", tool = \"echo\" }}\n"
+        ));
+        let mut command = root.command();
+        command.env("FAR_SECRET", "hunter2-secret");
+        for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"] {
+            command.env(name, format!("http://{}", at(&proxy)));
+        }
+        let asked = task("echo", &json!({}), &json!({}));
+        let answer = crate::program::run(command, asked.to_string().as_bytes());
+        assert_eq!(effect(&answer), &json!("none"), "{}", answer.envelope);
+    }
+    assert_eq!(
+        (
+            connections(&proxy),
+            connections(&server),
+            connections(&token)
+        ),
+        (0, 1, 1)
+    );
+}
+
+#[test]
 fn a_server_is_imported_from_its_address_and_its_token_is_not_written() {
     let server = Server::start("ts2");
     let root = Root::with_catalog("catalog = 1\n");
