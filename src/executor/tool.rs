@@ -264,7 +264,7 @@ fn call(
         }
     );
     let (how, place) = match launch.program() {
-        Some(program) => ("is reached by", program.argv.join(" ")),
+        Some(program) => ("is started", program.argv.join(" ")),
         None => ("is asked", launch.url().unwrap_or_default()),
     };
     let place = hidden.text(&place);

@@ -96,7 +96,8 @@ fn results_are_indexed_once_and_files_stored_once() {
     );
     assert_eq!(refused.exit, 1, "{}", refused.envelope);
     let far = perform(&root, "CAP-DAT-001", "s3://bucket/a.json", &json!({}));
-    assert_eq!((far.exit, far.fault()), (2, &json!("input_unresolved")));
+    // There are no credentials for a copy.
+    assert_eq!((far.exit, far.fault()), (1, &json!("input_inaccessible")));
 }
 
 #[test]
