@@ -126,7 +126,7 @@ impl Objects {
     }
 }
 
-fn unrandom(error: std::io::Error) -> Why {
+fn unrandom(error: &std::io::Error) -> Why {
     Why::Refused(format!("the machine gives no random number: {error}"))
 }
 
@@ -139,7 +139,7 @@ fn tested(
 ) -> Result<Conditions, Why> {
     let beside = Path::parse(format!(
         "{path}.oneact-probe-{}",
-        notes::random().map_err(unrandom)?.simple()
+        notes::random().map_err(|error| unrandom(&error))?.simple()
     ));
     let beside = beside.map_err(|error| Why::Refused(error.to_string()))?;
     let found = bucket.probe(&beside, go_on)?;
