@@ -26,6 +26,12 @@ bless *words:
 third-party:
     scripts/third-party
 
+# Write the models of the clients anew, after a change of schemas/
+[group('dev')]
+generate-clients:
+    scripts/setup-tests
+    scripts/generate-clients
+
 # Known vulnerabilities of the dependencies; needs the network
 [group('release')]
 advisories:

@@ -50,8 +50,8 @@ def fill(path, rows):
 
     def links():
         last = before
-        for number, at, session, _ in each():
-            yield at, f"op_{number}", session, "succeeded", row["timestamp"], "bench", "{}", last, f"{at:064x}"
+        for number, at, session, step in each():
+            yield at, f"op_{number}", session, step, "succeeded", row["timestamp"], "bench", "{}", last, f"{at:064x}"
             last = f"{at:064x}"
 
     def actions():
@@ -60,11 +60,22 @@ def fill(path, rows):
                          "operation_id": f"op_{number}", "task_id": f"t{number}", "request_id": f"r{number}",
                          "request_hash": f"sha256:{number:064x}"}.values())
 
+    claim = db.execute("SELECT * FROM claims ORDER BY seq DESC LIMIT 1").fetchone()
+    names = [name for _, name, *_ in db.execute("PRAGMA table_info(claims)")]
+
+    def claims():
+        for number, at, session, step in each():
+            yield tuple({**dict(zip(names, claim)), "seq": at, "began": at, "sent": at, "ended": at, "session_id": session,
+                         "claimed": f"sha256:{number:064x}", "request_hash": f"sha256:{number:064x}",
+                         "operation_id": f"op_{number}", "delivery": f"delivery:{number:064x}",
+                         "task_id": f"t{number}"}.values())
+
     with db:
         db.executemany("INSERT INTO sessions VALUES (?, ?, 'AGENT_AUTONOMOUS', 'default', 'bench', '2026-01-01T00:00:00.000Z')",
                        ((at, session) for number, at, session, step in each() if step == 0 or number == have))
-        db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", links())
+        db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", links())
         db.executemany(f"INSERT INTO agent_actions VALUES ({', '.join('?' * len(columns))})", actions())
+        db.executemany(f"INSERT INTO claims VALUES ({', '.join('?' * len(names))})", claims())
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
 
@@ -167,6 +178,12 @@ def plain(rows):
         print(f"  one process, the same rows in plain SQLite    {len(rows) / elapsed:9.0f} rows/s")
 
 
+def load(ledger):
+    """Requests a second that one process begins and ends, with 16 connections and a session for each."""
+    subprocess.run(["cargo", "test", "--release", "--quiet", "--lib", "ledger::tests::load", "--", "--ignored", "--nocapture"],
+                   env={**os.environ, **({"ONEACT_LOAD_POSTGRES": ledger} if ledger else {})}, check=True)
+
+
 def section(oneact, parts, catalog, rounds):
     reused(oneact, parts, catalog, rounds)
     print("\nledger  answers to new requests")
@@ -175,5 +192,6 @@ def section(oneact, parts, catalog, rounds):
     with postgres() as shared:
         if shared:
             answers(oneact, catalog, shared, "PostgreSQL")
+            load(shared)
         else:
             print("  PostgreSQL left out: there is no initdb here")

@@ -165,22 +165,24 @@ def transfers(oneact, servers, rounds, base, root, endpoint):
     def clear():
         subprocess.run([*aws, "rm", "--recursive", f"s3://{BUCKET}/"], env=env, cwd=base, check=True, capture_output=True)
 
-    back = os.path.join(base, "back")
+    back, stored = os.path.join(base, "back"), ""
     up = {
         "oneact": up_ours,
         "aws s3 cp": lambda: run([*aws, "cp", source, f"s3://{BUCKET}/up"], base, env),
         "rclone copyto": lambda: run([*rclone, source, f"{remote}/up"], base, env),
     }
     down = {
-        "oneact": lambda: ours("take", {}, f"s3://{BUCKET}/down"),
-        "aws s3 cp": lambda: run([*aws, "cp", f"s3://{BUCKET}/down", back], base, env),
-        "rclone copyto": lambda: run([*rclone, f"{remote}/down", back], base, env),
+        "oneact": lambda: ours("take", {}, f"s3://{BUCKET}/{stored}"),
+        "aws s3 cp": lambda: run([*aws, "cp", f"s3://{BUCKET}/{stored}", back], base, env),
+        "rclone copyto": lambda: run([*rclone, f"{remote}/{stored}", back], base, env),
     }
     for title, variants in (("up", up), ("down", down)):
         found = {name: ([], []) for name in variants}
         names = list(variants)
         if title == "down":
-            run([*aws, "cp", source, f"s3://{BUCKET}/down"], base, env)
+            # An object with the SHA-256 that oneact compares.
+            up_ours()
+            stored = f"assets/s{number}/derived_1.bin"
         for turn in range(rounds + 1):
             for name in names[turn % 3:] + names[:turn % 3]:
                 if title == "up":

@@ -45,12 +45,12 @@ pub use interrupts::{Interrupt, Interrupts, ignore_file_size_signal, is_interrup
 pub use outside::{Outside, spawn_outside, stay_outside};
 pub use plain::{
     is_full, is_out_of_files, is_plain_or_free, new_at, open_named, open_plain, open_plain_at,
-    persist_new, place, place_new, read_named, read_plain, resolved,
+    persist_new, place, place_new, place_unsynced, read_named, read_plain, resolved, sync_placed,
 };
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{
-    Asked, Program, Said, Spawned, die_with_us, end_of, plain_environment, spawn, spawn_apart,
-    spawn_self, tell,
+    Asked, Program, Said, Spawned, at_our_terminal, die_with_us, end_of, plain_environment, spawn,
+    spawn_apart, spawn_self, tell,
 };
 pub use users::{is_in_group, is_named, is_own_group, name_of};
 

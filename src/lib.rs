@@ -8,6 +8,7 @@ mod catalog;
 pub mod cli;
 mod doctor;
 pub mod envelope;
+mod evidence;
 mod executor;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
@@ -18,6 +19,7 @@ pub mod host;
 mod inputs;
 mod ledger;
 mod mcp;
+mod people;
 pub mod perform;
 mod plan;
 pub mod record;

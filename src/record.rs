@@ -1,22 +1,18 @@
-//! The use of the ledger: by a run, which asks before a task is performed and records its end; and by people, who
-//! read, verify, decide and replay.
+//! The ledger during a run: the run asks it before a task is performed, waits for an approval if it needs one, and
+//! records how the task ended. [`Project`] says where the ledger and all other files of oneact are.
 
 mod approvals;
-mod approvers;
 mod ask;
 mod beside;
 mod differs;
 mod effective;
 mod ended;
 mod escalation;
-mod evidence;
-mod exhibit;
 mod grants;
-mod old_answer;
-mod replay;
 mod review;
 mod said;
 mod stored;
+mod wording;
 mod world;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -26,29 +22,23 @@ use crate::{
     catalog::{
         Catalog, CatalogError, LedgerRule, Storage, approval_settings, ledger_rule, storage,
     },
+    evidence::{KeyError, can_sign, public_file},
     executor::Desk,
     host::{Host, new_at, resolved},
-    ledger::{AnchorError, CommandError, KeyError, LedgerError, Place, can_sign, public_file},
+    ledger::Place,
     task::{Course, Failure, Fault, OperationId},
 };
 
-pub(crate) use crate::ledger::{
-    Across, Alone, Approval, Broken, Decision, Dependants, Difference, Effects, Fact, Filter,
-    Gesture, Happened, HeadSays, How, Ledger, Made, Most, Name, Open, Page, PruneWish, Reading,
-    Reason, Review, Row, RowOutcome, RowState, Signer, Step, Summary, TaskRun, Verdict, Voted,
-    Wanted, Whole, Wish,
-};
+pub(crate) use crate::ledger::TaskRun;
 pub use approvals::Through;
-pub(crate) use approvers::{allowed_signers, approvers};
+pub(crate) use approvals::{Approvals, signers};
+pub(crate) use ask::worst;
 pub(crate) use beside::{Begun, RunLedger};
 pub(crate) use escalation::plan_named;
-pub(crate) use evidence::{Claimed, unless_contradicted, verify, vouched};
-pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
-pub(crate) use grants::trace;
-pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
+pub(crate) use grants::root_of;
 pub(crate) use said::unrecorded;
 pub use stored::Approved;
-pub(crate) use stored::approved;
+pub(crate) use stored::{Joined, KEPT, Kept, about};
 
 #[derive(Debug, Clone)]
 pub struct Project {
@@ -60,46 +50,7 @@ pub struct Project {
     pub ledger: Option<String>,
 }
 
-/// Why the ledger of a project cannot be opened or verified.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OpenError {
-    #[error("{}", .0.message)]
-    Place(Failure),
-    #[error(transparent)]
-    Read(#[from] CommandError),
-    #[error(
-        "the request of {0} or of one of its calls was pruned, so it is not known what was called"
-    )]
-    Forgotten(String),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Anchor(#[from] AnchorError),
-    #[error(transparent)]
-    Key(#[from] KeyError),
-}
-
 impl Project {
-    /// Opens the ledger for reading, if there is one.
-    pub(crate) fn reading(&self, host: &Host) -> Result<Reading, OpenError> {
-        let (place, _) = self.found().map_err(OpenError::Place)?;
-        let reading = Reading::open(&place, host.timestamp())?;
-        tracing::info!("The ledger is {}.", reading.place());
-        Ok(reading)
-    }
-
-    /// Opens the ledger for `wish`. Returns it with the key that signs its head.
-    pub(crate) fn open<'h>(
-        &self,
-        wish: Wish,
-        host: &'h Host,
-    ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), OpenError> {
-        let (place, rule) = self.found().map_err(OpenError::Place)?;
-        let key = self.sign_key(&rule);
-        let ledger = Ledger::open(&place, &self.state_dir, wish, host)?;
-        Ok((ledger.signed_by(key.clone()), key))
-    }
-
     /// Does work on file plans that belongs to no task.
     pub(crate) fn with_desk<T>(&self, host: &Host, work: impl FnOnce(Desk<'_>) -> T) -> T {
         let operation = OperationId::new(host.timestamp(), host.random_bytes());
@@ -189,7 +140,7 @@ impl Project {
     }
 
     /// Where the ledger is, and the catalog's rules for it.
-    fn found(&self) -> Result<(Place, LedgerRule), Failure> {
+    pub(crate) fn found(&self) -> Result<(Place, LedgerRule), Failure> {
         let rule = match (&self.ledger, self.rule()) {
             // The environment takes precedence over the catalog, even over a broken one.
             (Some(_), Err(error)) => {
@@ -221,15 +172,7 @@ impl Project {
         })
     }
 
-    fn sign_key(&self, rule: &LedgerRule) -> Option<Utf8PathBuf> {
+    pub(crate) fn sign_key(&self, rule: &LedgerRule) -> Option<Utf8PathBuf> {
         rule.sign_key.as_ref().map(|path| self.root.join(path))
-    }
-}
-
-impl Row {
-    pub(crate) fn made(&self) -> Vec<Made> {
-        let read = |text: &str| serde_json::from_str(text).ok();
-        let made = self.output_ids.as_deref().and_then(read);
-        made.unwrap_or_default()
     }
 }

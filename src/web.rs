@@ -48,7 +48,9 @@ pub(crate) fn within<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
 }
 
 /// What an error was caused by, the outermost first.
-fn causes<'e>(error: &'e reqwest::Error) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+pub(crate) fn causes<'e>(
+    error: &'e reqwest::Error,
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     let next = |&cause: &&'e (dyn Error + 'static)| {
         // The cause of an I/O error that contains another error is that of the other.
         match cause

@@ -6,9 +6,11 @@
 
 mod access;
 mod bucket;
+mod client;
 mod failure;
 mod notes;
 mod profile;
+mod receive;
 #[cfg(test)]
 pub(in crate::assets) mod tests;
 mod upload;
@@ -17,25 +19,24 @@ mod write;
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use bytes::Bytes;
 use camino::Utf8Path;
-use futures_util::StreamExt as _;
-use object_store::{GetOptions, GetResult, path::Path};
+use object_store::path::Path;
 use reqwest::Method;
-use ring::digest;
 
-use self::{bucket::Bucket, failure::Trouble};
+use self::{
+    bucket::Bucket,
+    failure::Trouble,
+    receive::{Incoming, Received},
+};
 use super::{error::StoreError, print::GoOn};
 use crate::{
     catalog::Storage,
-    task::{Location, ObjectPrint, Print, Service, Sight, Still, Uri, hexadecimal},
+    task::{Location, ObjectPrint, Print, Service, Sight, Still, Uri},
 };
 
 pub(crate) use bucket::Conditions;
@@ -172,26 +173,15 @@ impl Objects {
             Some(seen) => seen,
             None => self.look(uri, go_on)?,
         };
-        let client = bucket.client(&access::Purpose::Large);
-        let client = client.map_err(|ended| fail(Trouble::from(ended).into()))?;
-        let options = GetOptions {
-            if_match: seen.etag.clone(),
-            ..GetOptions::default()
-        };
-        let got = bucket.wait(go_on, client.store().get_opts(&path, options));
-        let got = got.map_err(|ended| fail(Trouble::from(ended).into()))?;
-        // Some servers ignore the condition.
-        if bucket.print(&got) != seen {
-            return Err(fail(Why::Changed));
-        }
+        let incoming = Incoming::ask(&bucket, &path, &seen, go_on).map_err(fail)?;
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o644).open(to);
         let file = file.map_err(StoreError::io("create", to))?;
-        let written = receive(&bucket, got, &file, go_on).map_err(fail)?;
-        let (bytes, sha256) = written.map_err(StoreError::io("write", to))?;
+        let received = incoming.receive(&file, go_on).map_err(fail)?;
+        let Received { bytes, sha256 } = received.map_err(StoreError::io("write", to))?;
         let why = if bytes != seen.bytes {
             format!("{bytes} of {} bytes arrived", seen.bytes)
-        } else if seen.sha256.as_ref().is_some_and(|then| *then != sha256) {
+        } else if sha256 != seen.sha256 {
             "its content does not have the SHA-256 that it had when it was stored".to_owned()
         } else {
             return Ok(bytes);
@@ -227,44 +217,6 @@ pub(crate) enum Fresh {
 pub(super) fn unconfigured(uri: &Uri) -> String {
     let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
     format!("no credentials for {scheme}: are configured")
-}
-
-/// Blocks that have arrived and are not written yet.
-const WAITING: usize = 16;
-
-/// Writes what arrives into the file, on a thread of its own, so that the store need not wait for the disk. Returns the
-/// number of bytes and their SHA-256.
-fn receive(
-    bucket: &Bucket,
-    got: GetResult,
-    mut file: &File,
-    go_on: GoOn<'_>,
-) -> Result<io::Result<(u64, String)>, Why> {
-    let mut blocks = got.into_stream();
-    let (give, take) = mpsc::sync_channel::<Bytes>(WAITING);
-    thread::scope(|scope| {
-        let writer = scope.spawn(move || {
-            let (mut bytes, mut sha256) = (0, digest::Context::new(&digest::SHA256));
-            for block in take {
-                bytes += block.len() as u64;
-                sha256.update(&block);
-                file.write_all(&block)?;
-            }
-            Ok((bytes, hexadecimal(sha256.finish().as_ref())))
-        });
-        let received = bucket.wait(go_on, async move {
-            while let Some(block) = blocks.next().await.transpose()? {
-                if give.send(block).is_err() {
-                    // The writer has failed.
-                    break;
-                }
-            }
-            Ok(())
-        });
-        let written = writer.join();
-        received.map_err(Trouble::from)?;
-        Ok(written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
-    })
 }
 
 /// The service, the bucket and the key of an object; none if it is none. Nothing is contacted.

@@ -8,14 +8,14 @@ use std::{
     process::ExitCode,
 };
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
     gateway::Requests,
-    host::{Interrupts, read_plain},
-    record::{Approval, Gesture, Row, Voted, Wish, allowed_signers, approvers},
+    host::{Interrupts, at_our_terminal, read_plain},
+    people::{Approval, Gesture, Row, Voted, Wish, allowed_signers, approvers},
     task::{Answer, IMPROVISED},
 };
 
@@ -74,6 +74,10 @@ pub(super) struct VoteArgs {
     /// `ssh-keygen -Y sign -n oneact-approval` [default: ask at the terminal]
     #[arg(long, value_name = "FILE")]
     signature: Option<Utf8PathBuf>,
+    /// Sign the decision with this private key, or with the key in an agent whose `.pub` file this is: `ssh-keygen`
+    /// asks for the passphrase, the PIN or the touch
+    #[arg(long, value_name = "FILE", conflicts_with = "signature")]
+    key: Option<Utf8PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -184,14 +188,23 @@ pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, 
 fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<Said, Stop> {
     let (desk, request) = find(&args.id, args.places.clone(), interrupts)?;
     let id = &request.case.id;
-    let signature = args.signature.as_ref().map(signature).transpose()?;
+    let signature = match (&args.signature, &args.key) {
+        (Some(path), _) => Some(signature(path)?),
+        // Without a terminal, the person has read the request before, as with --signature.
+        (None, Some(_)) if io::stdin().is_terminal() && !agreed(&request, answer, &desk) => {
+            return Ok(Said::Nothing);
+        }
+        (None, Some(key)) => Some(signed(key.as_str(), &request.case.statement(answer))?),
+        (None, None) => None,
+    };
     let gesture = match &signature {
         Some(text) => Gesture::Signed(text),
         None if answer == Answer::Approved && request.is_approved_by_us() => Gesture::Before,
         None if !io::stdin().is_terminal() => {
             return Err(stop(2)(format!(
-                "there is no terminal to ask at. Sign the decision: `oneact approvals {id} --statement > s`, \
-                 `ssh-keygen -Y sign -n oneact-approval -f KEY s`, then use --signature s.sig"
+                "there is no terminal to ask at. Sign the decision: use --key KEY, or \
+                 `oneact approvals {id} --statement > s`, `ssh-keygen -Y sign -n oneact-approval -f KEY s`, then \
+                 --signature s.sig"
             )));
         }
         None if !agreed(&request, answer, &desk) => {
@@ -295,10 +308,20 @@ fn record(
         .map_err(stop(2))
 }
 
-fn signature(path: &Utf8PathBuf) -> Result<String, Stop> {
+fn signature(path: &Utf8Path) -> Result<String, Stop> {
     let bytes = read_plain(path, MOST_SIGNATURE)
         .map_err(|error| stop(2)(format!("{path} cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|_| stop(2)(format!("{path} is not a signature")))
+}
+
+/// The signature of a statement with a key that only the person, an agent or a security key can use.
+fn signed(key: &str, statement: &str) -> Result<String, Stop> {
+    let sign = ["-q", "-Y", "sign", "-n", "oneact-approval", "-f", key];
+    // Its stdin is the statement, so it would ask in a window, even if no program is there for that.
+    let never = ("SSH_ASKPASS_REQUIRE", "never");
+    let variable = io::stdin().is_terminal().then_some(never);
+    let bytes = at_our_terminal("ssh-keygen", &sign, variable, statement.as_bytes());
+    String::from_utf8(bytes.map_err(stop(2))?).map_err(|_| stop(2)("ssh-keygen wrote no signature"))
 }
 
 /// Asks at the terminal.

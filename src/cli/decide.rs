@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    record::{
-        Alone, Claimed, Dependants, Happened, Ledger, Name, Project, PruneWish, Review, Row,
-        RowState, Wish, unless_contradicted, vouched,
+    people::{
+        Alone, Claimed, Dependants, Happened, Ledger, Name, PruneWish, Review, Row, RowState, Wish,
+        unless_contradicted, vouched,
     },
+    record::Project,
 };
 
 use super::{

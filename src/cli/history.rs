@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, Zoned, civil::DateTime};
 
 use crate::{
     host::Interrupts,
-    record::{Filter, How, Most, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
+    people::{Filter, How, Most, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
 };
 
 use super::{

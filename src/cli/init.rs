@@ -186,11 +186,9 @@ fn next(written: &Written<'_>, root: &Utf8Path, here: &Utf8Path) -> String {
     format!(
         r#"Wrote {path} with three capabilities and built-in servers.
 {new}{kept}
-Check the setup, then perform a first task:
+Check the setup, then make a first call:
 {enter}  oneact doctor
-  echo '{{"task_id": "t1", "capability_ids": ["CAP-ACQ-001"],
-         "input_refs_resolved": [{{"ref_id": "src_1", "status": "reference",
-         "storage_uri": "https://example.com/video"}}]}}' | oneact
+  oneact call task_create task_text="Call Ada"
 
 Comments in catalog.toml explain its keys. An example of your own server is at its end.
 "#

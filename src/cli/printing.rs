@@ -14,7 +14,8 @@ use rustix::termios::tcgetwinsize;
 
 use crate::{
     host::{Host, Interrupts},
-    record::{Filter, Most, Page, Project, Reading, Row, Step, Whole},
+    people::{Filter, Most, Page, Reading, Row, Step, Whole},
+    record::Project,
 };
 
 use super::{

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Interrupt, Interrupts},
+    people::{Comparison, Effects, Ran, Repeated, Row, repeat},
     perform::{Arrived, Reuse, Settings, perform},
-    record::{Comparison, Effects, Ran, Repeated, Row, repeat},
     task::Course,
 };
 

@@ -23,8 +23,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::{
     host::{Host, Interrupt, Interrupts, Moment},
+    people,
     perform::{Answer, Arrived, Reply, Settings, Through, broken, overdue, perform},
-    record,
     task::{Course, Failure, Fault, Nameable, Reach},
 };
 
@@ -113,7 +113,7 @@ fn stored(
     settings: &mut Settings,
     host: &Host,
 ) -> Result<Vec<u8>, Failure> {
-    let (approved, task) = record::approved(&settings.project, id, host)?;
+    let (approved, task) = people::approved(&settings.project, id, host)?;
     let session = approved.session();
     if within.is_some_and(|within| within != session.id) {
         let message = format!("{id} was requested in another session, not in this one");

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::{host::Interrupts, record::Summary};
+use crate::{host::Interrupts, people::Summary};
 
 use super::{
     Stop,

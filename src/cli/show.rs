@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     host::Interrupts,
-    record::{Made, Row, RowState, Whole},
+    people::{Made, Row, RowState, Whole},
     task::Sight,
 };
 

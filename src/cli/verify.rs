@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    record::{self, Broken, HeadSays, Verdict},
+    people::{self, Broken, HeadSays, Verdict},
 };
 
 use super::{
@@ -24,7 +24,7 @@ pub(super) struct VerifyArgs {
     /// A file with anchors: lines of --anchor-out, envelopes, or both
     #[arg(long, value_name = "FILE")]
     anchor: Option<Utf8PathBuf>,
-    /// Print the last link as one line of JSON: an anchor, to be kept elsewhere (git, mail, a log)
+    /// Print anchors of all links, one line of JSON each, to be kept elsewhere (git, mail, a log)
     #[arg(long, conflicts_with = "json")]
     anchor_out: bool,
     /// An allowed-signers file (man ssh-keygen) or a public key. The head must be signed by one of these keys
@@ -47,18 +47,18 @@ pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode,
 fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     let project = args.places.project()?;
     let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
-    let (mut ledger, verdict) = record::verify(anchors, signers, &project, host)?;
+    let (mut ledger, verdict) = people::verify(anchors, signers, &project, host)?;
     let text = match (args.anchor_out, &verdict.broken) {
-        // The last link, as an anchor that is kept elsewhere.
-        (true, None) => match ledger.anchor()? {
-            Some((note, unsigned)) => {
+        (true, None) => {
+            let mut anchors = String::new();
+            for (note, unsigned) in ledger.anchors()? {
                 if let Some(why) = unsigned {
                     tracing::warn!("the anchor is not signed: {why}");
                 }
-                line(&note)
+                anchors += &line(&note);
             }
-            None => String::new(),
-        },
+            anchors
+        }
         (true, Some(_)) => {
             let told = told(&verdict, host);
             told.lines().for_each(|line| tracing::error!("{line}"));
@@ -100,8 +100,8 @@ fn broken_lines(broken: &Broken) -> Vec<String> {
         None => format!("BROKEN: {what}"),
     };
     let good = match broken.good {
-        Some(0) => "link 0 is good".to_owned(),
-        Some(good) => format!("links 0–{good} are good"),
+        Some(1) => "link 1 is good".to_owned(),
+        Some(good) => format!("links 1–{good} are good"),
         None => "no link is known to be good".to_owned(),
     };
     vec![first, good]
@@ -152,7 +152,7 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
                 .to_owned(),
         ),
     }
-    let alone = verdict.alone();
+    let alone = verdict.alone;
     if alone == verdict.links {
         lines.push(
             "no anchor confirms the ledger: anyone who can write to it could have removed its newest links or rewritten all of it"
@@ -160,12 +160,12 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
         );
     } else if alone == 1 {
         lines.push(
-            "no anchor confirms the newest link yet: anyone who can write to the ledger could still remove it"
+            "no anchor confirms one of the links yet: anyone who can write to the ledger could still remove it"
                 .to_owned(),
         );
     } else if alone > 1 {
         lines.push(format!(
-            "no anchor confirms the newest {} links yet: anyone who can write to the ledger could still remove them",
+            "no anchor confirms {} of the links yet: anyone who can write to the ledger could still remove them",
             grouped(alone)
         ));
     }
@@ -193,7 +193,7 @@ fn document(verdict: &Verdict) -> Value {
         "unknown": verdict.unknown,
         "broken": broken,
         "anchored": {"to": verdict.vouched(), "by_anchor": verdict.anchored, "head": head(&verdict.head)},
-        "not_anchored": verdict.alone(),
+        "not_anchored": verdict.alone,
     })
 }
 

@@ -53,6 +53,7 @@ pub(super) fn answered(line: &[u8]) -> Result<Answered, String> {
     for (key, pointer) in [
         ("oneact/operation_id", "/output/content/oneact/operation_id"),
         ("oneact/state", "/output/content/oneact/state"),
+        ("oneact/effect", "/output/content/oneact/effect"),
     ] {
         meta.0
             .insert(key.to_owned(), at(pointer).cloned().unwrap_or_default());
@@ -62,6 +63,9 @@ pub(super) fn answered(line: &[u8]) -> Result<Answered, String> {
     }
     if line.len() <= SMALL {
         meta.0.insert("oneact/envelope".to_owned(), envelope);
+    } else if let Some(made) = at("/output/content/task_result/output_refs_produced") {
+        // The result has them, too, but a tool can name a part of its own so.
+        meta.0.insert("oneact/output_refs".to_owned(), made.clone());
     }
     Ok(Answered {
         result: result.with_meta(Some(meta)),

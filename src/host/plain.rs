@@ -93,7 +93,21 @@ pub fn place(path: impl AsRef<Path>, bytes: &[u8], like: Option<&Metadata>) -> i
     sync_dir(path)
 }
 
-/// The same, but if something is in the place, it stays, and the result is `false`. The umask limits who may read the file.
+/// The same without waiting for the disk: after a power failure, the file can be missing, blank or cut short. [`sync_placed`] waits.
+pub fn place_unsynced(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    unsynced(path, bytes, 0o600, None)?.persist(path)?;
+    Ok(())
+}
+
+/// Waits until a file is on the disk, and its name.
+pub fn sync_placed(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    File::open(path)?.sync_all()?;
+    sync_dir(path)
+}
+
+/// The same as [`place`], but if something is in the place, it stays, and the result is `false`. The umask limits who may read the file.
 pub fn place_new(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<bool> {
     let path = path.as_ref();
     if path.symlink_metadata().is_ok() {
@@ -120,8 +134,19 @@ pub fn persist_new(file: NamedTempFile, path: impl AsRef<Path>) -> io::Result<bo
     Ok(true)
 }
 
-/// The complete new file of [`place`].
+/// The complete new file of [`place`], on the disk.
 fn beside(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    like: Option<&Metadata>,
+) -> io::Result<NamedTempFile> {
+    let file = unsynced(path, bytes, mode, like)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn unsynced(
     path: &Path,
     bytes: &[u8],
     mode: u32,
@@ -146,7 +171,6 @@ fn beside(
         fchown(file.as_file(), None, Some(like.gid()))?;
         file.as_file().set_permissions(like.permissions())?;
     }
-    file.as_file().sync_all()?;
     Ok(file)
 }
 

@@ -46,6 +46,16 @@ impl RangeLock {
         }
     }
 
+    /// Locks that byte, and waits until nobody else has it.
+    pub fn wait_for(&self, byte: u64) -> io::Result<()> {
+        loop {
+            match fcntl(&self.file, FcntlArg::F_OFD_SETLKW(&lock(F_WRLCK, byte)?)) {
+                Err(nix::Error::EINTR) => {}
+                locked => return Ok(locked.map(drop)?),
+            }
+        }
+    }
+
     pub fn give_back(&self, byte: u64) -> io::Result<()> {
         fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_UNLCK, byte)?))?;
         Ok(())

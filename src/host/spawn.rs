@@ -130,6 +130,37 @@ pub fn spawn_apart(arguments: &[&str], input: OwnedFd) -> io::Result<Pid> {
     Ok(Pid::from_child(&command.spawn()?))
 }
 
+/// Runs a program that can ask the person at our terminal: in our process group, with our stderr and our environment, and
+/// with one more variable. It gets `input`, which must fit into a pipe, on its standard input. Returns what it wrote to its
+/// stdout, if it ended well.
+pub fn at_our_terminal(
+    name: &str,
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+    input: &[u8],
+) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(name);
+    command
+        .args(arguments)
+        .envs(variable)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    // After SIGKILL, the terminal would go on hiding what is typed.
+    signal_at_our_end(&mut command, Signal::TERM);
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{name} did not start: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends without reading says why itself.
+        let _ = stdin.write_all(input);
+    }
+    match child.wait_with_output() {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(format!("{name} ended with {}", output.status)),
+        Err(error) => Err(format!("{name}: {error}")),
+    }
+}
+
 /// Starts a program, gives it `input` on its standard input, and waits for its end. If it takes longer than `longest`,
 /// or a signal asks this run to stop meanwhile, its process group is killed.
 pub fn tell(

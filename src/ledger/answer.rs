@@ -5,14 +5,13 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::{
-    canonical::sha256,
-    chain::{self, Body, Change, Stamp, Told, instant},
-    record::{Event, Head, Row, RowOutcome, RowState, Seq},
+    record::{Event, Grant, Head, Request, Row, RowOutcome, RowState, Seq, UNRECORDED},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RESULT_RULES,
     words::{Ask, Ended, Note, Running},
 };
+use crate::evidence::{Body, Change, Stamp, Told, chain, instant, sha256};
 
 /// The `agent_name` of the rows (R-004-43).
 const AGENT: &str = "action_agent";
@@ -122,7 +121,7 @@ fn this_version() -> String {
 }
 
 /// The row of an answer that a person gave: a success.
-pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
+pub(crate) fn resolved(base: Row, answer: &str, at: String) -> Row {
     Row {
         agent_name: Some(PERSON.to_owned()),
         outcome: RowOutcome::Success,
@@ -140,9 +139,6 @@ pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
         ..base
     }
 }
-
-/// The request of a row, if the owner recorded none. Only the hash of the request is known then.
-pub(super) const UNRECORDED: &str = "null";
 
 /// The row of a request for which the owner recorded none.
 pub(super) fn unrecorded(of: Row) -> Row {
@@ -175,8 +171,7 @@ pub(super) fn record(
     beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
-    // In an empty chain, link 0 is added before the row's.
-    let seq = tx.head()?.map_or(1, |last| last.seq + 1);
+    let seq = tx.next_seq(stamp.session_id)?;
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
     let body = Body {
@@ -200,7 +195,61 @@ pub(super) fn record(
     };
     let head = chain::append(tx, event, stamp, &body)?;
     tx.insert(&row)?;
+    if let Some(note) = beside.approval {
+        note.record(tx, &row, stamp)?;
+    }
     Ok((head, row.step_index))
+}
+
+impl Note {
+    /// Writes what the answer of this row says about an approval or a grant.
+    fn record(&self, tx: &mut Tx<'_>, row: &Row, stamp: Stamp<'_>) -> Result<(), StoreError> {
+        let seq = row.seq.unwrap_or_default();
+        let (session_id, operation_id) = (row.session_id.clone(), row.operation_id.clone());
+        let id = match self {
+            Self::Requests { id, asked } => {
+                return tx.put_request(&Request {
+                    seq,
+                    id: id.clone(),
+                    session_id,
+                    operation_id,
+                    request_hash: row.request_hash.clone(),
+                    task_id: row.task_id.clone(),
+                    root: asked.root.clone(),
+                    row_id: row.id.clone(),
+                    asked_by: stamp.actor.to_owned(),
+                    asked_at: instant(stamp.at),
+                    asked: asked.clone(),
+                    used: None,
+                    ended: None,
+                });
+            }
+            Self::Opens { granted, home } => {
+                return tx.put_grant(&Grant {
+                    seq,
+                    operation_id,
+                    session_id,
+                    row_id: row.id.clone(),
+                    home: Some(home.clone()),
+                    granted: granted.clone(),
+                });
+            }
+            Self::Ends { id } | Self::Keeps { id } => id,
+        };
+        let Some(request) = tx.request_named(&session_id, id)? else {
+            return Ok(());
+        };
+        tx.settle_request(&match self {
+            Self::Keeps { .. } => Request {
+                used: None,
+                ..request
+            },
+            _ => Request {
+                ended: request.ended.or(Some(seq)),
+                ..request
+            },
+        })
+    }
 }
 
 /// A UUID that is unique in this ledger, even if two runs make their operation ids from the same seed. It begins

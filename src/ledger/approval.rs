@@ -1,38 +1,32 @@
-//! Approvals. There is no table of them: the links of the chain are their record. A run that must wait records its
-//! answer under a link `approval_requested`; people decide with `approved` and `denied`; the link `dispatched` of the
-//! run that uses the approval names it, and so does the link of a run that finds it unusable. The link of an improvised
-//! action that waits for one of its steps gives the approval back.
+//! Approvals. A run that must wait adds a request with its answer, and people decide about it (`people`). The run that uses the
+//! approval, or finds it unusable, writes that into the request. An improvised action that waits for one of its steps gives
+//! the approval back.
 
-mod checks;
-mod dispatch;
+pub(super) mod checks;
 mod join;
-mod vote;
-
-use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 
 use serde_json::{Value, json};
 
+use super::{
+    Ledger,
+    record::{Request, Row, Seq, Vote},
+    request::Asked,
+    store::{StoreError, Tx, Which, read},
+    validity::sealed,
+    words::{Ask, LedgerError, Note, Running, Who},
+};
 use crate::{
+    evidence::{
+        AskedApproval, Bound, Purpose, Signer, instant, sha256,
+        signature::{SignatureError, check},
+    },
     host,
     task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
 
-use super::{
-    Ledger,
-    canonical::sha256,
-    chain::{AskedApproval, Body, Bound, instant},
-    claims::must_have,
-    past::examined,
-    record::{Event, Link, Row, Seq, word},
-    request::Asked,
-    signature::{Purpose, Signer, check},
-    store::{StoreError, Tx, Which, read},
-    validity::{is_complete, sealed},
-    words::{Ask, LedgerError, Note, Running, Who},
-};
-pub(crate) use vote::{Gesture, VoteError, Voted};
+pub(crate) use checks::{asked_it, may_approve};
 
 /// What would be performed, and under which policy: an approval has to be for exactly this.
 #[derive(Debug, Clone)]
@@ -60,26 +54,13 @@ pub(crate) struct Case {
     pub(crate) request_hash: String,
     pub(crate) task: Option<String>,
     /// The row of the answer that asked.
-    row_id: String,
+    pub(crate) row_id: String,
     pub(crate) link: Seq,
     pub(crate) votes: Vec<Vote>,
     /// The link that used it.
     pub(crate) used: Option<Seq>,
-    /// The link of the run that found it unusable.
+    /// The link of the run that found it unusable, or of the request that took its place.
     pub(crate) ended: Option<Seq>,
-}
-
-/// The decision of one person.
-#[derive(Debug, Clone)]
-pub(crate) struct Vote {
-    pub(crate) answer: Answer,
-    /// The user whose process recorded it: `uid:1000`.
-    pub(crate) actor: String,
-    pub(crate) signature: Option<String>,
-    /// The host that told it.
-    pub(crate) host: Option<String>,
-    pub(crate) at: String,
-    pub(crate) note: Option<String>,
 }
 
 /// Who gave a vote, as far as that can be proved.
@@ -155,102 +136,49 @@ impl Vote {
 
 impl Case {
     /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
-    fn newest(
+    pub(super) fn newest(
         tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
-        (task, root): (Option<&str>, Option<&str>),
+        about: (Option<&str>, Option<&str>),
     ) -> Result<Option<Self>, StoreError> {
-        let cases = Self::all(tx, session_id, request_hash)?;
-        let is_wanted =
-            |case: &Self| case.task.as_deref() == task && case.asked.root.as_deref() == root;
-        Ok(cases.into_iter().rfind(is_wanted))
-    }
-
-    /// All requests for approvals of a task's request, in the order in which they were made.
-    fn all(tx: &mut Tx<'_>, session_id: &str, request_hash: &str) -> Result<Vec<Self>, StoreError> {
-        let links = tx.links_about(session_id, request_hash, 0, usize::MAX)?;
-        // Without the link that used an approval, it would count again.
-        let newest = examined(tx, session_id)?;
-        must_have(tx, &links, &newest, |link| link.tells_of(request_hash))?;
-        Ok(Self::of(&links))
-    }
-
-    fn of(links: &[Link]) -> Vec<Self> {
-        let mut cases: Vec<Self> = Vec::new();
-        // The places of the newest request with an id, and of the newest one of a task in a root.
-        let mut named: HashMap<String, usize> = HashMap::new();
-        let mut asking: HashMap<_, usize> = HashMap::new();
-        for link in links {
-            let Some(body) = link.body() else {
-                // The link may end any of the requests before it.
-                (cases, named, asking) = Default::default();
-                continue;
-            };
-            let at = body.approval.as_ref().and_then(|id| named.get(id));
-            if let Some(case) = at.and_then(|at| cases.get_mut(*at)) {
-                case.follow(link, &body);
-            }
-            if let Some(case) = Self::made(link, body) {
-                let about = (case.task.clone(), case.asked.root.clone());
-                // The request takes the place of the one before.
-                let before = asking.insert(about, cases.len());
-                if let Some(before) = before.and_then(|at| cases.get_mut(at)) {
-                    before.ended.get_or_insert(link.seq);
-                }
-                named.insert(case.id.clone(), cases.len());
-                cases.push(case);
-            }
+        match tx.newest_request((session_id, request_hash), about)? {
+            Some(request) => Self::of(tx, request),
+            None => Ok(None),
         }
-        cases
     }
 
-    /// The request that this link makes; none if it makes none.
-    fn made(link: &Link, body: Body) -> Option<Self> {
-        link.is(Event::ApprovalRequested).then_some(Self {
-            id: body.approval?,
-            asked: body.asked?,
-            by: link.actor.clone(),
-            at: link.at.clone(),
-            session_id: link.session_id.clone(),
-            operation_id: link.operation_id.clone(),
-            request_hash: body.request_hash?,
-            task: body.task,
-            row_id: body.row?.id,
-            link: link.seq,
-            votes: Vec::new(),
-            used: None,
-            ended: None,
-        })
-    }
-
-    /// Follows a later link that names the request.
-    fn follow(&mut self, link: &Link, body: &Body) {
-        let answer = match word(&link.event) {
-            Some(Event::Approved) => Answer::Approved,
-            Some(Event::Denied) => Answer::Denied,
-            Some(Event::Dispatched) => {
-                self.used.get_or_insert(link.seq);
-                return;
-            }
-            // The run that used it was stopped by a step that waits.
-            Some(Event::Pending) => {
-                self.used = None;
-                return;
-            }
-            _ => {
-                self.ended.get_or_insert(link.seq);
-                return;
-            }
-        };
-        self.votes.push(Vote {
-            answer,
-            actor: link.actor.clone(),
-            signature: body.signature.clone(),
-            host: body.host.clone(),
-            at: link.at.clone(),
-            note: body.note.clone(),
-        });
+    /// The request with its decisions. A request or a decision that does not match its link does not count: it widens what
+    /// may be done.
+    pub(crate) fn of(tx: &mut Tx<'_>, request: Request) -> Result<Option<Self>, StoreError> {
+        let said = tx.link(request.seq)?;
+        let said = said.and_then(|link| Some(Request::made_by(&link, &link.sound()?)));
+        if said != Some(request.as_made()) {
+            return Ok(None);
+        }
+        let mut votes = tx.votes(request.seq)?;
+        for vote in std::mem::take(&mut votes) {
+            let said = tx.link(vote.seq)?.filter(|link| {
+                let body = link.sound();
+                body.is_some_and(|body| Vote::made_by(link, &body, request.seq) == vote)
+            });
+            votes.extend(said.map(|_| vote));
+        }
+        Ok(Some(Self {
+            votes,
+            id: request.id,
+            asked: request.asked,
+            by: request.asked_by,
+            at: request.asked_at,
+            session_id: request.session_id,
+            operation_id: request.operation_id,
+            request_hash: request.request_hash,
+            task: request.task_id,
+            row_id: request.row_id,
+            link: request.seq,
+            used: request.used,
+            ended: request.ended,
+        }))
     }
 
     pub(crate) fn statement(&self, answer: Answer) -> String {
@@ -267,7 +195,7 @@ impl Case {
     }
 
     /// The holder of the key that signed this decision.
-    fn signed(
+    pub(crate) fn signed(
         &self,
         answer: Answer,
         signature: &str,
@@ -276,8 +204,11 @@ impl Case {
         let statement = self.statement(answer);
         let keys: Vec<_> = signers.iter().map(|signer| signer.key.clone()).collect();
         let by = |message: &str| check(signature, message, &keys, Purpose::Approval);
-        // A shell adds a newline to what is printed, or removes it.
-        let key = by(&statement).or_else(|_| by(&format!("{statement}\n")));
+        let key = match by(&statement) {
+            // A shell adds a newline to what is printed, or removes it.
+            Err(SignatureError::Wrong(_)) => by(&format!("{statement}\n")),
+            key => key,
+        };
         let key = key.map_err(|error| error.to_string())?;
         let holds = signers.iter().filter(|signer| signer.key == key);
         let names = holds.flat_map(|signer| signer.names.clone()).collect();
@@ -378,19 +309,30 @@ impl Ledger<'_> {
             Case::newest(tx, session, request, (ask.who.task_id, root))
         })?)
     }
+
+    /// The newest request of that id.
+    pub(crate) fn case_named(&mut self, id: &str) -> Result<Option<Case>, LedgerError> {
+        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
+            let requests = tx.requests(id)?.into_iter();
+            for request in requests.filter(|request| request.id == id) {
+                if let Some(case) = Case::of(tx, request)? {
+                    return Ok(Some(case));
+                }
+            }
+            Ok(None)
+        })?)
+    }
 }
 
-/// The row of the answer that asked, if its link seals it.
-fn row_of(tx: &mut Tx<'_>, case: &Case) -> Result<Option<Row>, StoreError> {
-    let mut rows = tx.rows(&Which::link(case.link), 1)?;
-    // The parameters that people see are in the request, so it must be the recorded one, too.
-    rows.retain(|row| {
-        let request = row.request.as_ref().map(sha256);
-        row.id == case.row_id && request.as_ref() == Some(&row.request_sha256)
-    });
-    let (Some(row), Some(link)) = (rows.pop(), tx.link(case.link)?) else {
-        return Ok(None);
-    };
-    let is_believed = is_complete(tx, &row)? && sealed(&row, &link);
-    Ok(is_believed.then_some(row))
+/// The row of the answer that asked, if it matches its link. People see the parameters in its request.
+pub(crate) fn row_of(tx: &mut Tx<'_>, case: &Case) -> Result<Option<Row>, StoreError> {
+    let row = tx.row(&Which::link(case.link))?;
+    let row = row.filter(|row| row.id == case.row_id && has_request(row));
+    let link = tx.link(case.link)?;
+    Ok(row.filter(|row| link.is_some_and(|link| sealed(row, &link))))
+}
+
+/// Whether the row has the request that was recorded.
+fn has_request(row: &Row) -> bool {
+    row.request.as_ref().map(sha256).as_ref() == Some(&row.request_sha256)
 }

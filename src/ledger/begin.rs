@@ -1,24 +1,25 @@
 //! Asks three questions in one transaction. Is it the same delivery? Is it the same request? Is the old answer
 //! still good? Without a good answer, the request is claimed, so that no other run performs it (R-004-35 …
 //! R-004-40, R-004-58).
+//!
+//! The open claim of a key, of which there is at most one, names the operation that has the request.
 
 use std::{thread, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use crate::task::Failure;
-
 use super::{
     Ledger,
-    canonical::sha256,
-    chain::{self, Body, Stamp},
-    past::{FEW, Past, examined},
-    questions::{Known, Questions, Step, Turn},
-    record::{Effects, Event, Link, Row, RowOutcome},
+    questions::{self, Known, Questions, Step, Turn},
+    record::{Effects, Event, Row, RowOutcome},
     request::Hashes,
-    store::{Access, Durability, StoreError, Tx, Which, read, write},
+    store::{Access, Durability, StoreError, Tx, Which, read, write, write_as},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
+};
+use crate::{
+    evidence::{Body, Stamp, chain, sha256},
+    task::Failure,
 };
 
 /// The shortest and the longest pause between two checks of another run's claim.
@@ -34,24 +35,31 @@ impl Ledger<'_> {
         world: &dyn World,
         go_on: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<Begun, LedgerError> {
-        self.absorb_outbox();
+        self.absorb_old_letters();
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        // Before a once-only call, the newest links are examined. Other runs can write meanwhile.
-        let examined = match ask.strictest {
-            Effects::None | Effects::Idempotent => Vec::new(),
-            Effects::Once => read(&mut *self.store, |tx| examined(tx, ask.who.session_id))?,
-        };
-        let known = Known {
-            examined,
-            ..Known::default()
-        };
         let lock = lock_of(ask.who.operation_id);
         self.store.hold(lock)?;
-        let begun = self.answer_or_claim(ask, &hashes, (lock, known), world, go_on);
+        let begun = self.answer_or_claim(ask, &hashes, lock, world, go_on);
         if !matches!(begun, Ok(Begun::Run(_))) {
             self.store.release(lock);
         }
+        if let Ok(Begun::Answered(_)) = begun {
+            self.tie(ask);
+        }
         begun
+    }
+
+    /// Ties the chains of the sessions together, if it is time. If others write just now, a later run does it.
+    pub(super) fn tie(&mut self, ask: &Ask<'_>) {
+        let stamp = stamp(ask, &self.actor, self.host.timestamp());
+        if chain::is_due(self.untied_since.as_deref(), stamp.at) {
+            let tied = write_as(&mut *self.store, Access::IfFree, |tx| {
+                Ok((chain::tie(tx, stamp)?, Durability::Process))
+            });
+            if let Err::<_, StoreError>(error) = tied {
+                tracing::debug!(%error, "the chains of the sessions were not tied together");
+            }
+        }
     }
 
     /// Takes the steps of [`begin`](Self::begin) before the questions about a request with effects, and adds a link in a
@@ -61,15 +69,17 @@ impl Ledger<'_> {
         let lock = lock_of(operation_id);
         self.store.hold(lock)?;
         self.store.release(lock);
-        let mut tx = self.store.begin(Access::Write(Durability::Disk))?;
+        let mut tx = self.store.begin(Access::Session(operation_id))?;
         self.head.agrees_with(&mut tx)?;
         let stamp = Stamp {
             operation_id,
-            session_id: "",
+            session_id: operation_id,
             at: self.host.timestamp(),
             actor: &self.actor,
         };
         chain::append(&mut tx, Event::Reserved, stamp, &Body::default())?;
+        // What only adds something may be sent with this question.
+        tx.session("")?;
         drop(tx);
         Ok(self.store.place().to_owned())
     }
@@ -79,11 +89,12 @@ impl Ledger<'_> {
         &mut self,
         ask: &Ask<'_>,
         hashes: &Hashes,
-        (lock, mut known): (u64, Known),
+        lock: u64,
         world: &dyn World,
         go_on: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<Begun, LedgerError> {
         let begun = self.host.moment();
+        let mut known = Known::default();
         let mut pause = SHORTEST;
         loop {
             go_on().map_err(LedgerError::Stopped)?;
@@ -105,7 +116,7 @@ impl Ledger<'_> {
                     if own || !self.store.held(lock_of(&claim.operation_id))? {
                         // The dead owner may have left its answer in the outbox.
                         self.absorb_outbox();
-                        known.dead.push(claim.seq);
+                        known.dead.push(claim.operation_id.clone());
                         continue;
                     }
                     let waited = begun.passed();
@@ -133,31 +144,40 @@ impl Ledger<'_> {
         known: &Known,
     ) -> Result<Step, LedgerError> {
         let (head, actor, now) = (&self.head, &self.actor, self.host.timestamp());
-        // Nothing has been performed yet, so this need not survive a power failure.
-        write(&mut *self.store, Durability::Process, |tx| {
-            if ask.effects != Effects::None {
-                head.agrees_with(tx)?;
-            }
-            let session_id = ask.who.session_id;
-            let past = Past::of(
-                tx,
-                session_id,
-                &hashes.request_hash,
-                (ask.effects, &known.examined),
-            )?;
-            let questions = Questions {
-                tx,
-                ask,
-                hashes,
-                known,
-                past,
-                stamp: stamp(ask, actor, now),
-                since: 0,
-                turn: Turn::Same,
-                found: 0,
-            };
-            questions.decide()
-        })
+        let untied_since = &mut self.untied_since;
+        write_as(
+            &mut *self.store,
+            Access::Session(ask.who.session_id),
+            |tx| {
+                tx.expect(|tx| {
+                    if ask.effects != Effects::None {
+                        head.expect(tx)?;
+                    }
+                    questions::of_a_new_request(tx, ask, hashes)
+                })?;
+                if ask.effects != Effects::None {
+                    head.agrees_with(tx)?;
+                }
+                let questions = Questions {
+                    tx,
+                    ask,
+                    hashes,
+                    known,
+                    stamp: stamp(ask, actor, now),
+                    since: 0,
+                    turn: Turn::Same,
+                };
+                let step = questions.decide()?;
+                *untied_since = tx.ends(ask.who.session_id)?.untied_since;
+                let durability = match step {
+                    // The caller is told of its link (durable before told).
+                    Step::Answered(_) => Durability::Disk,
+                    // Nothing has been performed yet.
+                    _ => Durability::Process,
+                };
+                Ok((step, durability))
+            },
+        )
     }
 
     /// The key for hashes of secrets, which the first request with secrets makes. Without secrets it is all zeros.
@@ -165,14 +185,19 @@ impl Ledger<'_> {
         if !ask.asked.has_secrets() {
             return Ok([0; 32]);
         }
-        if let Some(key) = read(&mut *self.store, kept_key)? {
+        if let Some(key) = read(&mut *self.store, Tx::secret_key)? {
             return Ok(key);
         }
         let (host, actor) = (self.host, &self.actor);
-        write(&mut *self.store, Durability::Disk, |tx| {
+        write::<_, LedgerError>(&mut *self.store, Durability::Disk, |tx| {
             // Another run may have made it meanwhile.
-            if let Some(key) = kept_key(tx)? {
+            if let Some(key) = tx.secret_key()? {
                 return Ok(key);
+            }
+            // With another key, each request with a secret would be performed again.
+            if tx.had_secret_key()? {
+                let why = "its key for secrets is missing".to_owned();
+                return Err(tx.damaged(why).into());
             }
             let mut key = [0; 32];
             let halves = host.random_bytes().into_iter().chain(host.random_bytes());
@@ -197,29 +222,8 @@ impl Ledger<'_> {
         task_id: &str,
     ) -> Result<Option<Row>, LedgerError> {
         let which = Which::runs(session_id, task_id);
-        let last = read::<_, StoreError>(&mut *self.store, |tx| {
-            let rows = tx.rows(&which, FEW)?;
-            Past::default().first_believed(tx, rows)
-        })?;
+        let last = read::<_, StoreError>(&mut *self.store, |tx| tx.row(&which))?;
         Ok(last.filter(|row| row.outcome == RowOutcome::Error))
-    }
-}
-
-/// The stored key for hashes of secrets. With another key, each request with a secret would be performed again.
-fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
-    let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
-    let said = keyed
-        .as_ref()
-        .and_then(Link::body)
-        .and_then(|body| body.key);
-    match (key, &keyed) {
-        (None, None) => Ok(None),
-        (Some(key), Some(_)) if said == Some(sha256(key)) => Ok(Some(key)),
-        (None, Some(link)) => Err(tx.damaged(format!(
-            "its key for secrets, which link {} made, is missing",
-            link.seq
-        ))),
-        (Some(_), _) => Err(tx.damaged("its key for secrets is not the original one".to_owned())),
     }
 }
 
@@ -232,8 +236,10 @@ pub(super) fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -
     }
 }
 
-/// The number of the lock that the process of an operation holds as long as it lives.
-pub(super) fn lock_of(operation_id: &str) -> u64 {
+/// The number of the lock that the process of an operation holds as long as it lives: of a byte of SQLite's lock file, or an
+/// advisory lock of PostgreSQL. The kernel or the server releases it however the process ends, so if nobody holds it, the
+/// operation is dead.
+pub(crate) fn lock_of(operation_id: &str) -> u64 {
     let hash = Sha256::digest(operation_id);
     let bytes = hash.first_chunk().copied().unwrap_or_default();
     // File offsets and PostgreSQL's numbers are signed.

@@ -1,22 +1,21 @@
 //! Settles the claim and records the answer, even if the database has become unusable (R-004-41, R-004-50, C-37).
 
-use std::{error::Error, fs, io};
+use std::{error::Error, fs, io, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-
-use crate::host;
 
 use super::{
     Ledger,
     answer::{self, Beside},
     begin::lock_of,
-    chain::{Change, Stamp, Told},
-    claims::{claim_key, settle},
-    past::Past,
-    record::{Claim, ClaimKey, ClaimState, Event, Head, Row, RowState, Seq},
-    store::{Durability, StoreError, Tx, Which, write},
+    record::{Claim, ClaimState, Event, Head, KNOTS, Row, RowState, Seq},
+    store::{Durability, StoreError, Trouble, Tx, Which, write_in},
     words::{Ask, Ended, Note, Recorded, Running},
+};
+use crate::{
+    evidence::{Change, Stamp, Told},
+    host,
 };
 
 /// The size limit of a letter, in bytes.
@@ -32,7 +31,6 @@ struct Letter {
     actor: String,
     /// Milliseconds since 1970.
     at: i64,
-    claimed_hash: String,
     claim: Seq,
     change: Change,
     told: Told,
@@ -52,14 +50,23 @@ impl Ledger<'_> {
             approval: ended.approval.clone(),
             told: ended.told,
             row: answer::done(ask, &running, ended),
-            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,
         };
         let keep = || keep(&self.outbox, &letter);
-        // The run may be ended while the network is silent.
+        // The run may be ended while the network is silent. If the machine fails as well, a person decides.
         let kept = self.store.is_remote().then(keep);
-        let taken = write(&mut *self.store, Durability::Disk, |tx| {
+        let session = ask.who.session_id;
+        if let Some(lock) = running.held {
+            self.store.release_with_commit(lock);
+        }
+        let taken = write_in(&mut *self.store, session, Durability::Disk, |tx| {
+            tx.expect(|tx| {
+                tx.ends(session)?;
+                tx.next_step(session)?;
+                tx.claim(running.claim)?;
+                letter.recorded(tx).map(drop)
+            })?;
             // Another run records the letter if the connection of this one was lost meanwhile.
             let known = match &kept {
                 Some(Ok(_)) => letter.recorded(tx)?,
@@ -78,8 +85,13 @@ impl Ledger<'_> {
             }
             Err(error) => {
                 let kept = kept.filter(Result::is_ok).unwrap_or_else(keep);
+                let kept = kept.and_then(|path| match host::sync_placed(path) {
+                    // Another run has recorded the letter meanwhile.
+                    Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+                    synced => synced,
+                });
                 let what = match kept {
-                    Ok(_) => "The answer is in the outbox; the next run records it.".to_owned(),
+                    Ok(()) => "The answer is in the outbox; the next run records it.".to_owned(),
                     Err(why) => format!(
                         "It could not be written to the outbox either ({why}), so it is not recorded. If the same request is refused from now on, settle it with `oneact resolve {}`.",
                         letter.row.operation_id
@@ -91,6 +103,9 @@ impl Ledger<'_> {
             }
         };
         self.let_go(running);
+        if head.is_some() {
+            self.tie(ask);
+        }
         Recorded { head, notes }
     }
 
@@ -114,7 +129,21 @@ impl Ledger<'_> {
     }
 
     /// Records the letters of earlier runs. A letter that cannot be recorded stays and is logged.
-    pub(super) fn absorb_outbox(&mut self) {
+    pub(crate) fn absorb_outbox(&mut self) {
+        self.absorb_letters(Duration::ZERO);
+    }
+
+    /// The same before the questions of a run. Behind a network, each run leaves a letter while it ends, and whether a run
+    /// lives is a question to the server. New letters are therefore left, unless their run turns out to be dead.
+    pub(super) fn absorb_old_letters(&mut self) {
+        self.absorb_letters(if self.store.is_remote() {
+            Duration::from_secs(5)
+        } else {
+            Duration::ZERO
+        });
+    }
+
+    fn absorb_letters(&mut self, least_age: Duration) {
         // A symbolic link may lead to another user's letters.
         if self.outbox.is_symlink() {
             tracing::warn!("{} is a symbolic link and is not read.", self.outbox);
@@ -127,6 +156,9 @@ impl Ledger<'_> {
             .flatten()
             .filter_map(|entry| Utf8PathBuf::try_from(entry.path()).ok());
         for path in paths {
+            if is_younger(&path, least_age) {
+                continue;
+            }
             if let Some(operation) = unfinished(&path) {
                 // A run was killed while it wrote the letter.
                 if matches!(self.store.held(lock_of(operation)), Ok(false)) {
@@ -142,7 +174,14 @@ impl Ledger<'_> {
                 Ok(Some(ledger)) => {
                     tracing::info!("{path} belongs to the ledger {ledger}, not to this one.");
                 }
-                Err(why) => tracing::warn!("{path} could not be recorded: {why}"),
+                Err(why) => {
+                    tracing::warn!("{path} could not be recorded: {why}");
+                    // Each of the others would have to wait as long.
+                    let trouble = why.downcast_ref::<StoreError>().map(|error| error.trouble);
+                    if let Some(Trouble::Busy | Trouble::Lost | Trouble::Unreachable) = trouble {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -154,6 +193,10 @@ impl Ledger<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes?,
         };
+        if bytes.iter().all(|byte| *byte == 0) {
+            fs::remove_file(path)?;
+            return Err("it was blank, as after a power failure, and was removed".into());
+        }
         let letter: Letter = serde_json::from_slice(&bytes)?;
         if letter.ledger != self.called() {
             return Ok(Some(letter.ledger));
@@ -162,8 +205,12 @@ impl Ledger<'_> {
             // Its run is recording the answer itself.
             return Ok(None);
         }
+        let session = &letter.row.session_id;
+        if session == KNOTS {
+            return Err("it names no session".into());
+        }
         // Of several runs that start at once, one records the letter.
-        let taken = write(&mut *self.store, Durability::Disk, |tx| {
+        let taken = write_in(&mut *self.store, session, Durability::Disk, |tx| {
             let known = letter.recorded(tx)?;
             known.map_or_else(|| letter.taken_in(tx), Ok)
         })?;
@@ -186,12 +233,11 @@ impl Letter {
                 && other.request_hash == row.request_hash
                 && other.response_sha256 == row.response_sha256
         };
-        let mut rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
-        rows.retain(same);
-        let Some(row) = Past::default().first_believed(tx, rows)? else {
+        let rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
+        let Some(row) = rows.iter().find(|row| same(row)) else {
             return Ok(None);
         };
-        let link = tx.link_of(&row)?;
+        let link = tx.link_of(row)?;
         Ok(link.map(|link| Head {
             seq: link.seq,
             entry_hash: link.entry_hash,
@@ -199,30 +245,19 @@ impl Letter {
     }
 
     fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
-        let key = ClaimKey {
-            session_id: self.row.session_id.clone(),
-            request_hash: self.claimed_hash.clone(),
-        };
         let mut row = self.row.clone();
-        let ours = settle(tx, &key, &row.request_hash, self.claim)?;
-        let claim = ours.as_ref().map(|claim| claim.seq);
-        let event = if let Some(claim) = ours {
-            // The outcome is unknown, or the result is not good: a person decides before it is performed again.
-            if row.state == Some(RowState::Unknown) {
-                tx.put_claim(&Claim {
-                    state: ClaimState::Unknown,
-                    ..claim
-                })?;
+        let claim = tx.claim(self.claim)?.filter(|claim| {
+            let is_ours = (&claim.key.session_id, &claim.operation_id)
+                == (&row.session_id, &row.operation_id);
+            claim.is_open() && is_ours
+        });
+        let event = match (&claim, &self.approval) {
+            (Some(_), Some(Note::Requests { .. })) => Event::ApprovalRequested,
+            (Some(_), _) => event(row.state),
+            (None, _) => {
+                row.state = Some(RowState::Late);
+                Event::Late
             }
-            match self.approval {
-                Some(Note::Requests { .. }) => Event::ApprovalRequested,
-                Some(Note::Ends { .. } | Note::Keeps { .. } | Note::Opens { .. }) | None => {
-                    event(row.state)
-                }
-            }
-        } else {
-            row.state = Some(RowState::Late);
-            Event::Late
         };
         let stamp = Stamp {
             operation_id: &self.row.operation_id,
@@ -231,13 +266,29 @@ impl Letter {
             actor: &self.actor,
         };
         let beside = Beside {
-            claim,
+            claim: claim.as_ref().map(|claim| claim.seq),
             change: self.change,
             told: Some(self.told),
             approval: self.approval.as_ref(),
             ..Beside::default()
         };
-        Ok(answer::record(tx, event, stamp, row, beside)?.0)
+        let (head, _) = answer::record(tx, event, stamp, row, beside)?;
+        if let Some(claim) = claim {
+            let seq = head.seq;
+            // The outcome is unknown, or the result is not good: a person decides before it is performed again.
+            let state = match event {
+                Event::Unknown => ClaimState::Unknown,
+                Event::Succeeded => ClaimState::Succeeded,
+                _ => ClaimState::Ended,
+            };
+            tx.advance(&Claim {
+                state,
+                changed: self.change.at(seq).or(claim.changed),
+                ended: (state != ClaimState::Unknown).then_some(seq),
+                ..claim
+            })?;
+        }
+        Ok(head)
     }
 }
 
@@ -247,7 +298,12 @@ fn unfinished(path: &Utf8Path) -> Option<&str> {
     name.strip_suffix(".json.oneact")
 }
 
-/// Writes a letter atomically, with a sync. Returns its path.
+fn is_younger(letter: &Utf8Path, age: Duration) -> bool {
+    let written = fs::metadata(letter).and_then(|letter| letter.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since < age))
+}
+
+/// Writes a letter atomically, without a sync. Returns its path.
 fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<Utf8PathBuf> {
     fs::create_dir_all(outbox)?;
     if outbox.is_symlink() {
@@ -255,7 +311,7 @@ fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<Utf8PathBuf> {
     }
     let text = serde_json::to_vec(letter)?;
     let path = outbox.join(format!("{}.json", letter.row.operation_id));
-    host::place(&path, &text, None)?;
+    host::place_unsynced(&path, &text)?;
     Ok(path)
 }
 

@@ -9,20 +9,20 @@ use std::{
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
-use crate::host::{self, Host};
-
 use super::{
     Ledger, LedgerError,
-    anchor::HeadFile,
-    canonical::sha256,
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, real},
+};
+use crate::{
+    evidence::{HeadFile, sha256},
+    host::{self, Host},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A SQLite file.
     File(Utf8PathBuf),
-    /// A PostgreSQL database, as libpq spells it: `postgres://…`.
+    /// The URI of a PostgreSQL database, `postgres://…`.
     Postgres(String),
     /// Nothing is recorded, by the operator's choice: `none`.
     Nowhere,
@@ -30,7 +30,7 @@ pub(crate) enum Place {
 
 const FILE: &str = "ledger.db";
 const OUTBOX: &str = "outbox";
-/// The extension of the file that names the last link.
+/// The extension of the file that names a link.
 const HEAD: &str = "head";
 /// The file whose content identifies the state directory.
 const MARK: &str = "home";
@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// Opens the ledger. Only [`Wish::Write`] creates a missing one.
-    pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
+    pub(crate) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
         if wish != Wish::Write
             && let Some(path) = self.missing()
         {
@@ -169,6 +169,7 @@ impl<'a> Ledger<'a> {
             outbox: state_dir.join(OUTBOX),
             actor: format!("uid:{}", host::user_id()),
             host,
+            untied_since: None,
         }
     }
 }
@@ -217,7 +218,7 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::ledger::Reading;
+    use crate::people::Reading;
 
     #[test]
     fn a_root_keeps_its_name_and_no_other_has_it() {

@@ -1,4 +1,9 @@
 //! One transaction of [`begin`](super::begin): the three questions, and the claim.
+//!
+//! A delivery is named by its idempotency key, else by its request, task and attempt ([`names`]). A request is named by the
+//! hash of what is asked for: entries, versions, parameters and outputs (`request.rs`). Both are looked for among the answers
+//! of the session, here, and among its claims, for runs that left no answer (`questions/delivery.rs`; for steps,
+//! `questions/steps.rs`).
 
 mod claim;
 mod delivery;
@@ -8,16 +13,18 @@ use std::ops::ControlFlow;
 
 use super::{
     answer::{self, Beside},
-    chain::{self, Told},
-    claims::{self, claim_key},
-    past::{FEW, Past, Success},
-    record::{Claim, Effects, Event, Link, Row, RowOutcome, RowState, Seq},
+    names::{self, claim_key},
+    record::{Claim, Effects, Event, Row, RowOutcome, RowState, Seq},
     request::Hashes,
     review::{self, Usable},
     store::{StoreError, Tx, Which},
-    words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
+    validity::sealed,
+    words::{Again, Answered, Ask, LedgerError, Miss, Running, Who, Why},
 };
-use crate::task::{Effect, Ground, OnDuplicate, Release, Review};
+use crate::{
+    evidence::{Told, chain},
+    task::{Effect, Ground, OnDuplicate, Release, Review},
+};
 
 /// The result of one transaction.
 pub(super) enum Step {
@@ -26,7 +33,7 @@ pub(super) enum Step {
     /// An old answer, to be judged outside the transaction, because that may mean reading files.
     Judge(Box<Row>, Usable),
     /// Another run has claimed the request. The caller checks whether that run is alive.
-    Claimed(Claim),
+    Claimed(Box<Claim>),
     /// The owner died after the request may have happened.
     Unknown {
         operation: String,
@@ -38,10 +45,8 @@ pub(super) enum Step {
 pub(super) struct Known {
     /// The judged old answers, as they were then. Those to the same delivery and to the same request may differ.
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
-    /// The numbers of the claims whose owners have died.
-    pub(super) dead: Vec<Seq>,
-    /// Those of the newest links that are of the session.
-    pub(super) examined: Vec<Link>,
+    /// The operations of claims whose owners have died. A database that crashed can give the number of a lost claim to another.
+    pub(super) dead: Vec<String>,
 }
 
 pub(super) struct Questions<'t, 'd, 'a> {
@@ -49,15 +54,11 @@ pub(super) struct Questions<'t, 'd, 'a> {
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
     pub(super) known: &'t Known,
-    /// What the links say about the request.
-    pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
     /// What runs of the delivery performed before this link does not count. Their answer was revoked, or it is a failure
     /// that the next attempt follows.
     pub(super) since: Seq,
     pub(super) turn: Turn,
-    /// The number of the link whose row question 1 has found.
-    pub(super) found: Seq,
 }
 
 /// Whether the runs of the delivery are runs of the same attempt.
@@ -71,8 +72,45 @@ pub(super) enum Turn {
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
 
+/// Asks what is asked about a request that was not made before, in a session that is open.
+pub(super) fn of_a_new_request(
+    tx: &mut Tx<'_>,
+    ask: &Ask<'_>,
+    hashes: &Hashes,
+) -> Result<(), StoreError> {
+    let (who, hash) = (&ask.who, &hashes.request_hash);
+    tx.ends(who.session_id)?;
+    tx.session(who.session_id)?;
+    if let Some(which) = answers_of_delivery(who) {
+        tx.row(&which)?;
+    }
+    tx.row(&Which::success(who.session_id, hash))?;
+    if let Some(name) = names::name_of(who) {
+        tx.claims_of_delivery(who.session_id, &name)?;
+    }
+    tx.open_claim(&claim_key(ask, hash))?;
+    if ask.effects == Effects::Once {
+        tx.claims_of_request(who.session_id, hash)?;
+    }
+    if let Some(task) = who.task_id {
+        tx.row(&Which::task(who.session_id, task))?;
+    }
+    Ok(())
+}
+
+/// The answers to the same delivery.
+fn answers_of_delivery(who: &Who<'_>) -> Option<Which> {
+    let session = who.session_id;
+    Some(match (who.idempotency_key, who.task_id) {
+        (Some(key), _) => Which::key(session, key),
+        (None, Some(task)) => Which::delivery(session, who.request_id, task, who.attempt),
+        (None, None) => return None,
+    })
+}
+
 impl Questions<'_, '_, '_> {
-    /// Asks the three questions, and claims the request if none gives an answer.
+    /// Asks the three questions, and claims the request if none gives an answer. For runs of the delivery that left no row,
+    /// `same_delivery_unanswered` asks question 1.
     pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
         if !self.is_open()? {
             return self.claim_first();
@@ -89,53 +127,31 @@ impl Questions<'_, '_, '_> {
     /// Whether the session was opened before. A session belongs to the context in which it was opened.
     fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;
-        let Some(session) = self.tx.session(who.session_id)? else {
-            let used = !self.past.is_empty() || self.tx.is_used(who.session_id)?;
-            return if used {
-                Err(self.no_session("is missing"))
-            } else {
-                Ok(false)
-            };
-        };
-        let link = self.tx.link(session.seq)?;
-        let opened = link.and_then(|link| link.opens(&link.body()?));
-        if opened.as_ref() != Some(&session) {
-            return Err(self.no_session("does not match the link that opened it"));
-        }
-        if session.context != who.context {
-            return Err(LedgerError::ContextChanged {
+        match self.tx.session(who.session_id)? {
+            None => Ok(false),
+            Some(session) if session.context != who.context => Err(LedgerError::ContextChanged {
                 session: session.session_id,
                 opened: session.context,
                 now: who.context.to_owned(),
-            });
+            }),
+            Some(_) => Ok(true),
         }
-        Ok(true)
-    }
-
-    fn no_session(&self, what: &str) -> LedgerError {
-        let session = self.ask.who.session_id;
-        let why = format!("the session `{session}` {what}");
-        LedgerError::Store(self.tx.damaged(why))
     }
 
     /// Question 1. A delivery that was answered before gets the same answer, success or failure.
     fn same_delivery(&mut self) -> Result<Option<Step>, LedgerError> {
         let who = &self.ask.who;
-        let session = who.session_id;
-        let which = match (who.idempotency_key, who.task_id) {
-            (Some(key), _) => Which::key(session, key),
-            (None, Some(task)) => Which::delivery(session, who.request_id, task, who.attempt),
-            (None, None) => return Ok(None),
-        };
-        let Some(row) = self.believed(&which)? else {
+        let Some(which) = answers_of_delivery(who) else {
             return Ok(None);
         };
-        self.found = row.seq.unwrap_or_default();
+        let Some(row) = self.newest(&which)? else {
+            return Ok(None);
+        };
         let failed = row.outcome == RowOutcome::Error;
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
         let retried = failed && !counted;
         if retried || row.revoked_by.is_some() {
-            self.since = self.found;
+            self.since = row.seq.unwrap_or_default();
             self.turn = if retried { Turn::Next } else { Turn::Same };
             return Ok(None);
         }
@@ -146,10 +162,10 @@ impl Questions<'_, '_, '_> {
             return Err(self.conflict(row.operation_id));
         }
         if failed && who.idempotency_key.is_some() && self.is_to_be_retried(&row)? {
-            self.since = self.found;
+            self.since = row.seq.unwrap_or_default();
             return Ok(None);
         }
-        self.again(Again::Replayed, row).map(Some)
+        self.again(Again::Replayed, row)
     }
 
     /// Whether a retry may help after a failure, and repeats nothing that happened. The steps of a task are deliveries of
@@ -171,10 +187,10 @@ impl Questions<'_, '_, '_> {
         for step in &steps {
             let body = self.tx.link_of(step)?.and_then(|link| link.body());
             let body = body.unwrap_or_default();
-            let claim = body.claim.map(|claim| self.tx.link(claim)).transpose()?;
-            let claim = claim.flatten().and_then(|claim| claim.body());
+            let claim = body.claim.map(|claim| self.tx.claim(claim)).transpose()?;
+            let effects = claim.flatten().unwrap_or_default().effects;
             let told = body.told.unwrap_or_default();
-            if told.effect != Effect::None && claim.unwrap_or_default().effects() == Effects::Once {
+            if told.effect != Effect::None && effects == Effects::Once {
                 return Ok(false);
             }
         }
@@ -197,16 +213,15 @@ impl Questions<'_, '_, '_> {
         LedgerError::Conflict { what, operation }
     }
 
-    /// Questions 2 and 3. Do the links record a success of the same request, and is its answer still good?
+    /// Questions 2 and 3. Was the same request a success, and is its answer still good?
     fn same_request(&mut self) -> Result<Decided, LedgerError> {
         let ask = self.ask;
         if ask.on_duplicate == OnDuplicate::Repeat {
             return self.repeated();
         }
-        let row = match self.newest_success()? {
-            None => return Ok(ControlFlow::Continue(None)),
-            Some(Err(success)) => return self.damaged(&success),
-            Some(Ok(row)) => row,
+        let which = Which::success(ask.who.session_id, &self.hashes.request_hash);
+        let Some(row) = self.newest(&which)? else {
+            return Ok(ControlFlow::Continue(None));
         };
         let Some(mut verdict) = self.verdict(&row) else {
             return Ok(ControlFlow::Break(self.judge(row)?));
@@ -220,27 +235,28 @@ impl Questions<'_, '_, '_> {
             }
             OnDuplicate::Suppress(_) | OnDuplicate::Repeat => Again::Suppressed,
         };
-        match verdict {
-            Err(miss) => Ok(ControlFlow::Continue(Some(Why::Miss(miss)))),
-            Ok(()) => self.again(how, row).map(ControlFlow::Break),
+        if let Err(miss) = verdict {
+            return Ok(ControlFlow::Continue(Some(Why::Miss(miss))));
         }
+        self.again_or_miss(how, row)
     }
 
     /// Whether an operation of the session that may change what later reads return has begun or ended since the
     /// old run began. The search starts at the last reuse of the answer, which examined everything before.
     fn may_have_changed_since(&mut self, row: &Row) -> Result<bool, LedgerError> {
         let answered = row.seq.unwrap_or_default();
-        let link = self.tx.link(answered)?;
-        let claim = link.and_then(|link| link.body()?.claim);
         let mut reused = self.tx.rows(&Which::reuses_of(&row.id), 1)?;
         // A replayed answer did not examine anything.
         reused.retain(|reuse| reuse.state == Some(RowState::Reused));
-        let reused = reused.pop().map(|row| self.past.believed(self.tx, row));
-        let reused = reused.transpose()?.flatten().and_then(|reuse| reuse.seq);
-        let since = reused.or(claim).unwrap_or(answered);
+        let since = if let Some(reused) = reused.pop().and_then(|reuse| reuse.seq) {
+            reused
+        } else {
+            let link = self.tx.link(answered)?;
+            let claim = link.and_then(|link| link.body()?.claim);
+            claim.unwrap_or(answered)
+        };
         let session = self.ask.who.session_id;
-        let changed = self.tx.changed_since(since, session, &row.operation_id)?;
-        Ok(changed.is_some())
+        Ok(self.tx.changed_since(since, session, &row.operation_id)?)
     }
 
     /// If the catalog allows repetition, a request is still performed once per delivery.
@@ -250,63 +266,38 @@ impl Questions<'_, '_, '_> {
         let named = who.task_id.is_some() || who.idempotency_key.is_some();
         // Question 1 has judged what a step left that may be performed twice.
         let judged = who.part.is_some() && self.ask.effects != Effects::Once;
-        let delivered = self.past.delivered(&key);
-        let delivered = delivered.filter(|_| named && !judged).cloned();
-        if let Some(success) = delivered {
+        if named
+            && !judged
+            && let Some(success) = self.tx.success_of(&key, &self.hashes.request_hash)?
+            && let Some(row) = self.answer_of(&success)?
+            && row.revoked_by.is_none()
+        {
             // An answer that was recorded for a run that died may not name the delivery, so question 1 did not find it.
-            match self.row_of(&success)? {
-                None => return self.damaged(&success),
-                Some(row) if row.revoked_by.is_none() => {
-                    return self.again(Again::Replayed, row).map(ControlFlow::Break);
-                }
-                Some(_) => {}
-            }
+            return self.again_or_miss(Again::Replayed, row);
         }
-        let before = self.past.successes().next();
-        Ok(ControlFlow::Continue(before.map(|_| Why::Repeat)))
+        let which = Which::success(who.session_id, &self.hashes.request_hash);
+        let before = self.tx.steps(&which, 1)?;
+        Ok(ControlFlow::Continue(before.first().map(|_| Why::Repeat)))
     }
 
-    /// The row of the newest success, or that success if its row does not match its link.
-    fn newest_success(&mut self) -> Result<Option<Result<Row, Success>>, LedgerError> {
-        let successes: Vec<Success> = self.past.successes().cloned().collect();
-        for success in successes {
-            let Some(row) = self.row_of(&success)? else {
-                return Ok(Some(Err(success)));
-            };
-            if row.outcome == RowOutcome::Success {
-                return Ok(Some(Ok(row)));
-            }
+    /// The row of a claim that ended with a success. It is an error if a once-only call has none.
+    fn answer_of(&mut self, claim: &Claim) -> Result<Option<Row>, LedgerError> {
+        let link = claim.ended.unwrap_or_default();
+        let row = self.newest(&Which::link(link))?;
+        if row.is_none() && claim.effects == Effects::Once {
+            let operation = claim.operation_id.clone();
+            return Err(LedgerError::Damaged { operation, link });
         }
-        Ok(None)
+        Ok(row)
     }
 
-    fn row_of(&mut self, success: &Success) -> Result<Option<Row>, LedgerError> {
-        let mut rows = self.tx.rows(&Which::link(success.link.seq), 1)?;
-        rows.retain(|row| row.id == success.row_id);
-        Ok(self.past.first_believed(self.tx, rows)?)
-    }
-
-    /// Decides about a success whose row does not match its link.
-    fn damaged(&self, success: &Success) -> Result<Decided, LedgerError> {
-        // What a changed row says about its review does not count. A rejection withdraws any answer.
-        let revoked = self.past.revoked_by(&success.row_id).is_some();
-        let miss = if revoked || self.past.is_rejected(&success.row_id) {
-            Miss::Revoked
-        } else if self.ask.effects == Effects::Once {
-            return Err(LedgerError::Damaged {
-                operation: success.link.operation_id.clone(),
-                link: success.link.seq,
-            });
-        } else {
-            Miss::LedgerDamaged
+    /// The newest of these rows. Its mark says whether its answer was withdrawn.
+    fn newest(&mut self, which: &Which) -> Result<Option<Row>, LedgerError> {
+        let Some(row) = self.tx.row(which)? else {
+            return Ok(None);
         };
-        Ok(ControlFlow::Continue(Some(Why::Miss(miss))))
-    }
-
-    /// The first row that its link seals.
-    fn believed(&mut self, which: &Which) -> Result<Option<Row>, LedgerError> {
-        let rows = self.tx.rows(which, FEW)?;
-        Ok(self.past.first_believed(self.tx, rows)?)
+        let revoked_by = review::withdrawn_by(self.tx, &row)?;
+        Ok(Some(Row { revoked_by, ..row }))
     }
 
     /// The verdict on an old answer, if it was judged. An answer that was revoked or pruned since is judged again.
@@ -317,8 +308,28 @@ impl Questions<'_, '_, '_> {
         Some(*verdict)
     }
 
-    /// Gives an old answer again, byte for byte, in a new row (R-004-38, R-004-39, C-38).
-    fn again(&mut self, how: Again, original: Row) -> Result<Step, LedgerError> {
+    /// Gives an old answer again, or performs the request, because the answer does not match its link.
+    fn again_or_miss(&mut self, how: Again, original: Row) -> Result<Decided, LedgerError> {
+        Ok(match self.again(how, original)? {
+            Some(step) => ControlFlow::Break(step),
+            None => ControlFlow::Continue(Some(Why::Miss(Miss::LedgerDamaged))),
+        })
+    }
+
+    /// Gives an old answer again, byte for byte, in a new row (R-004-38, R-004-39, C-38). None if the row does not match its
+    /// link; that is an error if the request must not be performed twice.
+    fn again(&mut self, how: Again, original: Row) -> Result<Option<Step>, LedgerError> {
+        let link = self.tx.link_of(&original)?;
+        let Some(link) = link.filter(|link| sealed(&original, link)) else {
+            if self.ask.strictest == Effects::Once {
+                return Err(LedgerError::Damaged {
+                    operation: original.operation_id,
+                    link: original.seq.unwrap_or_default(),
+                });
+            }
+            return Ok(None);
+        };
+        let told = link.body().and_then(|body| body.told);
         let (event, state) = match how {
             Again::Replayed => (Event::Replayed, RowState::Replayed),
             Again::Reused => (Event::Reused, RowState::Reused),
@@ -337,8 +348,7 @@ impl Questions<'_, '_, '_> {
         };
         let made = (&original, made.as_ref().unwrap_or(&original.id).as_str());
         let row = answer::again(self.ask, self.hashes, made, state, self.stamp.at);
-        let delivery = claims::name_of(&self.ask.who);
-        let told = self.told(&original)?;
+        let delivery = names::name_of(&self.ask.who);
         // A person has given an answer of which nothing was told.
         let effect = match (told, original.outcome) {
             (Some(told), _) => told.effect,
@@ -351,21 +361,21 @@ impl Questions<'_, '_, '_> {
             ..Beside::default()
         };
         let (head, _) = answer::record(self.tx, event, self.stamp, row, beside)?;
-        Ok(Step::Answered(Box::new(Answered {
+        Ok(Some(Step::Answered(Box::new(Answered {
             how,
             effect,
             original,
             review,
             request_hash: self.hashes.request_hash.clone(),
             head,
-        })))
+        }))))
     }
 
     fn review(&mut self, row: &Row) -> Result<Option<Review>, LedgerError> {
         let Some(terms) = review::terms(row, self.ask.review) else {
             return Ok(None);
         };
-        let decision = self.past.reviewed(self.tx, row)?;
+        let decision = review::last(self.tx, row)?;
         Ok(Some(Review::new(terms, decision, self.stamp.at)))
     }
 

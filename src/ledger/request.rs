@@ -4,9 +4,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-use crate::task::{hexadecimal, unsigned};
-
-use super::canonical::{canonical, escaped, exact, marked, sha256};
+use crate::{
+    evidence::{canonical, escaped, exact, marked, sha256},
+    task::{hexadecimal, unsigned},
+};
 
 const RULE: u32 = 1;
 

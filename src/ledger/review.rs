@@ -1,15 +1,12 @@
-//! The review of an answer: the terms in the answer itself, and the decisions that the links record. Only a row that its
-//! link seals has terms that count, and only a link with the right hash decides.
+//! The review of an answer: the terms in the answer itself, and the decisions of people.
 
 use jiff::Timestamp;
 
-use crate::task::{
-    Blocks, Release, Review, ReviewDecision, ReviewRule, ReviewState, ReviewTerms, release,
-};
+use crate::task::{Blocks, Release, Review, ReviewDecision, ReviewRule, ReviewTerms, release};
 
 use super::{
-    record::{Event, Link, Row, RowOutcome, word},
-    store::{StoreError, Tx},
+    record::{Row, RowOutcome, Seq},
+    store::{StoreError, Tx, Which},
 };
 
 /// Since when a `ttl` counts.
@@ -22,7 +19,7 @@ pub(super) enum Usable {
 
 /// What is to be reviewed: the strictest of what the answer records and of the present rule of its entry. An answer
 /// from before the entry demanded a review records nothing.
-pub(super) fn terms(row: &Row, rule: Option<ReviewRule>) -> Option<ReviewTerms> {
+pub(crate) fn terms(row: &Row, rule: Option<ReviewRule>) -> Option<ReviewTerms> {
     if row.outcome != RowOutcome::Success {
         return None;
     }
@@ -41,33 +38,49 @@ pub(super) fn terms(row: &Row, rule: Option<ReviewRule>) -> Option<ReviewTerms> 
 }
 
 /// The row whose review decides about `row`: a repeated answer is reviewed where it was made.
-pub(super) fn origin(row: &Row) -> &str {
+pub(crate) fn origin(row: &Row) -> &str {
     row.reused_from.as_deref().unwrap_or(&row.id)
 }
 
-/// The row that a link reviews, and the decision.
-pub(super) fn decision(link: &Link) -> Option<(String, ReviewDecision)> {
-    let body = link.body().filter(|_| link.is(Event::Reviewed))?;
-    let state = body.reason.as_deref().and_then(word::<ReviewState>)?;
-    let decision = ReviewDecision {
-        state,
-        by: link.actor.clone(),
-        at: link.at.clone(),
-        link: link.seq,
-    };
-    Some((body.about?, decision)).filter(|_| !state.is_open())
+/// The last decision about an answer.
+pub(crate) fn last(tx: &mut Tx<'_>, row: &Row) -> Result<Option<ReviewDecision>, StoreError> {
+    Ok(tx.review(origin(row))?.map(ReviewDecision::from))
 }
 
-/// The last decision about an answer, by all links of its request.
-pub(super) fn last(tx: &mut Tx<'_>, row: &Row) -> Result<Option<ReviewDecision>, StoreError> {
-    let links = tx.links_about(&row.session_id, &row.request_hash, 0, usize::MAX)?;
-    let mut decisions = links.iter().rev().filter_map(decision);
-    let last = decisions.find(|(about, _)| about == origin(row));
-    Ok(last.map(|(_, decision)| decision))
+/// The link that withdrew an answer: it was revoked, or rejected in a review. The answer of a task was made of the answers
+/// of its steps.
+pub(super) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+    let own = own_withdrawal(tx, row)?;
+    if own.is_some() || row.parent.is_some() {
+        return Ok(own);
+    }
+    for step in tx.rows(&Which::steps_of(&row.operation_id), usize::MAX)? {
+        let mut by = own_withdrawal(tx, &step)?;
+        // A repeated answer is withdrawn where it was made.
+        if by.is_none()
+            && let Some(origin) = &step.reused_from
+            && let Some(made) = tx.row(&Which::id(origin))?
+        {
+            by = own_withdrawal(tx, &made)?;
+        }
+        if by.is_some() {
+            return Ok(by);
+        }
+    }
+    Ok(None)
+}
+
+fn own_withdrawal(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+    if row.revoked_by.is_some() {
+        return Ok(row.revoked_by);
+    }
+    let decision = last(tx, row)?;
+    let decision = decision.filter(|decision| withdraws(row, decision));
+    Ok(decision.map(|decision| decision.link))
 }
 
 /// Whether that decision withdraws the answer.
-pub(super) fn withdraws(row: &Row, decision: &ReviewDecision) -> bool {
+fn withdraws(row: &Row, decision: &ReviewDecision) -> bool {
     let blocks = terms(row, None).map_or(Blocks::No, |terms| terms.blocks);
     release(blocks, decision.state) == Release::Withdrawn
 }

@@ -3,9 +3,8 @@
 //! Both share the columns of the tables ([`columns`]), the steps of a transaction ([`tx`]) and the queries for
 //! rows ([`rows`]). Each has its own code to open it, to run statements, and to hold the locks of claims.
 
-pub(super) mod columns;
+pub(in crate::ledger) mod columns;
 mod migrations;
-mod newest;
 mod postgres;
 mod rows;
 mod secret_key;
@@ -13,7 +12,7 @@ mod sessions;
 pub(super) mod sql;
 mod sqlite;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 mod tx;
 
 use std::{any::Any, fs::File};
@@ -22,7 +21,7 @@ use camino::Utf8Path;
 
 use crate::host;
 
-pub(super) use columns::{Record, Sealed};
+pub(crate) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
 pub(crate) use rows::Which;
 pub(crate) use sessions::Counts;
@@ -43,14 +42,14 @@ pub(crate) struct StoreError {
 pub(crate) enum Trouble {
     Busy,
     Unreachable,
-    /// There is no ledger yet, or the next run has to migrate it.
+    /// There is no ledger yet. The next run creates it, or takes the table of specification 004 over.
     NotYet,
     /// This user may not read it.
     Unreadable,
     ReadOnly,
     Foreign,
     Newer,
-    /// Its migrations are not complete, or not those of this program.
+    /// Its schema is neither that of this program nor a later one.
     HalfMigrated,
     Corrupt,
     Full,
@@ -158,28 +157,41 @@ pub(crate) enum Durability {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum Access<'a> {
     /// All reads see the same state.
     Read,
+    /// No other transaction writes about this session meanwhile.
+    Session(&'a str),
     /// No other transaction writes meanwhile.
-    Write(Durability),
+    Write,
+    /// The same, if the others end within a moment.
+    IfFree,
 }
 
-/// A ledger's database. It has one transaction at a time, and writers of other processes wait.
+/// A ledger's database. It has one transaction at a time, and writers of other processes wait: in SQLite all, in PostgreSQL
+/// those about the same session.
 pub(crate) trait Store {
     /// The name of the ledger, for people: a path, or a URI without its password.
     fn place(&self) -> &str;
 
     /// Begins a transaction. If it is dropped without a commit, it leaves nothing.
-    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError>;
+    fn begin(&mut self, access: Access<'_>) -> Result<Tx<'_>, StoreError>;
 
-    /// Takes the lock of a claim, which has this number, for as long as this process or its connection lives.
-    fn hold(&mut self, claim: u64) -> Result<(), StoreError>;
+    /// Takes the lock of an owner of claims for as long as this process or its connection lives. `owner` is the hash of the
+    /// id of its operation.
+    fn hold(&mut self, owner: u64) -> Result<(), StoreError>;
 
-    fn release(&mut self, claim: u64);
+    fn release(&mut self, owner: u64);
 
-    /// Whether the owner of that claim is alive.
-    fn held(&mut self, claim: u64) -> Result<bool, StoreError>;
+    /// Releases the lock with the next commit, if that saves a round trip. If the commit fails, [`release`](Self::release)
+    /// is still needed.
+    fn release_with_commit(&mut self, _: u64) {}
+
+    /// Whether that owner is alive.
+    fn held(&mut self, owner: u64) -> Result<bool, StoreError>;
+
+    /// Waits until everything that can be read is on the disk.
+    fn sync(&mut self) -> Result<(), StoreError>;
 
     /// Whether the database is behind a network, which can be silent for longer than a run may take.
     fn is_remote(&self) -> bool;
@@ -188,15 +200,36 @@ pub(crate) trait Store {
     fn closing(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// Runs `work` in a writing transaction and returns its result. If it fails, nothing of it is kept.
+/// Runs `work` in a transaction that writes alone, and returns its result. If it fails, nothing of it is kept.
 pub(crate) fn write<'s, T, E: From<StoreError>>(
     store: &'s mut dyn Store,
     durability: Durability,
     work: impl FnOnce(&mut Tx<'s>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut tx = store.begin(Access::Write(durability))?;
-    let value = work(&mut tx)?;
-    tx.commit()?;
+    write_as(store, Access::Write, |tx| Ok((work(tx)?, durability)))
+}
+
+/// The same for work about one session.
+pub(crate) fn write_in<'s, T, E: From<StoreError>>(
+    store: &'s mut dyn Store,
+    session_id: &str,
+    durability: Durability,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, E>,
+) -> Result<T, E> {
+    write_as(store, Access::Session(session_id), |tx| {
+        Ok((work(tx)?, durability))
+    })
+}
+
+/// The same with this access, for work that knows only at its end what it must survive.
+pub(crate) fn write_as<'s, T, E: From<StoreError>>(
+    store: &'s mut dyn Store,
+    access: Access<'_>,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<(T, Durability), E>,
+) -> Result<T, E> {
+    let mut tx = store.begin(access)?;
+    let (value, durability) = work(&mut tx)?;
+    tx.commit(durability)?;
     Ok(value)
 }
 
@@ -211,9 +244,9 @@ pub(crate) fn read<'s, T, E: From<StoreError>>(
 /// What a ledger is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// To write. The ledger is created or migrated if needed.
+    /// To write. A missing ledger is created, and the table of specification 004 is taken over.
     Write,
-    /// To write into a ledger of this program's version. Nothing is created or migrated.
+    /// To write into a ledger of this program's version. Nothing is created or taken over.
     Decide,
     /// To read. Nothing is created or changed. The ledger may be read-only, or of a later version.
     Read,

@@ -8,7 +8,9 @@ mod cut;
 mod decisions;
 mod duplicates;
 mod grants;
-mod misled;
+mod knots;
+mod load;
+mod model;
 mod opened;
 mod plans;
 mod pruning;
@@ -25,8 +27,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Alone, Dependants, Ledger, Name,
-    chain::{Bound, Change, Told},
+    Ledger,
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
@@ -34,13 +35,15 @@ use super::{
     words::{Again, Ask, Begun, Ended, LedgerError, Miss, Running, Who, Why},
 };
 use crate::{
+    evidence::{Bound, Change, Told},
     host::{Host, Interrupts},
+    people::{Alone, Dependants, Name},
     task::{
         Content, Effect, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless,
     },
 };
 
-pub(super) const NOW: &str = "2026-02-24T02:00:00Z";
+pub(crate) const NOW: &str = "2026-02-24T02:00:00Z";
 
 fn host() -> Host {
     let now = "2026-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
@@ -271,7 +274,7 @@ fn again(place: &Place, ask: &Ask<'_>, world: &Around) -> Result<Why, Again> {
 }
 
 /// Every reason not to reuse an answer, in the order in which they are looked for.
-pub(super) const MISSES: [Miss; 17] = [
+pub(crate) const MISSES: [Miss; 17] = [
     Miss::Disabled,
     Miss::NotSuccessful,
     Miss::Pruned,

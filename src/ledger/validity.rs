@@ -1,4 +1,11 @@
 //! Is an old answer still good? The first condition that does not hold is the reason why not (R-004-37, C-35).
+//!
+//! The answer is the `response` of a row; `record/wording.rs` words it. `questions.rs` asks for each way to give it again that
+//! it was not withdrawn, that its link seals it, and that no review withholds it. Beside this:
+//!
+//! - a delivery that is replayed must have the same request. For a step, [`judge`] is asked as well;
+//! - a duplicate that is suppressed must be the [`same`];
+//! - a reused answer must be [`good`], and nothing in the session may have changed the state since (`questions.rs`).
 
 use std::time::Duration;
 
@@ -6,14 +13,14 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless, was_redacted};
-
 use super::{
-    canonical::sha256,
-    record::{Link, Made, Row, RowOutcome, RowState, SeenInput, Seq},
+    record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
     review::Usable,
-    store::{StoreError, Tx},
     words::{Ask, Miss},
+};
+use crate::{
+    evidence::sha256,
+    task::{Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless, was_redacted},
 };
 
 /// The version of the rules for results. An answer that was judged by other rules is not good any more. Raise it if
@@ -31,7 +38,7 @@ pub(crate) trait World {
 /// The least time for which links must be usable.
 const USABLE: Duration = Duration::from_mins(5);
 
-/// Whether the answer of `row`, which its link seals, is good for `ask`.
+/// Whether the answer of `row` is good for `ask`. Whether its link seals the row is checked when the answer is given.
 pub(super) fn judge(
     row: &Row,
     usable: &Usable,
@@ -133,34 +140,23 @@ fn holds(condition: bool, miss: Miss) -> Result<(), Miss> {
     if condition { Ok(()) } else { Err(miss) }
 }
 
-/// Whether a row matches its link, and its answer, unless pruned, is the one that was given.
-pub(super) fn sealed(row: &Row, link: &Link) -> bool {
-    let answer = row.response.as_deref().map(sha256);
-    link.hash() == link.entry_hash
-        && link.body().and_then(|body| body.row) == Some(row.seal())
-        && answer.is_none_or(|answer| answer == row.response_sha256)
-}
-
-/// Whether the request and the answer of a row are there, or a link of `prune` names the row. A repetition of an answer
-/// that was pruned before never had the answer.
-pub(super) fn is_complete(tx: &mut Tx<'_>, row: &Row) -> Result<bool, StoreError> {
-    if row.request.is_some() && row.response.is_some() {
-        return Ok(true);
-    }
-    let repeated = row.reused_from.iter().filter(|_| row.request.is_some());
-    let repeated = repeated.zip(row.seq);
-    for (id, before) in [(&row.id, Seq::MAX)].into_iter().chain(repeated) {
-        if tx.is_pruned(id, before)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Whether a row matches its link, and its answer, unless pruned, is the one that was given. A repetition of an answer that
+/// was pruned before never had the answer.
+pub(crate) fn sealed(row: &Row, link: &Link) -> bool {
+    let has_answer = match &row.response {
+        Some(answer) => sha256(answer) == row.response_sha256,
+        None => row.pruned.is_some() || row.reused_from.is_some(),
+    };
+    let seal = link.sound().and_then(|body| body.row);
+    has_answer && seal == Some(row.seal())
 }
 
 /// Whether the request of a row, unless pruned, is the one that was recorded.
-pub(super) fn has_own_request(row: &Row) -> bool {
-    let request = row.request.as_deref().map(sha256);
-    request.is_none_or(|request| request == row.request_sha256)
+pub(crate) fn has_own_request(row: &Row) -> bool {
+    match &row.request {
+        Some(request) => sha256(request) == row.request_sha256,
+        None => row.pruned.is_some(),
+    }
 }
 
 fn young(usable: &Usable, ttl: Duration, world: &dyn World) -> bool {
@@ -229,7 +225,7 @@ pub(crate) fn holds_cut_link(value: &Value) -> bool {
 }
 
 /// A list that a row holds; empty without a text, none if the text cannot be read.
-pub(super) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option<Vec<T>> {
+pub(crate) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option<Vec<T>> {
     match text {
         None => Some(Vec::new()),
         Some(text) => serde_json::from_str(text).ok(),

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
-
 use super::{
-    canonical::{canonical, sha256},
-    chain::{AskedApproval, Body, Bound, Change, Told},
     record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::{Asked, Hashes},
     store::{StoreError, Trouble},
+};
+use crate::{
+    evidence::{AskedApproval, Body, Bound, Change, Told, canonical, sha256},
+    task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule},
 };
 
 /// A request that is about to be performed.

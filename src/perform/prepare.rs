@@ -19,7 +19,7 @@ use crate::{
     gate::Caller,
     host::Host,
     inputs,
-    record::{RunLedger, unrecorded},
+    record::{Approvals, RunLedger, unrecorded},
     task::{
         ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, NamedAs,
         OperationId, Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
@@ -123,7 +123,6 @@ fn on_plan<'h>(
     // A rollback waits only if its plan did.
     let when = When::Never;
     ledger.approvals.rules = vec![ApprovalRule { when, ..rule }];
-    ledger.approvals.wait = settings.wait;
     Ok((work, ledger))
 }
 
@@ -134,18 +133,21 @@ fn ledger<'h>(
     received: &Received,
     host: &'h Host,
 ) -> Result<RunLedger<'h>, Failure> {
-    let caller = caller(settings, tables)?;
-    let mut ledger = RunLedger::of(
+    let approvals = Approvals {
+        wait: settings.wait,
+        through: settings.through,
+        approved: settings.approved.clone(),
+        ..Approvals::default()
+    };
+    let run = (caller(settings, tables)?, approvals);
+    RunLedger::of(
         &settings.project,
         tables,
-        caller,
+        run,
         settings.reuse,
         received,
         host,
-    )?;
-    ledger.approvals.through = settings.through;
-    ledger.approvals.approved.clone_from(&settings.approved);
-    Ok(ledger)
+    )
 }
 
 /// Who started the run; of a stored call, who requested it. A host performs only what was requested in its own context.
@@ -208,7 +210,6 @@ fn capabilities<'h>(
             NamedAs::Capability | NamedAs::StandardAction => gated.approval.clone(),
         });
         ledger.approvals.rules = rules.collect();
-        ledger.approvals.wait = settings.wait;
         let last = ledger.last_failure(received, contact(settings))?;
         let job = resolve(task, named, &tables, places, last)?;
         Ok::<_, Failure>((job, ledger))
@@ -315,7 +316,6 @@ fn plan_alone<'h>(
     };
     ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);
     ledger.approvals.rules = vec![entry.access.approval.clone()];
-    ledger.approvals.wait = settings.wait;
     let work = plan(order, entry, Vec::new(), settings, &mut ledger);
     Ok((work, ledger))
 }

@@ -339,26 +339,30 @@ fn without_network() -> Rules {
 fn without_programs() -> Built<Rules> {
     let own = u64::from(std::process::id());
     let threads = libc::CLONE_THREAD.unsigned_abs().into();
-    let mut rules = [
+    let rules = [
         always(REFUSED),
+        always(REFUSED_ON_X86),
         when(libc::SYS_clone, 0, SeccompCmpOp::MaskedEq(threads), 0)?,
         when(libc::SYS_tgkill, 0, SeccompCmpOp::Ne, own)?,
         when(libc::SYS_prlimit64, 2, SeccompCmpOp::Ne, 0)?,
-    ]
-    .concat();
-    #[cfg(target_arch = "x86_64")]
-    rules.extend(always(&[
-        libc::SYS_fork,
-        libc::SYS_vfork,
-        libc::SYS_chmod,
-        libc::SYS_chown,
-        libc::SYS_lchown,
-        libc::SYS_utime,
-        libc::SYS_utimes,
-        libc::SYS_futimesat,
-    ]));
-    Ok(rules)
+    ];
+    Ok(rules.concat())
 }
+
+/// Older calls, which newer machines do not have.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_ON_X86: &[i64] = &[
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_ON_X86: &[i64] = &[];
 
 const REFUSED: &[i64] = &[
     libc::SYS_execve,

@@ -2,15 +2,13 @@
 
 mod waits;
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use camino::Utf8Path;
 use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{
-    Project,
-    approvers::{signers, wait_for},
     differs::Compared,
     effective::{Seen, intended},
     grants,
@@ -19,10 +17,11 @@ use super::{
 use crate::{
     catalog::ApprovalSettings,
     envelope::Received,
+    evidence::{Purpose, Signer, signers_for},
     executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
     gate::Caller,
     host::{self, Moment, Program},
-    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running, Signer},
+    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running},
     task::{
         Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Risk,
         Sanction, State, Waiting,
@@ -35,6 +34,9 @@ use waits::{compared, unlike, why};
 /// How long the program that is told of a request may take.
 const NOTIFIED: Duration = Duration::from_secs(4);
 
+/// The pause between two looks at a request that waits.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Why a plan waits although the policy of its entry does not say so.
 const OF_PLAN: &str = "the plan changes protected files, or asks for an approval itself";
 
@@ -43,7 +45,7 @@ const OF_PLAN: &str = "the plan changes protected files, or asks for an approval
 pub(crate) struct Approvals {
     /// One for each entry of the task.
     pub(crate) rules: Vec<ApprovalRule>,
-    pub(super) settings: ApprovalSettings,
+    pub(crate) settings: ApprovalSettings,
     /// How long the run itself waits for people (`--wait`).
     pub(crate) wait: Option<Duration>,
     pub(crate) through: Through,
@@ -82,11 +84,6 @@ impl Approvals {
             (admission.risk, admission.because.clone())
         });
         Policy::of(self.rules.iter(), risk, &because)
-    }
-
-    /// Whose signatures count. A file that cannot be read lists nobody.
-    pub(super) fn signers(&self, root: &Utf8Path) -> Vec<Signer> {
-        signers(&self.settings, root)
     }
 
     /// Dispatches the request, or holds it back because it needs an approval that it does not have.
@@ -133,7 +130,7 @@ impl Approvals {
         if let (Need::None, Work::Files(_)) = (policy.need, &*work) {
             policy.because.push(OF_PLAN.to_owned());
         }
-        let signers = self.signers(context.root);
+        let signers = signers(&self.settings, context.root);
         let mut preview = None;
         let (intent_hash, seen) = match work {
             Work::Tools(ready) => intended(ledger, ask, ready, hidden, context)?,
@@ -231,13 +228,13 @@ impl Approvals {
         Some(pass)
     }
 
-    /// Waits for a decision about this answer's request, if the operator wants the run to wait. Returns whether the
-    /// request may be begun again.
+    /// Waits until a person decides about this answer's request, it expires, or the time is over, if the operator wants
+    /// the run to wait. Returns whether it is worth beginning the request again. `case` reads the request of that id.
     pub(super) fn decided(
         &self,
         executed: &Executed,
         begun: Moment,
-        project: &Project,
+        case: impl Fn(&str) -> Option<Approval>,
         context: &Context<'_>,
     ) -> bool {
         let (Some(wait), Some(Waiting::Approval(waiting))) = (self.wait, &executed.outcome.waiting)
@@ -251,12 +248,19 @@ impl Approvals {
             waiting.approval_id,
             waiting.approve
         );
-        let case = || {
-            let mut reading = project.reading(context.host).ok()?;
-            let found = reading.approval(&waiting.approval_id).ok();
-            found.map(|(case, _)| case)
-        };
-        wait_for(case, waiting.votes, left, context)
+        while context.go_on().is_ok() {
+            // If the ledger cannot be read now, the next look may succeed. A decision that was made before the first
+            // look counts, too.
+            let news = case(&waiting.approval_id).is_some_and(|case| {
+                case.votes.len() != waiting.votes || context.host.timestamp() >= case.expires()
+            });
+            let left = wait.saturating_sub(begun.passed());
+            if news || left.is_zero() {
+                return news;
+            }
+            thread::sleep(PAUSE.min(left));
+        }
+        false
     }
 
     /// Tells the operator's program of a new request. Its failure is a note.
@@ -289,10 +293,21 @@ impl Approvals {
     }
 }
 
+/// Whose signatures count. A file that cannot be read lists nobody.
+pub(crate) fn signers(settings: &ApprovalSettings, root: &Utf8Path) -> Vec<Signer> {
+    let Some(file) = &settings.allowed_signers else {
+        return Vec::new();
+    };
+    signers_for(&root.join(file), Purpose::Approval).unwrap_or_else(|error| {
+        tracing::warn!("No signature counts: {error}");
+        Vec::new()
+    })
+}
+
 /// The answer if the stored call is not the approved one any more.
 fn not_it(ledger: &mut Ledger<'_>, ask: &Ask<'_>, (approved, now): (&Approved, &Compared)) -> Pass {
     let id = approved.id();
-    let open = ledger.open_requests(&ask.who, |_| true, |case| case.id == id);
+    let open = ledger.open_requests(&ask.who, |case| case.id == id);
     let case = open.ok().and_then(|open| open.into_iter().next());
     let fields = case.map_or_else(String::new, |case| fields(ledger, &case, now));
     let message = format!(

@@ -193,7 +193,7 @@ fn adjusted(steps: &[Step], hidden: &Hidden) -> Option<String> {
 }
 
 /// The strictest effects of several steps.
-pub(super) fn worst(each: impl Iterator<Item = task::Effects>) -> Effects {
+pub(crate) fn worst(each: impl Iterator<Item = task::Effects>) -> Effects {
     each.fold(Effects::None, |worst, effects| {
         match (worst, effects.read_only, effects.repeatable()) {
             (Effects::Once, ..) | (_, Some(false) | None, Repeatable::Once) => Effects::Once,

@@ -27,10 +27,9 @@ use super::{
     approvals::{Approvals, Pass, Sent},
     ask,
     ended::{self, Ids},
-    grants,
-    old_answer::{old_answer, refused, unrecordable},
-    review, said,
+    grants, review, said,
     stored::Joined,
+    wording::{old_answer, refused, unrecordable},
     world::{self, Here},
 };
 
@@ -78,11 +77,12 @@ pub(crate) struct Recording<'b, 'h> {
 }
 
 impl<'h> RunLedger<'h> {
-    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows.
+    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows; the settings of `approvals` are
+    /// those of the catalog.
     pub(crate) fn of(
         project: &'h Project,
         tables: Option<&CatalogTables<'_>>,
-        caller: Caller,
+        (caller, approvals): (Caller, Approvals),
         reuse: Reuse,
         received: &Received,
         host: &'h Host,
@@ -103,7 +103,7 @@ impl<'h> RunLedger<'h> {
                     .map(approval_settings)
                     .transpose()?
                     .unwrap_or_default(),
-                ..Approvals::default()
+                ..approvals
             },
             ids: Ids::of(received),
             host,
@@ -111,10 +111,6 @@ impl<'h> RunLedger<'h> {
             joined: None,
             step: None,
         })
-    }
-
-    pub(super) const fn place(&self) -> &Place {
-        &self.place
     }
 
     /// The open ledger, which [`RunLedger::keep`] takes back.
@@ -368,7 +364,11 @@ impl RunLedger<'_> {
         begun: Moment,
         context: &Context<'_>,
     ) -> bool {
-        self.approvals
-            .decided(executed, begun, self.project, context)
+        let case = |id: &str| {
+            let state_dir = &self.project.state_dir;
+            let ledger = Ledger::open(&self.place, state_dir, Wish::Read, self.host);
+            ledger.ok()?.case_named(id).ok()?
+        };
+        self.approvals.decided(executed, begun, case, context)
     }
 }

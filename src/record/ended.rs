@@ -98,7 +98,7 @@ pub(super) fn of(
 }
 
 /// Whether a once-only call may have happened, or its result cannot be used: only a person can decide.
-pub(super) fn is_open(outcome: &Outcome, ask: &Ask<'_>) -> bool {
+pub(super) fn is_in_doubt(outcome: &Outcome, ask: &Ask<'_>) -> bool {
     let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
     let failed = matches!(outcome.state, State::Failed | State::Cancelled);
     failed && doubtful && ask.effects == Effects::Once
@@ -106,7 +106,7 @@ pub(super) fn is_open(outcome: &Outcome, ask: &Ask<'_>) -> bool {
 
 fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
     match outcome.state {
-        _ if is_open(outcome, ask) => RowState::Unknown,
+        _ if is_in_doubt(outcome, ask) => RowState::Unknown,
         State::Done | State::Advised => RowState::Done,
         State::Partial => RowState::Partial,
         State::Pending => RowState::Pending,

@@ -1,26 +1,21 @@
-//! Improvised actions: what the proposal of a grant asks for, what a call under a grant is, what an approval covers
-//! (R-003-06, R-003-08), and what the action did, as a workflow is made of it (R-003-09).
+//! Improvised actions: what the proposal of a grant asks for, what a call under a grant is, and what an approval covers
+//! (R-003-06, R-003-08).
 
 use camino::Utf8Path;
 use jiff::SignedDuration;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Performed, Said, ToolJob, Trace, seal},
-    envelope::{Received, read_response},
+    catalog::{ToolJob, seal},
+    envelope::Received,
     executor::{Context, GrantWork, Hidden, Work},
-    ledger::{
-        Ask, Asked, AskedStep, Change, Effects, Improvisation, Made, Reading, Row, Signatures,
-        Under, home,
-    },
+    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Under, home},
     task::{
         ApprovalRule, Grant, IMPROVISED, Need, Policy, Risk, Task, When, assess, canonical,
         hexadecimal,
     },
 };
-
-use super::OpenError;
 
 /// Why an improvised action waits.
 const ALWAYS: &str = "an improvised action is always approved by a person";
@@ -36,13 +31,13 @@ pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask
         "plan_summary": grant.summary, "entries": entries, "max_calls": grant.max_calls, "for": format!("{lasts:#}"),
     });
     let args = hidden.value(parameters.clone());
-    let shown = (args != parameters).then(|| object(&args));
+    let shown = (args != parameters).then(|| args.as_object().cloned());
     let seals = canonical(&json!(grant.entries)).unwrap_or_default();
     let ask = Ask {
         asked: Asked {
             steps: vec![AskedStep {
                 entry: IMPROVISED.to_owned(),
-                parameters: object(&parameters).unwrap_or_default(),
+                parameters: parameters.as_object().cloned().unwrap_or_default(),
                 shown: shown.flatten(),
                 signatures: Signatures::Counted,
                 ..AskedStep::default()
@@ -90,7 +85,7 @@ pub(super) fn root(context: &Context<'_>) -> String {
     root_of(context.state_dir, context.root)
 }
 
-pub(super) fn root_of(state_dir: &Utf8Path, root: &Utf8Path) -> String {
+pub(crate) fn root_of(state_dir: &Utf8Path, root: &Utf8Path) -> String {
     home(state_dir, root).unwrap_or_else(|| root.to_string())
 }
 
@@ -133,73 +128,4 @@ pub(super) fn covered(mut policy: Policy) -> Policy {
         policy.because.push(NOT_COVERED.to_owned());
     }
     policy
-}
-
-/// The successful calls of an improvised action, in their order; or why they are not known.
-pub(crate) fn trace(reading: &mut Reading, operation: &str) -> Result<Trace, OpenError> {
-    let Improvisation { row, link, calls } = reading.improvised(operation)?;
-    let calls = match calls {
-        None => declared(&row),
-        Some(rows) => {
-            let each = (1..).zip(&rows).map(|(number, row)| call(number, row));
-            each.collect()
-        }
-    };
-    let calls = calls.ok_or_else(|| OpenError::Forgotten(row.operation_id.clone()))?;
-    Ok(Trace {
-        operation: row.operation_id,
-        link: link.seq,
-        entry_hash: link.entry_hash,
-        calls,
-    })
-}
-
-/// A call under a grant. None if its request was pruned.
-fn call(number: usize, row: &Row) -> Option<Performed> {
-    let request = request(row)?;
-    let made = row.made().into_iter().find(Made::is_asset);
-    let response = row.response.as_deref().and_then(read_response);
-    Some(Performed {
-        id: format!("step_{number}"),
-        entry: row.action_type.clone()?,
-        parameters: object(request.get("args")?)?,
-        said: Said::Values,
-        inputs: inputs(&request),
-        asset: made.map(|made| made.storage_uri),
-        result: response.and_then(|response| response.result_data),
-    })
-}
-
-/// The declared steps. They contain their references already.
-fn declared(row: &Row) -> Option<Vec<Performed>> {
-    let request = request(row)?;
-    let steps = request.pointer("/args/steps")?.as_array()?.iter();
-    let step = |step: &Value| {
-        let text = |key: &str| step.get(key)?.as_str().map(ToOwned::to_owned);
-        Some(Performed {
-            id: text("id")?,
-            entry: text("name")?,
-            parameters: object(step.get("parameters")?)?,
-            said: Said::References,
-            inputs: inputs(&request),
-            asset: None,
-            result: None,
-        })
-    };
-    steps.map(step).collect()
-}
-
-fn request(row: &Row) -> Option<Value> {
-    serde_json::from_str(row.request.as_deref()?).ok()
-}
-
-fn object(value: &Value) -> Option<Map<String, Value>> {
-    value.as_object().cloned()
-}
-
-fn inputs(request: &Value) -> Vec<(String, String)> {
-    let inputs = request.pointer("/context/inputs").and_then(Value::as_array);
-    let text = |input: &Value, key: &str| input.get(key)?.as_str().map(ToOwned::to_owned);
-    let input = |input: &Value| Some((text(input, "ref_id")?, text(input, "storage_uri")?));
-    inputs.into_iter().flatten().filter_map(input).collect()
 }

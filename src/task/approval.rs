@@ -265,10 +265,11 @@ impl Policy {
 }
 
 /// What a person decides about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Approved,
+    #[default]
     Denied,
 }
 

@@ -120,7 +120,7 @@ impl Grant {
 }
 
 /// A grant that a person has approved, as its link records it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Granted {
     /// The id of each entry, and its seal: the beginning of a hash of the entry and of its approval rule.

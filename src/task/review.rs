@@ -40,9 +40,10 @@ pub struct ReviewTerms {
 }
 
 /// The state of a review. The last decision counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
+    #[default]
     Open,
     /// Open after its time. A missed review is never an approval.
     Overdue,

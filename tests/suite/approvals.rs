@@ -9,7 +9,6 @@ mod plans;
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command, thread, time::Duration};
 
-use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -67,7 +66,8 @@ pub(crate) fn asks(answer: &Answer) -> String {
         .to_owned()
 }
 
-/// Runs oneact at a pseudo-terminal on which `typed` is typed when a question is asked. Returns the exit code and all that was shown.
+/// Runs oneact at a pseudo-terminal. Each question, also for a passphrase, is answered with the next line of `typed`. Returns
+/// the exit code and all that was shown.
 pub(crate) fn at_a_terminal(root: &Root, typed: &str, arguments: &[&str]) -> (i32, String) {
     at_a_terminal_with(root, &[], typed, arguments)
 }
@@ -83,7 +83,7 @@ pub(crate) fn at_a_terminal_with(
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-typed = sys.argv[1].encode()
+typed = sys.argv[1].encode().splitlines(True)
 shown = b''
 try:
     while True:
@@ -91,9 +91,9 @@ try:
         if not part:
             break
         shown += part
-        if typed and b'[y/N] ' in shown:
-            os.write(terminal, typed)
-            typed = b''
+        last = shown.splitlines()[-1]
+        if typed and (last.endswith(b'[y/N] ') or b'passphrase' in last):
+            os.write(terminal, typed.pop(0))
 except OSError:
     pass
 _, status = os.waitpid(pid, 0)
@@ -194,19 +194,6 @@ pub(crate) fn sign(
         &["-q", "-Y", "sign", "-n", namespace, "-f", key, "statement"],
     );
     "statement.sig".to_owned()
-}
-
-/// Removes the links of that event from the index of requests. SQLite does not notice it.
-pub(crate) fn forget(root: &Root, event: &str) {
-    let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
-    let index = "SELECT sql FROM sqlite_schema WHERE name = 'ledger_events_request'";
-    let made: String = database.query_row(index, [], |row| row.get(0)).unwrap();
-    let change = format!(
-        "DROP INDEX ledger_events_request; {made} AND event <> '{event}'; PRAGMA writable_schema = ON;
-         UPDATE sqlite_schema SET sql = '{}' WHERE name = 'ledger_events_request'",
-        made.replace('\'', "''")
-    );
-    database.execute_batch(&change).unwrap();
 }
 
 fn plan(validated: &str) -> Value {

@@ -23,8 +23,8 @@ mcp = { server = "counter", tool = "happen" }
 result = { kind = "metadata" }
 "#;
 
-const KEY: &str = include_str!("../../src/ledger/signature/tests/key");
-const PUBLIC: &str = include_str!("../../src/ledger/signature/tests/key.pub");
+const KEY: &str = include_str!("../../src/evidence/signature/tests/key");
+const PUBLIC: &str = include_str!("../../src/evidence/signature/tests/key.pub");
 
 fn request(capability: &str, task: &str) -> Value {
     json!({
@@ -47,7 +47,7 @@ fn document(root: &Root, args: &[&str]) -> Value {
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// A ledger with one answer: links 0 to 3.
+/// A ledger with one answer: links 1 to 3.
 fn answered() -> Root {
     let root = Root::with_catalog(CATALOG);
     assert_eq!(root.run(&request("again", "t1")).exit, 0);
@@ -93,7 +93,7 @@ fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     );
     let stdout = unfolded(&stdout);
     let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(lines[0], "4 links, chain unbroken, 1 payloads match");
+    assert_eq!(lines[0], "3 links, chain unbroken, 1 payloads match");
     assert!(lines[1].contains("it is not signed"), "{stdout}");
     assert!(
         lines[2].starts_with("no anchor confirms the ledger"),
@@ -103,7 +103,7 @@ fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     assert_eq!(verdict["whole"], true);
     assert_eq!(
         (&verdict["links"], &verdict["not_anchored"]),
-        (&json!(4), &json!(4))
+        (&json!(3), &json!(3))
     );
 }
 
@@ -122,7 +122,7 @@ fn a_changed_answer_is_exit_1_and_names_the_link() {
         "{stdout}"
     );
     assert!(
-        stdout.contains("response changed)\nlinks 0–2 are good\n"),
+        stdout.contains("response changed)\nlinks 1–2 are good\n"),
         "{stdout}"
     );
     let (exit, stdout, _) = oneact(&root, &["verify", "--json"]);
@@ -158,22 +158,20 @@ fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
     let root = answered();
     change(
         &root,
-        "INSERT INTO claims VALUES ('s', 'h', char(27) || '[2J1 284 links, chain unbroken' || char(10) || char(8238),
-           1, 'unknown', 'once')",
+        "UPDATE claims SET operation_id = char(27) || '[2J1 284 links, chain unbroken' || char(10) || char(8238)",
     );
     let (exit, stdout, _) = oneact(&root, &["verify"]);
     let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
         stdout.starts_with(
-            "BROKEN at link 1: the claim of operation ^[[2J1 284 links, chain unbroken^J<U+202E> names a link"
+            "BROKEN at link 1: the claim of operation ^[[2J1 284 links, chain unbroken^J<U+202E> does not match"
         ),
         "{stdout:?}"
     );
-    // No link says that it is open.
-    let (exit, stdout, stderr) = oneact(&root, &["resolve", "\u{1b}", "--happened"]);
+    let (exit, stdout, stderr) = oneact(&root, &["resolve", "\u{1b}[3", "--happened"]);
     assert_eq!((exit, stdout.as_str()), (2, ""));
-    assert!(stderr.contains("`^[`"), "{stderr:?}");
+    assert!(stderr.contains("`^[[3`"), "{stderr:?}");
     let (_, _, stderr) = oneact(&root, &["revoke", "\u{202e}"]);
     assert!(stderr.contains("`<U+202E>`"), "{stderr:?}");
 }
@@ -190,7 +188,7 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     );
     change(
         &root,
-        "DELETE FROM agent_actions; DELETE FROM sessions; DELETE FROM ledger_events WHERE seq > 0",
+        "DELETE FROM agent_actions; DELETE FROM sessions; DELETE FROM claims; DELETE FROM ledger_events",
     );
     fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
     assert_eq!(oneact(&root, &["verify"]).0, 0);
@@ -198,7 +196,7 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
-        stdout.contains("an anchor names link 3: later links were removed"),
+        stdout.contains("an anchor names link 3, which the ledger does not contain"),
         "{stdout}"
     );
 }

@@ -76,27 +76,31 @@ fn fault(answer: &Answer) -> &str {
     answer.fault().as_str().unwrap()
 }
 
-/// Every link, by its own hash and the one before; what is recorded, by `oneact verify`; and the steps of
+/// Every link, by its own hash and the one before in its session, or a newer knot; what is recorded, by `oneact verify`; and the steps of
 /// each session, which have no gaps.
 fn whole(root: &Root) -> BTreeMap<String, i64> {
     let verified = root.look(&["verify"]);
     assert_eq!(verified.exit, 0, "{}{}", verified.out, verified.err);
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
-    let mut before = "0".repeat(64);
+    let mut ends = BTreeMap::<String, (i64, i64, String)>::new();
     let mut links = ledger
-        .prepare("SELECT seq, prev_hash, entry_hash FROM ledger_events ORDER BY seq")
+        .prepare(
+            "SELECT seq, session_id, number, prev_hash, entry_hash FROM ledger_events ORDER BY seq",
+        )
         .unwrap();
     let links = links.query_map([], |row| {
-        Ok((
-            row.get::<_, i64>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, String>(2)?,
-        ))
+        let (seq, number): (i64, i64) = (row.get(0)?, row.get(2)?);
+        let [session, prev, hash]: [String; 3] = [row.get(1)?, row.get(3)?, row.get(4)?];
+        Ok((seq, session, number, prev, hash))
     });
-    for (at, link) in links.unwrap().enumerate() {
-        let (seq, prev, hash) = link.unwrap();
-        assert_eq!((seq, prev), (i64::try_from(at).unwrap(), before));
-        before = hash;
+    for (at, link) in (1..).zip(links.unwrap()) {
+        let (seq, session, number, prev, hash) = link.unwrap();
+        let (own, knot) = (ends.get(&session), ends.get(""));
+        let before = own.into_iter().chain(knot).max();
+        let before = before.map_or("0".repeat(64), |(_, _, hash)| hash.clone());
+        let next = own.map_or(0, |(_, number, _)| number + 1);
+        assert_eq!((seq, number, prev), (at, next, before));
+        ends.insert(session, (seq, number, hash));
     }
     let mut steps = BTreeMap::<String, i64>::new();
     let mut rows = ledger

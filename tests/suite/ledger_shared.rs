@@ -199,13 +199,16 @@ fn two_machines_that_ask_for_the_same_forty_requests_do_forty_things() {
         "640|640"
     );
     assert_eq!(
-        ask(
-            "SELECT count(*) FROM ledger_events a JOIN ledger_events b ON b.seq = a.seq + 1 WHERE b.prev_hash <> a.entry_hash"
-        ),
+        ask("SELECT count(*) FROM ledger_events b \
+             LEFT JOIN ledger_events a ON a.session_id = b.session_id AND a.number = b.number - 1 \
+             WHERE b.prev_hash <> COALESCE(a.entry_hash, repeat('0', 64)) \
+             AND b.prev_hash NOT IN (SELECT entry_hash FROM ledger_events WHERE session_id = '')"),
         "0"
     );
     assert_eq!(
-        ask("SELECT max(seq) + 1 - count(*) FROM ledger_events"),
+        ask(
+            "SELECT sum(gaps) FROM (SELECT max(number) + 1 - count(*) AS gaps FROM ledger_events GROUP BY session_id) AS all_gaps"
+        ),
         "0"
     );
 }

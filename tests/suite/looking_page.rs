@@ -138,7 +138,7 @@ fn with_added_rows() -> Root {
     for (step, seq, outputs) in [
         (8, "NULL", "output_ids"),
         (9, "NULL", "NULL"),
-        (10, "0", "output_ids"),
+        (10, "1", "output_ids"),
     ] {
         let values = columns.iter().map(|name| match name.as_str() {
             "id" => format!("'added-{step}'"),

@@ -12,11 +12,18 @@ use std::{
 
 use bytes::Bytes;
 use camino::{Utf8Path, Utf8PathBuf};
-use futures_util::StreamExt as _;
+use futures_util::{
+    StreamExt as _,
+    future::{BoxFuture, FutureExt as _},
+};
+use http_body_util::BodyExt as _;
 use object_store::{
     Error, ObjectStoreExt as _, RetryConfig,
     aws::{AmazonS3, AmazonS3Builder},
-    client::{ClientOptions, HttpClient, HttpConnector},
+    client::{
+        ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest,
+        HttpResponse, HttpResponseBody, HttpService,
+    },
     path::Path,
 };
 
@@ -236,11 +243,30 @@ impl HttpConnector for Plain {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let _ = rustls::crypto::CryptoProvider::install_default((*provider).clone());
-        Ok(HttpClient::new(
-            reqwest::Client::builder()
-                .timeout(Duration::from_secs(20))
-                .build()
-                .unwrap(),
-        ))
+        let client = reqwest::Client::builder().timeout(Duration::from_secs(20));
+        Ok(HttpClient::new(Requests(client.build().unwrap())))
+    }
+}
+
+#[derive(Debug)]
+struct Requests(reqwest::Client);
+
+impl HttpService for Requests {
+    fn call<'s, 'f>(
+        &'s self,
+        request: HttpRequest,
+    ) -> BoxFuture<'f, Result<HttpResponse, HttpError>>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        let failure = |error| HttpError::new(HttpErrorKind::Unknown, error);
+        async move {
+            let request = request.map(reqwest::Body::wrap).try_into();
+            let response = self.0.execute(request.map_err(failure)?).await;
+            let response = hyper::http::Response::<reqwest::Body>::from(response.map_err(failure)?);
+            Ok(response.map(|body| HttpResponseBody::new(body.map_err(failure))))
+        }
+        .boxed()
     }
 }

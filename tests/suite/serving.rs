@@ -87,6 +87,7 @@ fn a_call_is_a_task_like_one_on_stdin() {
         json!([{"type": "text", "text": "{\"happened\":\"a\"}"}])
     );
     assert_ne!(first["isError"], true);
+    assert_eq!(first["_meta"]["oneact/effect"], "done");
     let envelope = &first["_meta"]["oneact/envelope"];
     assert_eq!(envelope.pointer("/metadata/session_id"), Some(&json!("s1")));
     assert_eq!(
@@ -96,6 +97,7 @@ fn a_call_is_a_task_like_one_on_stdin() {
     // Another delivery of the same once-only request, then one that is wanted again.
     let again = client.call("happen", &json!({"what": "a"}), &json!({}));
     assert_eq!(again["_meta"]["oneact/state"], "suppressed");
+    assert_eq!(again["_meta"]["oneact/effect"], "none");
     let said = again["content"][1]["text"].as_str().unwrap();
     assert!(said.contains("was not performed again"), "{said}");
     assert_eq!(again["structuredContent"], first["structuredContent"]);

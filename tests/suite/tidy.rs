@@ -10,12 +10,12 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 20] = [
+const EDGES: [(&str, &[&str]); 22] = [
     (
         "cli",
         &[
-            "perform", "record", "gateway", "catalog", "doctor", "selftest", "envelope", "servers",
-            "host", "task",
+            "perform", "people", "record", "gateway", "catalog", "doctor", "selftest", "envelope",
+            "servers", "host", "task",
         ],
     ),
     (
@@ -29,7 +29,15 @@ const EDGES: [(&str, &[&str]); 20] = [
     (
         "record",
         &[
-            "gate", "ledger", "executor", "catalog", "envelope", "assets", "host", "task",
+            "gate", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
+            "task",
+        ],
+    ),
+    (
+        "people",
+        &[
+            "record", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
+            "task",
         ],
     ),
     (
@@ -48,7 +56,8 @@ const EDGES: [(&str, &[&str]); 20] = [
         "executor",
         &["catalog", "mcp", "plan", "assets", "host", "task"],
     ),
-    ("ledger", &["host", "task"]),
+    ("ledger", &["evidence", "host", "task"]),
+    ("evidence", &["ledger", "host", "task"]),
     ("plan", &["host", "task"]),
     ("mcp", &["web", "host", "task"]),
     ("assets", &["catalog", "web", "task", "host"]),

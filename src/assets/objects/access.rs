@@ -1,34 +1,23 @@
-//! How a store is reached: endpoint, region, credentials, time-outs. What the settings do not say comes from the
+//! How a store is reached: endpoint, region, credentials. What the settings do not say comes from the
 //! environment: for S3 from the variables that are documented, for other services as `object_store` reads it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use object_store::{
-    BackoffConfig, ClientOptions, Error, HeaderMap, HeaderValue, ObjectStore, Result, RetryConfig,
-    StaticCredentialProvider,
+    ClientOptions, ObjectStore, Result, StaticCredentialProvider,
     aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, Checksum},
     azure::{MicrosoftAzure, MicrosoftAzureBuilder},
-    client::{HttpClient, HttpConnector},
     gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder},
     multipart::MultipartStore,
     signer::Signer,
 };
-use reqwest::redirect::Policy;
 use url::Url;
 
-use super::profile::profile;
-use crate::{catalog::Storage, host, task::Service, web};
-
-const CONNECT: Duration = Duration::from_secs(3);
-/// The longest time for a request that moves few bytes.
-const SMALL: Duration = Duration::from_secs(10);
-/// The longest silence of the server while an object is read, or an upload completed.
-const SILENCE: Duration = Duration::from_mins(1);
-/// In the longest time for a request that sends content, each second stands for so many bytes.
-const SLOWEST: u64 = 64 << 10;
-const MAX_RETRIES: usize = 3;
-/// For so long a request is sent again.
-pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+use super::{
+    client::{Connector, Purpose},
+    profile::profile,
+};
+use crate::{catalog::Storage, host, task::Service};
 
 /// The variables that are read for S3, besides those of the endpoint and of the profile.
 const VARIABLES: [&str; 13] = [
@@ -46,20 +35,6 @@ const VARIABLES: [&str; 13] = [
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
     "AWS_SKIP_SIGNATURE",
 ];
-
-/// What a client is for.
-#[derive(Debug, Clone)]
-pub(super) enum Purpose {
-    Small,
-    /// To read an object.
-    Large,
-    /// As small, after the tool was called.
-    Patient,
-    /// To send so many bytes at once.
-    Send(u64),
-    /// To complete an upload if this condition holds: a header and its value.
-    Complete(&'static str, String),
-}
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Access {
@@ -305,75 +280,4 @@ fn printable(what: &str, value: Option<&str>) -> Result<(), String> {
     Err(format!(
         "{what} contains white space or a character that is not printable ASCII"
     ))
-}
-
-impl Purpose {
-    /// Before the tool is called, a store that does not answer is soon told.
-    fn retry(&self) -> RetryConfig {
-        let usual = RetryConfig {
-            max_retries: MAX_RETRIES,
-            retry_timeout: RETRY_TIMEOUT,
-            ..RetryConfig::default()
-        };
-        match self {
-            Self::Small | Self::Large => usual,
-            // The time alone ends the attempts.
-            Self::Patient | Self::Send(_) | Self::Complete(..) => RetryConfig {
-                max_retries: usize::MAX,
-                backoff: BackoffConfig {
-                    init_backoff: Duration::from_millis(250),
-                    max_backoff: Duration::from_secs(4),
-                    base: 3.0,
-                },
-                ..usual
-            },
-        }
-    }
-
-    fn headers(&self) -> Result<HeaderMap> {
-        let mut headers = HeaderMap::new();
-        if let Self::Complete(name, value) = self {
-            let value = HeaderValue::from_str(value).map_err(generic)?;
-            headers.insert(*name, value);
-        }
-        Ok(headers)
-    }
-}
-
-/// Makes the HTTP client. It follows no redirect: the signature would be wrong there, and another host would get the
-/// request.
-#[derive(Debug)]
-struct Connector {
-    purpose: Purpose,
-    headers: HeaderMap,
-}
-
-impl HttpConnector for Connector {
-    fn connect(&self, _: &ClientOptions) -> Result<HttpClient> {
-        web::use_ring();
-        let builder = reqwest::Client::builder()
-            .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
-            .default_headers(self.headers.clone())
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT)
-            .http1_only();
-        let builder = match self.purpose {
-            Purpose::Small | Purpose::Patient => builder.timeout(SMALL),
-            Purpose::Send(bytes) => builder.timeout(time_to_send(bytes)),
-            Purpose::Large | Purpose::Complete(..) => builder.read_timeout(SILENCE),
-        };
-        Ok(HttpClient::new(builder.build().map_err(generic)?))
-    }
-}
-
-/// The longest time for a request that sends so many bytes.
-pub(super) fn time_to_send(bytes: u64) -> Duration {
-    SMALL.saturating_add(Duration::from_secs(bytes.div_ceil(SLOWEST)))
-}
-
-fn generic(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::Generic {
-        store: "client",
-        source: Box::new(error),
-    }
 }

@@ -14,7 +14,8 @@ use object_store::{
 use tokio::{runtime, time::timeout};
 
 use super::{
-    access::{Access, Client, Purpose},
+    access::{Access, Client},
+    client::Purpose,
     failure::{Trouble, Why},
 };
 use crate::{

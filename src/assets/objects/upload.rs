@@ -18,8 +18,9 @@ use object_store::{
 };
 
 use super::{
-    access::{Client, Purpose, RETRY_TIMEOUT},
+    access::Client,
     bucket::{Bucket, Ended, Found, MARK, missing_bucket},
+    client::{Purpose, RETRY_TIMEOUT},
     failure::{Trouble, Why},
     notes::{self, Held},
 };

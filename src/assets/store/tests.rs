@@ -115,7 +115,18 @@ const FACTS: &[Fact] = &[
         "an asset has every byte of its file, whatever its size",
         |place| {
             const PART: usize = 8 << 20;
-            for length in [0, 1, 1000, PART - 1, PART, PART + 1, 2 * PART + 7] {
+            // From four parts on, an object is also read in parts.
+            for length in [
+                0,
+                1,
+                1000,
+                PART - 1,
+                PART,
+                PART + 1,
+                2 * PART + 7,
+                4 * PART,
+                5 * PART + 3,
+            ] {
                 let name = format!("{length}.bin");
                 let content = bytes(length);
                 let stored = place.place(&name, &content);

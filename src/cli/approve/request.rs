@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::{
     host::{Host, name_of, user_id},
-    record::{Approval, Row, Signer},
+    people::{Approval, Row, Signer},
     task::{Answer, IMPROVISED, Unseen},
 };
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     catalog::{Promoted, promote},
     host::{Host, Interrupts},
-    record::trace,
+    people::trace,
     task::visible,
 };
 

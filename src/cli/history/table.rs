@@ -7,7 +7,7 @@ use crate::{
         printing::{Desk, task, words},
         terminal::{fit, padded, width, wrapped},
     },
-    record::{Row, Step},
+    people::{Row, Step},
 };
 
 /// By what the steps of a list are named.

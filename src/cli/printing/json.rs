@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    record::{
-        Across, Decision, Fact, How, Open, Page, Reason, Row, RowState, Step, Summary, Whole,
+    people::{
+        Across, Decision, Fact, How, Made, Open, Page, Reason, Row, RowState, Step, Summary, Whole,
     },
     task::{Review, Sight},
 };
@@ -179,7 +179,7 @@ fn read(text: &str) -> Value {
 }
 
 fn made(row: &Row) -> Vec<Value> {
-    let part = |made: &crate::record::Made| {
+    let part = |made: &Made| {
         let (bytes, blake3) = match &made.print.sight {
             Sight::Content(content) => (Some(content.bytes), Some(&content.blake3)),
             Sight::Object(object) => (Some(object.bytes), None),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    record::{Exhibit, Made, Page, Reason, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit},
+    people::{Exhibit, Made, Page, Reason, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit},
     task::{Sight, Still},
 };
 

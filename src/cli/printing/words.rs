@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    record::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
+    people::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
     task::{Fault, IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
 };
 

@@ -67,6 +67,23 @@ fn a_script_that_names_no_interpreter_is_one_for_sh() {
 }
 
 #[test]
+fn a_program_at_our_terminal_has_our_environment_and_gets_its_input() {
+    let script = "echo \"$HOME $ADDED\"; cat; exit $0";
+    let run = |code| {
+        let arguments = ["-c", script, code];
+        at_our_terminal("/bin/sh", &arguments, Some(("ADDED", "x")), b"input")
+    };
+    let home = variable("HOME").unwrap_or_default();
+    assert_eq!(run("0"), Ok(format!("{home} x\ninput").into_bytes()));
+    let ended = "/bin/sh ended with exit status: 3".to_owned();
+    assert_eq!(run("3"), Err(ended));
+    // Nobody reads the input.
+    assert_eq!(at_our_terminal("true", &[], None, b"input"), Ok(vec![]));
+    let missing = at_our_terminal("./missing", &[], None, b"").unwrap_err();
+    assert!(missing.starts_with("./missing did not start"), "{missing}");
+}
+
+#[test]
 fn why_there_is_no_program_is_told() {
     let dir = tempfile::tempdir().unwrap();
     script(dir.path(), "locked", "", 0o644);

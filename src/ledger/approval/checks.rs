@@ -1,57 +1,59 @@
-//! The checks of an approval just before the call, in the transaction that dispatches it.
+//! What lets a call pass just before it is sent, in the transaction that dispatches it: [`CHECKS`] of its approval, and
+//! [`CONDITIONS`] of the grant that it names.
+//!
+//! Whether a call needs an approval is decided before (`record/approvals.rs`, `pass`). A call of high risk needs one beside
+//! its grant (`record/grants.rs`, `covered`). A grant that does not match its link is none (`GrantState::of`).
 
 use jiff::Timestamp;
 
-use crate::task::{Answer, Elicitation, Fault, SelfApproval};
-
 use super::{Case, Intended, Passage, Person, policy};
-use crate::ledger::{
-    record::Event,
-    signature::Signer,
-    store::{StoreError, Tx},
+use crate::{
+    evidence::Signer,
+    ledger::{Ask, StoreError, Tx, Under, answer::action_type, grant::GrantState},
+    task::{Elicitation, Failure, Fault, SelfApproval, visible},
 };
 
 /// Everything that the checks depend on.
-pub(super) struct Facts<'a> {
-    pub(super) case: Option<&'a Case>,
-    pub(super) intended: &'a Intended,
+pub(in crate::ledger) struct Facts<'a> {
+    pub(in crate::ledger) case: Option<&'a Case>,
+    pub(in crate::ledger) intended: &'a Intended,
     /// By the clock of the ledger's host.
-    pub(super) now: Timestamp,
-    pub(super) session: SessionIs,
+    pub(in crate::ledger) now: Timestamp,
+    pub(in crate::ledger) session: SessionIs,
     /// The user who runs the call.
-    pub(super) asker: &'a str,
+    pub(in crate::ledger) asker: &'a str,
 }
 
-/// Whether the session that asked still exists as the link that opened it says.
+/// Whether the session that asked still exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionIs {
+pub(in crate::ledger) enum SessionIs {
     Open,
     Gone,
 }
 
-pub(super) fn is_open(tx: &mut Tx<'_>, session_id: &str) -> Result<SessionIs, StoreError> {
-    let Some(session) = tx.session(session_id)? else {
-        return Ok(SessionIs::Gone);
-    };
-    let link = tx.link(session.seq)?;
-    let opened = link.and_then(|link| link.opens(&link.body()?));
-    Ok(if opened.as_ref() == Some(&session) {
-        SessionIs::Open
-    } else {
-        SessionIs::Gone
+pub(in crate::ledger) fn is_open(
+    tx: &mut Tx<'_>,
+    session_id: &str,
+) -> Result<SessionIs, StoreError> {
+    Ok(match tx.session(session_id)? {
+        Some(_) => SessionIs::Open,
+        None => SessionIs::Gone,
     })
 }
 
 /// One check. `number` is that of the design; the order of the table decides which failure is reported.
-pub(super) struct Check {
-    pub(super) number: u8,
-    pub(super) fault: Fault,
+pub(in crate::ledger) struct Check {
+    pub(in crate::ledger) number: u8,
+    pub(in crate::ledger) fault: Fault,
     /// What a person reads.
     why: &'static str,
     holds: fn(&Facts<'_>) -> bool,
 }
 
-pub(super) const CHECKS: [Check; 12] = [
+/// The number of the check that the request is still open.
+const IS_OPEN: u8 = 12;
+
+pub(in crate::ledger) const CHECKS: [Check; 12] = [
     Check {
         number: 1,
         fault: Fault::ApprovalRequired,
@@ -59,7 +61,7 @@ pub(super) const CHECKS: [Check; 12] = [
         holds: |of| of.case.is_some(),
     },
     Check {
-        number: 12,
+        number: IS_OPEN,
         fault: Fault::ApprovalRequired,
         why: "the approval was used, or ended by a later run",
         holds: |of| {
@@ -179,7 +181,7 @@ fn count(persons: impl Iterator<Item = Person>) -> usize {
 }
 
 /// Whether every entry of the task accepts this person. A host is accepted only where `by` names elicitation.
-pub(super) fn may_approve(person: &Person, intended: &Intended) -> bool {
+pub(crate) fn may_approve(person: &Person, intended: &Intended) -> bool {
     if let Person::Host(..) = person {
         return intended.policy.elicitation == Elicitation::Allowed;
     }
@@ -193,12 +195,12 @@ fn is_own(person: &Person, of: &Facts<'_>) -> bool {
 }
 
 /// Whether the policy refuses this person, because the same user asked. The holder of a key is not a user.
-pub(super) fn asked_it(person: &Person, case: &Case, intended: &Intended) -> bool {
+pub(crate) fn asked_it(person: &Person, case: &Case, intended: &Intended) -> bool {
     let same = matches!(person, Person::Uid(uid) | Person::Host(uid, _) if case.by == format!("uid:{uid}"));
     same && intended.policy.own == SelfApproval::Prevented
 }
 
-pub(super) fn first_failed<'c>(
+pub(in crate::ledger) fn first_failed<'c>(
     checks: impl IntoIterator<Item = &'c Check>,
     facts: &Facts<'_>,
 ) -> Option<&'c Check> {
@@ -208,13 +210,13 @@ pub(super) fn first_failed<'c>(
 impl Check {
     /// What a run does if this check fails. As long as nobody has approved, a request that does not fit any more is
     /// replaced by a new one.
-    pub(super) fn passage(&self, case: Option<Case>) -> Passage {
+    pub(in crate::ledger) fn passage(&self, case: Option<Case>) -> Passage {
         let Some(case) = case.map(Box::new) else {
             return Passage::Ask;
         };
         let undecided = case.votes.is_empty();
         match (self.number, self.fault) {
-            (12, _) => Passage::Ask,
+            (IS_OPEN, _) => Passage::Ask,
             (_, Fault::ApprovalRequired) => Passage::Wait(case),
             (_, Fault::ApprovalMismatch) if undecided => Passage::Ask,
             (_, fault) => Passage::Refused {
@@ -226,14 +228,118 @@ impl Check {
     }
 }
 
-impl Event {
-    /// The link of a decision.
-    pub(in crate::ledger) const fn of(answer: Answer) -> Self {
-        match answer {
-            Answer::Approved => Self::Approved,
-            Answer::Denied => Self::Denied,
-        }
+/// Everything on which the coverage of a call depends.
+struct GrantFacts<'a> {
+    grant: &'a GrantState,
+    entry: &'a str,
+    under: &'a Under<'a>,
+    session_id: &'a str,
+    /// By the clock of the ledger's host.
+    now: Timestamp,
+}
+
+/// A condition, its fault, and what a person reads if it does not hold.
+type Condition = (
+    Fault,
+    fn(&GrantFacts<'_>) -> bool,
+    fn(&GrantFacts<'_>) -> String,
+);
+
+/// The first one that does not hold is reported.
+const CONDITIONS: [Condition; 6] = [
+    (
+        Fault::GrantNotFound,
+        |of| of.grant.session_id == of.session_id,
+        |_| "another session opened it".to_owned(),
+    ),
+    (
+        Fault::GrantClosed,
+        |of| of.grant.closed.is_none(),
+        |of| format!("link {} closed it", of.grant.closed.unwrap_or_default()),
+    ),
+    (
+        Fault::GrantExpired,
+        |of| {
+            of.grant
+                .granted
+                .until
+                .parse()
+                .is_ok_and(|until: Timestamp| of.now < until)
+        },
+        |of| format!("it expired at {}", of.grant.granted.until),
+    ),
+    (
+        Fault::GrantMismatch,
+        |of| of.grant.home.as_ref() == Some(&of.under.home),
+        |_| "it was opened in another root".to_owned(),
+    ),
+    (
+        Fault::GrantMismatch,
+        |of| of.grant.granted.entries.get(of.entry) == Some(&of.under.seal),
+        |of| {
+            let ids: Vec<&str> = of
+                .grant
+                .granted
+                .entries
+                .keys()
+                .map(String::as_str)
+                .collect();
+            if of.grant.granted.entries.contains_key(of.entry) {
+                format!("the entry {} has changed in the catalog since", of.entry)
+            } else {
+                format!(
+                    "it does not contain {}; it contains {}",
+                    of.entry,
+                    ids.join(", ")
+                )
+            }
+        },
+    ),
+    (
+        Fault::GrantUsedUp,
+        |of| {
+            let most = usize::try_from(of.grant.granted.max_calls).unwrap_or(usize::MAX);
+            of.grant.calls.len() < most
+        },
+        |of| format!("all {} calls were made", of.grant.granted.max_calls),
+    ),
+];
+
+/// The operation of the grant that the call names, if the grant covers the call now. The caller records the call in
+/// the same transaction.
+pub(in crate::ledger) fn covers(
+    tx: &mut Tx<'_>,
+    under: &Under<'_>,
+    ask: &Ask<'_>,
+    now: Timestamp,
+) -> Result<Result<String, Failure>, StoreError> {
+    let grant = GrantState::by(tx, under.operation_id)?;
+    let refused = |fault, why: &str| {
+        let operation = visible(under.operation_id);
+        let message = format!(
+            "the grant {operation} does not cover the call: {why}. Nothing was performed. Propose a new grant, or send \
+             the call without `under`"
+        );
+        Ok(Err(Failure::new(fault, message)))
+    };
+    let Some(grant) = grant else {
+        return refused(
+            Fault::GrantNotFound,
+            "no operation with this id opened a grant",
+        );
+    };
+    let facts = GrantFacts {
+        grant: &grant,
+        entry: &action_type(&ask.asked),
+        under,
+        session_id: ask.who.session_id,
+        now,
+    };
+    let mut conditions = CONDITIONS.iter();
+    if let Some((fault, _, why)) = conditions.find(|(_, holds, _)| !holds(&facts)) {
+        return refused(*fault, &why(&facts));
     }
+    Ok(Ok(grant.row.operation_id))
 }
 
 #[cfg(test)]

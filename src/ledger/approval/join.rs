@@ -2,12 +2,9 @@
 //! the request of the first run is found in all sessions, and the next run of the task joins its session.
 
 use super::{Case, row_of};
-use crate::ledger::{
-    Ledger,
-    chain::Bound,
-    record::{Claim, Row},
-    store::{StoreError, Tx, read},
-    words::{Ask, LedgerError, Who},
+use crate::{
+    evidence::Bound,
+    ledger::{Ask, Claim, Ledger, LedgerError, Row, StoreError, Tx, Who, read},
 };
 
 /// How many of the newest requests are searched.
@@ -35,46 +32,41 @@ impl Ledger<'_> {
         self.absorb_outbox();
         let request = ask.asked.hashes(&self.key(ask)?).request_hash;
         let fits = |case: &Case| case.fits(&ask.who, root);
-        let open = self.open_requests(&ask.who, |body| body.contains(&request), fits)?;
         let is_same = |case: &Case| {
             case.request_hash == request || case.asked.whole.as_ref() == Some(&request)
         };
-        let open = open.into_iter().filter(is_same);
-        let best = open.rev().max_by_key(|case| match case.denial() {
-            _ if case.used.is_some() => Found::InDoubt,
-            Some(_) => Found::Denied,
-            None if case.votes.is_empty() => Found::Waiting,
-            None => Found::Approved,
-        });
+        let open = self.open_requests(&ask.who, |case| is_same(case) && fits(case))?;
+        let best = open
+            .into_iter()
+            .rev()
+            .max_by_key(|case| match case.denial() {
+                _ if case.used.is_some() => Found::InDoubt,
+                Some(_) => Found::Denied,
+                None if case.votes.is_empty() => Found::Waiting,
+                None => Found::Approved,
+            });
         Ok(best)
     }
 
-    /// The open requests of this user in the context of the caller, the newest first: those whose link is wanted by its
-    /// body, and which fit.
+    /// The open requests of this user in the context of the caller that fit, the newest first.
     pub(crate) fn open_requests(
         &mut self,
         who: &Who<'_>,
-        is_wanted: impl Fn(&str) -> bool,
         fits: impl Fn(&Case) -> bool,
     ) -> Result<Vec<Case>, LedgerError> {
         let (now, actor) = (self.host.timestamp(), self.actor.clone());
         let found = read::<_, StoreError>(&mut *self.store, |tx| {
             let mut open = Vec::new();
-            for link in tx.requests_for_approval(MOST)? {
-                if link.actor != actor || !is_wanted(&link.body) {
-                    continue;
-                }
-                let made = link.body().and_then(|body| Case::made(&link, body));
-                let Some(made) = made.filter(&fits) else {
+            for request in tx.open_requests_of(&actor, MOST)? {
+                let Some(case) = Case::of(tx, request)? else {
                     continue;
                 };
-                if has_context(tx, &made, who)? {
-                    let all = Case::all(tx, &made.session_id, &made.request_hash)?;
-                    let same = all.into_iter().find(|case| case.link == made.link);
-                    let Some(case) = same else { continue };
-                    if case.is_open() && now < case.expires() || is_in_doubt(tx, &case)? {
-                        open.push(case);
-                    }
+                let is_usable = case.is_open() && now < case.expires();
+                if fits(&case)
+                    && has_context(tx, &case, who)?
+                    && (is_usable || is_in_doubt(tx, &case)?)
+                {
+                    open.push(case);
                 }
             }
             Ok(open)
@@ -112,11 +104,8 @@ fn is_in_doubt(tx: &mut Tx<'_>, case: &Case) -> Result<bool, StoreError> {
     if case.used.is_none() || case.asked.bound != Bound::Call {
         return Ok(false);
     }
-    let claims = tx.claims()?;
-    let own = claims
-        .iter()
-        .filter(|claim| claim.key.session_id == case.session_id);
-    Ok(own.into_iter().any(Claim::may_have_happened))
+    let claims = tx.open_claims(Some(&case.session_id))?;
+    Ok(claims.iter().any(Claim::may_have_happened))
 }
 
 /// All tasks of a session have the same context.

@@ -3,17 +3,15 @@
 use std::ops::ControlFlow;
 
 use super::{Questions, Step};
-use crate::ledger::{
-    answer,
-    chain::{self, Body, SessionSeal},
-    claims::{self, claim_key},
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, Session, name},
-    store::Which,
-    words::{LedgerError, Running, TaskRun, Why},
+use crate::{
+    evidence::{Body, SessionSeal, chain},
+    ledger::{
+        Claim, ClaimKey, ClaimState, Effects, Event, Head, LedgerError, Row, RowOutcome, Running,
+        Session, TaskRun, Which, Why, answer,
+        names::{self, claim_key},
+        record::name,
+    },
 };
-
-/// The number of answers that a session can have.
-const MOST_STEPS: u64 = 1 << 30;
 
 impl Questions<'_, '_, '_> {
     /// Opens the session and claims the request. In a new session, no other run can have claimed it.
@@ -38,42 +36,39 @@ impl Questions<'_, '_, '_> {
 
     /// Claims the request, unless another run has it. Without a reason, there is no old answer.
     pub(super) fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
-        // Another program can add a row that leaves no number for the answer. Then the call must not begin.
-        if self.tx.next_step(self.ask.who.session_id)? > MOST_STEPS {
-            return Err(self.no_session("has a row whose step number is too large"));
-        }
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let theirs = match self.holder(&key)? {
+        let theirs = match self.standing_claim(&key)? {
             ControlFlow::Break(step) => return Ok(step),
-            ControlFlow::Continue(holder) => holder,
+            ControlFlow::Continue(theirs) => theirs,
         };
         let Some(theirs) = theirs else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
-        claims::restore(self.tx, &theirs)?;
         let operation = theirs.operation_id.clone();
         match (theirs.state, theirs.effects) {
             (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),
-            _ if !self.known.dead.contains(&theirs.seq) => Ok(Step::Claimed(theirs)),
+            _ if !self.known.dead.contains(&theirs.operation_id) => {
+                Ok(Step::Claimed(Box::new(theirs)))
+            }
             (ClaimState::Dispatched, Effects::Once) => {
-                // An earlier run of a task may have claimed its step for other parameters.
-                let claimed = self.tx.link(theirs.seq)?.and_then(|link| link.body());
                 let body = Body {
-                    request_hash: claimed.and_then(|body| body.request_hash),
+                    request_hash: Some(theirs.request_hash.clone()),
                     about: Some(operation.clone()),
                     claim: Some(theirs.seq),
                     ..Body::default()
                 };
                 chain::append(self.tx, Event::Unknown, self.stamp, &body)?;
-                self.tx.put_claim(&Claim {
+                self.tx.advance(&Claim {
                     state: ClaimState::Unknown,
                     ..theirs
                 })?;
                 Ok(Step::Unknown { operation })
             }
             _ => {
-                let turn = self.turn(Some(Why::TakenOver))?;
+                // An earlier run of the delivery may have claimed it for another content.
+                let is_same = theirs.request_hash == self.hashes.request_hash;
+                let turn = self.turn(if is_same { Some(Why::TakenOver) } else { why })?;
                 Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
             }
         }
@@ -91,34 +86,51 @@ impl Questions<'_, '_, '_> {
         let event = before
             .as_ref()
             .map_or(Event::Reserved, |_| Event::TakenOver);
-        let delivery = claims::name_of(&self.ask.who);
         let continues = self.unfinished()?;
+        let who = &self.ask.who;
         let body = Body {
             request_hash: Some(request_hash.clone()),
             continues,
             entry_digest: Some(self.ask.entry_digest.clone()),
             reason: Some(why.name().to_owned()),
             claim: before.as_ref().map(|claim| claim.seq),
-            about: before.map(|claim| claim.operation_id),
-            claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
+            about: before.as_ref().map(|claim| claim.operation_id.clone()),
+            claimed: (key.claimed != *request_hash).then_some(key.claimed),
             effects: Some(name(&self.ask.effects)),
             action: Some(answer::action_type(&self.ask.asked)),
             home: self.ask.home.clone(),
             session,
-            task: self.ask.who.task_id.map(ToOwned::to_owned),
-            attempt: delivery.as_ref().map(|_| attempt),
-            delivery,
+            task: who.task_id.map(ToOwned::to_owned),
+            attempt: Some(attempt),
+            delivery: names::name_of(who),
             ..Body::default()
-        };
+        }
+        .fitting();
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;
-        let claim = Claim {
-            key,
-            operation_id: self.ask.who.operation_id.to_owned(),
+        if let Some(before) = before {
+            self.tx.advance(&Claim {
+                state: ClaimState::TakenOver,
+                ended: Some(seq),
+                ..before
+            })?;
+        }
+        self.tx.put_claim(&Claim {
             seq,
-            state: ClaimState::Reserved,
+            key: claim_key(self.ask, request_hash),
+            request_hash: request_hash.clone(),
+            operation_id: who.operation_id.to_owned(),
+            delivery: body.delivery,
+            attempt,
+            task_id: body.task,
+            began: continues.unwrap_or(seq),
             effects: self.ask.effects,
-        };
-        claims::put(self.tx, &claim)?;
+            action: body.action,
+            home: body.home,
+            entry_digest: body.entry_digest,
+            reason: body.reason,
+            claimed_at: chain::instant(self.stamp.at),
+            ..Claim::default()
+        })?;
         let task = (self.ask.parts > 0).then(|| TaskRun {
             attempt,
             whole: request_hash.clone(),
@@ -136,7 +148,10 @@ impl Questions<'_, '_, '_> {
 
     /// The open claim that stands against performing the request, or the answer instead of it. The claim of a dead run that
     /// has performed nothing is taken over only if nothing else stands against it.
-    fn holder(&mut self, key: &ClaimKey) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
+    fn standing_claim(
+        &mut self,
+        key: &ClaimKey,
+    ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
         if let Some(open) = self.open_step()? {
             return Ok(ControlFlow::Continue(Some(open)));
         }
@@ -144,23 +159,41 @@ impl Questions<'_, '_, '_> {
             ControlFlow::Continue(None) => {}
             found => return Ok(found),
         }
-        let held = self.past.holder(self.tx, key)?;
+        let held = self.tx.open_claim(key)?;
         let dead = &self.known.dead;
-        let stands = |claim: &Claim| claim.may_have_happened() || !dead.contains(&claim.seq);
+        let stands =
+            |claim: &Claim| claim.may_have_happened() || !dead.contains(&claim.operation_id);
         if held.as_ref().is_some_and(stands) {
             return Ok(ControlFlow::Continue(held));
         }
-        if let Some(task) = self.ask.who.task_id {
-            // If duplicates are repeated, each attempt at a task has a claim of its own.
-            let open = self.past.maybe_made(self.tx, task)?;
-            if open.is_some() {
-                return Ok(ControlFlow::Continue(open));
-            }
+        // If duplicates are repeated, each attempt at a task has a claim of its own.
+        if let Some(open) = self.maybe_made()? {
+            return Ok(ControlFlow::Continue(Some(open)));
         }
         match self.made_by_others()? {
             ControlFlow::Continue(None) => Ok(ControlFlow::Continue(held)),
             found => Ok(found),
         }
+    }
+
+    /// The open claim of a once-only call that another delivery of the same task may have made.
+    fn maybe_made(&mut self) -> Result<Option<Claim>, LedgerError> {
+        let who = &self.ask.who;
+        let Some(task) = who.task_id.filter(|_| self.ask.effects == Effects::Once) else {
+            return Ok(None);
+        };
+        let claims = self
+            .tx
+            .claims_of_request(who.session_id, &self.hashes.request_hash)?;
+        for claim in &claims {
+            if claim.state == ClaimState::Succeeded {
+                // The call was made, so its answer must be there.
+                self.answer_of(claim)?;
+            }
+        }
+        let is_open =
+            |claim: &Claim| claim.may_have_happened() && claim.task_id.as_deref() == Some(task);
+        Ok(claims.into_iter().rfind(is_open))
     }
 
     /// Why the request is performed, and as which attempt: the caller's number, or the one after the last answer
@@ -170,7 +203,7 @@ impl Questions<'_, '_, '_> {
         let last = match (why, who.attempt, who.task_id) {
             (Some(_), Some(_), _) | (_, _, None) => None,
             (None, _, Some(task)) | (_, None, Some(task)) => {
-                self.believed(&Which::task(who.session_id, task))?
+                self.tx.row(&Which::task(who.session_id, task))?
             }
         };
         let why = why.unwrap_or(match &last {

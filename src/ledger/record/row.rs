@@ -1,5 +1,4 @@
-//! A row of `agent_actions`, which is one answer: its fields, its columns and its rules. The first SQLite schema, whose
-//! text cannot change, calls the rules `store/rules.rs`.
+//! A row of `agent_actions`, which is one answer: its fields, its columns and its rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +6,7 @@ use super::super::store::{
     columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must, unsealed},
     sql::{Engine, Field, Value, Writer, text},
 };
-use super::{Seq, stored_word};
+use super::{Made, Seq, stored_word};
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
 /// before oneact have neither state nor link.
@@ -66,13 +65,16 @@ pub(crate) struct Row {
     pub(crate) seq: Option<Seq>,
     /// The link that revoked it.
     pub(crate) revoked_by: Option<Seq>,
-    /// Of a step of a task: the operation of the task. Seals of rows from before steps had rows lack both members.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The link that says that its request and its response were removed.
+    pub(crate) pruned: Option<Seq>,
+    /// Of a step of a task: the operation of the task.
     pub(crate) parent: Option<String>,
     /// The number of the step in its task, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) position: Option<u64>,
 }
+
+/// The request of a row, if the owner recorded none. Only the hash of the request is known then.
+pub(in crate::ledger) const UNRECORDED: &str = "null";
 
 /// Specification 004's two words (R-004-42).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,9 +155,8 @@ pub(in crate::ledger) const RENAMED: [[&str; 2]; 3] = [
 ];
 
 impl Record for Row {
-    /// The first thirteen are those of specification 004. A new column comes last, because SQLite inserts by position,
-    /// and its field has `default` and `skip_serializing_if`, or the seals of older rows break. A new unsealed column also
-    /// needs a migration of `oneact_row_change()` and of the `GRANT UPDATE`, both in `postgres_1.sql`.
+    /// The first thirteen are those of specification 004. A new unsealed column also belongs into `oneact_row_change()`
+    /// and the `GRANT UPDATE`, both in `postgres.sql`.
     const COLUMNS: &'static [Column<Self>] = &[
         column("id", Kind::Uuid, |r| &mut r.id),
         column("agent_name", Kind::Text, |r| &mut r.agent_name),
@@ -193,6 +194,7 @@ impl Record for Row {
         column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
         column(SEQ, Kind::Count, |r| &mut r.seq),
         unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
+        unsealed("pruned", Kind::Count, |r| &mut r.pruned),
         column("parent", Kind::Text, |r| &mut r.parent),
         column("position", Kind::Count, |r| &mut r.position),
     ];
@@ -263,5 +265,13 @@ impl Field for Option<RowState> {
 
     fn take(&mut self) -> Value {
         self.map(RowState::name).into()
+    }
+}
+
+impl Row {
+    pub(crate) fn made(&self) -> Vec<Made> {
+        let read = |text: &str| serde_json::from_str(text).ok();
+        let made = self.output_ids.as_deref().and_then(read);
+        made.unwrap_or_default()
     }
 }

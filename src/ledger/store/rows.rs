@@ -3,12 +3,12 @@
 use uuid::Uuid;
 
 use super::{
-    super::{answer::UNRECORDED, canonical::sha256},
+    super::record::{Row, Seq, UNRECORDED},
     StoreError, Trouble, Tx,
-    columns::{self, Payloads, Record as _, must, uuid},
+    columns::{self, Payloads, Record as _, uuid},
     sql::{Engine, Value},
 };
-use crate::ledger::record::{Row, Seq};
+use crate::evidence::sha256;
 
 /// A query for rows of `agent_actions`, for either database. Without another order, the newest row comes first.
 #[derive(Debug, Clone)]
@@ -161,20 +161,33 @@ impl Which {
         }
     }
 
-    /// The successes of the same request before that link.
-    pub(crate) fn success(
-        session_id: &str,
-        action_type: &str,
-        request_hash: &str,
-        before: Seq,
-    ) -> Self {
+    /// The successes of the same request.
+    pub(crate) fn success(session_id: &str, request_hash: &str) -> Self {
         let success = "outcome = 'success' AND state IN ('done', 'partial')";
         Self::newest()
             .within(Some(session_id))
-            .and("action_type = ?", action_type)
             .and("request_hash = ?", request_hash)
-            .and("seq < ?", before)
             .both([success; 2], None)
+    }
+
+    /// The repetitions of an answer to that request after that link, for tasks of that name.
+    pub(crate) fn repeated(
+        session_id: &str,
+        request_hash: &str,
+        task_id: Option<&str>,
+        after: Seq,
+    ) -> Self {
+        Self::newest()
+            .within(Some(session_id))
+            .and("request_hash = ?", request_hash)
+            .and("task_id IS NOT DISTINCT FROM ?", task_id)
+            .and("seq > ?", after)
+            .both(["state IN ('reused', 'suppressed')"; 2], None)
+    }
+
+    /// The rows before that link.
+    pub(crate) fn before(self, seq: Seq) -> Self {
+        self.and("seq < ?", seq)
     }
 
     /// The failures of that task before that link.
@@ -262,17 +275,7 @@ impl Which {
 }
 
 impl Tx<'_> {
-    /// Adds a row. It must belong to a session that is open; a row from before oneact must come before the first
-    /// link.
     pub(crate) fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
-        let at_home = match (row.state, self.engine) {
-            (None, _) => self.head()?.is_none(),
-            (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
-            // A trigger checks this.
-            (Some(_), Engine::Postgres) => true,
-        };
-        let why = "a row must belong to a session, or come before the first link";
-        self.keeps(must(at_home, why))?;
         self.insert_record(row)
     }
 
@@ -283,23 +286,12 @@ impl Tx<'_> {
             return self.records(found);
         }
         // Most queries of a run find nothing, and SQLite takes long to compile a statement that reads a whole row.
-        // So the first statement finds the numbers of the rows, and the second one reads them. The second one
-        // checks the condition again, because the index may have been changed.
-        let (condition, mut values) = which.condition(self.engine);
-        let whole = format!(
-            "SELECT {columns} FROM agent_actions WHERE {condition} AND rowid = ?{}",
-            values.len() + 1
-        );
+        // So the first statement finds the numbers of the rows, and the second one reads them.
+        let whole = format!("SELECT {columns} FROM agent_actions WHERE rowid = ?1");
         let mut rows = Vec::new();
         for number in self.chosen("rowid", which, most)? {
-            let asked = values.len();
-            values.extend(number);
-            let found = self.db.run(&whole, &values)?;
-            if found.is_empty() {
-                return Err(self.misled("a row"));
-            }
+            let found = self.db.run(&whole, &number)?;
             rows.extend(self.records::<Row>(found)?);
-            values.truncate(asked);
         }
         Ok(rows)
     }
@@ -316,23 +308,27 @@ impl Tx<'_> {
 
     /// Marks a row as revoked by that link.
     pub(crate) fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
-        let set = "revoked_by = ?2";
-        // A mark that no link about this row supports does not stay. PostgreSQL has a trigger that refuses such marks.
-        let condition = self.engine.choose([
-            "(revoked_by = ?2 OR NOT EXISTS (SELECT 1 FROM ledger_events \
-              WHERE seq = revoked_by AND event = 'revoked' AND body ->> '$.about' = ?1))",
-            "COALESCE(revoked_by, ?2) = ?2",
-        ]);
-        self.change(row_id, set, condition, &[row_id.into(), by.into()])
+        let condition = "COALESCE(revoked_by, ?2) = ?2";
+        self.change(
+            row_id,
+            "revoked_by = ?2",
+            condition,
+            &[row_id.into(), by.into()],
+        )
     }
 
-    /// Removes request and response of a row. Their hashes stay.
-    pub(crate) fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
+    /// Removes request and response of a row, as that link says. Their hashes stay.
+    pub(crate) fn prune(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
         let nothing = self.engine.choose([
-            "request = NULL, response = NULL",
-            "request = NULL, request_text = NULL, response = NULL, response_text = NULL",
+            "pruned = ?2, request = NULL, response = NULL",
+            "pruned = ?2, request = NULL, request_text = NULL, response = NULL, response_text = NULL",
         ]);
-        self.change(row_id, nothing, "TRUE", &[row_id.into()])
+        self.change(
+            row_id,
+            nothing,
+            "pruned IS NULL",
+            &[row_id.into(), by.into()],
+        )
     }
 
     /// The number of rows from before oneact. They have neither state nor link.

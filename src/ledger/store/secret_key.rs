@@ -4,7 +4,7 @@ use super::{
     StoreError, Tx,
     sql::{Engine, Value},
 };
-use crate::ledger::{canonical::sha256, record::Link};
+use crate::{evidence::sha256, ledger::record::Head};
 
 impl Tx<'_> {
     /// The key; none until it is made.
@@ -29,15 +29,10 @@ impl Tx<'_> {
         Ok(found.into_iter().flatten().find_map(Value::text))
     }
 
-    /// The first link that records the making of a key.
-    pub(crate) fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
-        let mut found = self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])?;
-        if found.is_none() && self.engine == Engine::Sqlite {
-            // The index may have lost the link. Only a ledger without a key needs this full search.
-            let all = "NOT INDEXED WHERE event = 'keyed' ORDER BY seq LIMIT 1";
-            found = self.one(all, &[])?;
-        }
-        found.map(|link| self.whole(link)).transpose()
+    /// Whether a link says that a key was made.
+    pub(crate) fn had_secret_key(&mut self) -> Result<bool, StoreError> {
+        let made: Option<Head> = self.one("WHERE event = 'keyed' LIMIT 1", &[])?;
+        Ok(made.is_some())
     }
 
     /// Writes the key. It is refused if there is one already.

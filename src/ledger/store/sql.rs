@@ -1,15 +1,28 @@
 //! What the steps of a transaction need of a database: statements, values, and the fields of records that hold the
 //! values.
 
-use super::StoreError;
+use super::{Durability, StoreError};
+
+/// A statement with its parameters.
+pub(in crate::ledger) type Question = (String, Vec<Value>);
 
 /// A database inside a transaction.
-pub(super) trait Sql {
+pub(in crate::ledger) trait Sql {
     /// Runs a statement with the parameters `?1`, `?2` …, and returns the rows that it finds.
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError>;
 
-    /// Ends the transaction and keeps its changes.
-    fn commit(self: Box<Self>) -> Result<(), StoreError>;
+    /// Runs a statement that finds nothing. If it fails, a later statement or the commit may be what says so.
+    fn add(&mut self, statement: &str, values: &[Value]) -> Result<(), StoreError> {
+        self.run(statement, values).map(drop)
+    }
+
+    /// Asks questions that will probably be asked. Their answers hold until something is written.
+    fn expect(&mut self, _: Vec<Question>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Ends the transaction and keeps its changes. When it returns, they survive what `durability` says.
+    fn commit(self: Box<Self>, durability: Durability) -> Result<(), StoreError>;
 
     /// The first difference from a database that this program makes, if it can be found.
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
@@ -53,21 +66,21 @@ pub(in crate::ledger) enum Value {
 
 impl Value {
     /// The lower limit for a number. 0 includes negative numbers, so that no row can hide before the first link.
-    pub(super) fn since(number: u64) -> Self {
+    pub(in crate::ledger) fn since(number: u64) -> Self {
         match number {
             0 => Self::Int(i64::MIN),
             number => number.into(),
         }
     }
 
-    pub(super) fn text(self) -> Option<String> {
+    pub(in crate::ledger) fn text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),
             Self::Null | Self::Int(_) | Self::Real(_) | Self::Bytes(_) => None,
         }
     }
 
-    pub(super) fn limit(most: usize) -> Self {
+    pub(in crate::ledger) fn limit(most: usize) -> Self {
         Self::Int(i64::try_from(most).unwrap_or(i64::MAX))
     }
 }

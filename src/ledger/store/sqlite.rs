@@ -4,12 +4,13 @@
 //! SQLite's `-wal` and `-shm`, and `.lock`. In `.lock`, one byte is locked for each claim whose owner is alive.
 
 mod files;
+mod flush;
 mod migrate;
 mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, collections::BTreeSet, fs::File, io, time::Duration};
+use std::{any::Any, collections::BTreeSet, fs::File, io, thread, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -22,11 +23,11 @@ use rusqlite::{
 
 use super::{
     Access, Durability, Store, StoreError, Trouble, Tx, Wish,
-    migrations::SQLITE_VERSION,
     sql::{Engine, Sql, Value},
 };
 use crate::host::{Locked, RangeLock, open_plain};
 use files::{Files, is, told, unconfirmed};
+use flush::Flusher;
 
 pub(in crate::ledger) use files::real;
 
@@ -35,8 +36,7 @@ pub(crate) struct SqliteStore {
     conn: Connection,
     files: Files,
     journal: Journal,
-    /// What `synchronous` is set for.
-    set_for: Durability,
+    flusher: Flusher,
     /// The lock file. The first use opens it.
     lock: Option<RangeLock>,
     /// The claims whose lock this process holds. The kernel does not report a process's own locks to it.
@@ -45,7 +45,7 @@ pub(crate) struct SqliteStore {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Journal {
-    /// The write-ahead file, which every opening reads.
+    /// The write-ahead file, which every opening reads. SQLite does not sync it; [`Flusher`] does.
     WriteAhead,
     /// Another one, because the file system does not support that, or nothing is written.
     Other,
@@ -58,12 +58,21 @@ const LONG: u64 = 128;
 /// The length, in bytes, from which the next writing transaction checkpoints and truncates the write-ahead file.
 const TOO_LONG: u64 = 8 << 20;
 
-/// The longest wait for other processes.
+/// SQLite syncs nothing, and what it does then is safe only with the write-ahead file.
+const UNSYNCED: &str = "PRAGMA synchronous = OFF";
+const SYNCED: &str = "PRAGMA synchronous = FULL";
+
+/// The number of compiled statements that a connection keeps: all that a process of many runs needs.
+const STATEMENTS: usize = 128;
+
+/// The longest wait for other processes, and how often a run that waits tries again.
 const PATIENCE: Duration = Duration::from_secs(5);
+const OFTEN: Duration = Duration::from_millis(1);
+/// The longest wait for what a later run can do.
+const MOMENT: Duration = Duration::from_millis(100);
 
 impl SqliteStore {
-    /// Opens the ledger at `path`. [`Wish::Write`] creates a missing one, and migrates an earlier version or
-    /// specification 004's own table.
+    /// Opens the ledger at `path`. [`Wish::Write`] creates a missing one, and takes specification 004's own table over.
     pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
         let files = Files::of(path);
         files.are_plain(path)?;
@@ -71,7 +80,7 @@ impl SqliteStore {
         let mut store = Self {
             conn,
             journal,
-            set_for: Durability::Disk,
+            flusher: Flusher::default(),
             lock: None,
             held: BTreeSet::new(),
             files,
@@ -89,7 +98,7 @@ impl SqliteStore {
 
     /// Every file that may belong to the ledger at this path, which is without symbolic links.
     pub(crate) fn files(real: &Utf8Path) -> Vec<Utf8PathBuf> {
-        Files::at(real.to_owned()).all(SQLITE_VERSION)
+        Files::at(real.to_owned()).all()
     }
 
     /// The length of the write-ahead file in pages.
@@ -104,39 +113,23 @@ impl SqliteStore {
         }
     }
 
-    /// Sets what the next transaction must survive.
-    fn set_for(&mut self, durability: Durability) -> Result<(), StoreError> {
-        // Only with the write-ahead file does the database stay consistent when the last writes are lost.
-        let durability = match self.journal {
-            Journal::WriteAhead => durability,
-            Journal::Other => Durability::Disk,
-        };
-        if durability != self.set_for {
-            let text = match durability {
-                Durability::Disk => "PRAGMA synchronous = FULL",
-                Durability::Process => "PRAGMA synchronous = OFF",
-            };
-            let done = self.conn.execute_batch(text);
-            done.map_err(|error| told(self.files.place(), &error))?;
-            self.set_for = durability;
-        }
-        Ok(())
-    }
-
     /// Checkpoints the write-ahead file in the mode `way` of SQLite. If another process prevents this, the next
     /// run does it.
     fn checkpoint(&mut self, way: &str) {
-        if self.journal == Journal::Other || self.set_for(Durability::Disk).is_err() {
+        if self.journal == Journal::Other {
             return;
         }
         let text = format!("PRAGMA wal_checkpoint({way})");
+        // What is moved into the database is synced before it can be overwritten in the file.
         let moved = self
             .conn
-            .busy_timeout(Duration::ZERO)
+            .execute_batch(SYNCED)
+            .and_then(|()| self.conn.busy_timeout(Duration::ZERO))
             .and_then(|()| self.conn.query_row(&text, [], |_| Ok(())));
-        // The time-out is restored in any case.
-        let patient = self.conn.busy_timeout(PATIENCE);
-        if let Err(error) = moved.and(patient) {
+        // The settings are restored in any case.
+        let patient = be_patient(&mut self.conn);
+        let unsynced = self.conn.execute_batch(UNSYNCED);
+        if let Err(error) = moved.and(patient).and(unsynced) {
             tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
         }
     }
@@ -151,69 +144,87 @@ impl Store for SqliteStore {
         false
     }
 
-    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
+    fn begin(&mut self, access: Access<'_>) -> Result<Tx<'_>, StoreError> {
+        let patient = match access {
+            Access::IfFree => self.conn.busy_timeout(MOMENT),
+            Access::Read | Access::Session(_) | Access::Write => be_patient(&mut self.conn),
+        };
+        patient.map_err(|error| self.files.told(&error))?;
         let behavior = match access {
             Access::Read => TransactionBehavior::Deferred,
-            Access::Write(durability) => {
+            Access::Session(_) | Access::Write | Access::IfFree => {
                 if self.files.write_ahead_length() > TOO_LONG {
                     self.checkpoint("TRUNCATE");
                 }
-                self.set_for(durability)?;
                 TransactionBehavior::Immediate
             }
         };
-        let place = self.files.place();
+        let files = &self.files;
         let begun = self.conn.transaction_with_behavior(behavior);
-        let transaction = begun.map_err(|error| self.files.told(&error))?;
-        Ok(Tx::new(
-            Engine::Sqlite,
-            place,
-            Inside { transaction, place },
-        ))
+        let inside = Inside {
+            transaction: begun.map_err(|error| files.told(&error))?,
+            files,
+            flusher: match self.journal {
+                Journal::WriteAhead => Some(&mut self.flusher),
+                Journal::Other => None,
+            },
+        };
+        Ok(Tx::new(Engine::Sqlite, files.place(), inside))
     }
 
-    fn hold(&mut self, claim: u64) -> Result<(), StoreError> {
+    fn hold(&mut self, owner: u64) -> Result<(), StoreError> {
         let lock = match self.lock.take() {
             Some(lock) => lock,
             None => self.files.open_lock()?,
         };
-        let taken = self.lock.insert(lock).take(claim);
+        let taken = self.lock.insert(lock).take(owner);
         match taken.map_err(|error| self.files.refused(&error))? {
             Locked::Ours => {
-                self.held.insert(claim);
+                self.held.insert(owner);
                 Ok(())
             }
             Locked::Theirs => {
-                let why = format!("another process holds the claim {claim}");
+                let why = format!("another process holds the lock {owner}");
                 Err(Trouble::Busy.with(self.files.place(), why))
             }
         }
     }
 
-    fn release(&mut self, claim: u64) {
-        if self.held.remove(&claim)
+    fn release(&mut self, owner: u64) {
+        if self.held.remove(&owner)
             && let Some(lock) = &self.lock
-            && let Err(error) = lock.give_back(claim)
+            && let Err(error) = lock.give_back(owner)
         {
             // The lock ends with the process.
-            tracing::debug!(claim, %error, "a lock was not released");
+            tracing::debug!(owner, %error, "a lock was not released");
         }
     }
 
-    fn held(&mut self, claim: u64) -> Result<bool, StoreError> {
-        if self.held.contains(&claim) {
+    fn held(&mut self, owner: u64) -> Result<bool, StoreError> {
+        if self.held.contains(&owner) {
             return Ok(true);
         }
         let theirs = match &self.lock {
-            Some(lock) => lock.is_theirs(claim),
+            Some(lock) => lock.is_theirs(owner),
             // This check does not create the file.
             None => match open_plain(self.files.lock(), File::options().read(true)) {
-                Ok(file) => RangeLock::new(file).is_theirs(claim),
+                Ok(file) => RangeLock::new(file).is_theirs(owner),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
         };
         theirs.map_err(|error| self.files.refused(&error))
+    }
+
+    /// SQLite itself syncs what is not in the write-ahead file.
+    fn sync(&mut self) -> Result<(), StoreError> {
+        let write_ahead = open_plain(self.files.write_ahead(), File::options().read(true));
+        match write_ahead.and_then(|file| file.sync_data()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.files.refused(&error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn closing(self: Box<Self>) -> Box<dyn Any> {
@@ -223,7 +234,9 @@ impl Store for SqliteStore {
 
 struct Inside<'a> {
     transaction: Transaction<'a>,
-    place: &'a str,
+    files: &'a Files,
+    /// None if SQLite itself syncs each transaction.
+    flusher: Option<&'a mut Flusher>,
 }
 
 impl Sql for Inside<'_> {
@@ -239,17 +252,28 @@ impl Sql for Inside<'_> {
             })?;
             rows.collect::<rusqlite::Result<_>>()
         };
-        found().map_err(|error| told(self.place, &error))
+        found().map_err(|error| told(self.files.place(), &error))
     }
 
-    fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        let place = self.place;
+    fn commit(mut self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
+        let place = self.files.place();
+        if let (Some(flusher), Durability::Disk) = (&mut self.flusher, durability) {
+            flusher
+                .prepare(self.files)
+                .map_err(|error| self.files.refused(&error))?;
+        }
         let done = self.transaction.commit();
-        done.map_err(|error| unconfirmed(place, &error))
+        done.map_err(|error| unconfirmed(place, &error))?;
+        match (self.flusher, durability) {
+            (Some(flusher), Durability::Disk) => flusher
+                .flush(self.files)
+                .map_err(|error| Trouble::Unconfirmed.with(place, error.to_string())),
+            _ => Ok(()),
+        }
     }
 
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
-        migrate::flaw(&self.transaction).map_err(|error| told(self.place, &error))
+        migrate::flaw(&self.transaction).map_err(|error| told(self.files.place(), &error))
     }
 }
 
@@ -314,7 +338,7 @@ fn open_database(files: &Files, wish: Wish) -> Result<(Connection, Journal), Sto
 }
 
 /// Sets the write-ahead journal if the file system supports it: a transaction needs one sync, and readers do not
-/// wait. A ledger that was copied from another file system, or that an earlier version made, loses it.
+/// wait. A ledger that was copied to a file system without this support loses it.
 fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     let mode = |text: &str| {
         let mode: String = conn.query_row(text, [], |row| row.get(0))?;
@@ -338,6 +362,9 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     };
     // `SqliteStore::open` decides when the journal is checkpointed.
     conn.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
+    if journal == Journal::WriteAhead {
+        conn.execute_batch(UNSYNCED)?;
+    }
     Ok(journal)
 }
 
@@ -383,9 +410,19 @@ fn to_read(files: &Files) -> Result<Connection> {
     }
 }
 
+/// Has the connection wait for other processes. SQLite's own way is to wait ever longer, so that a run that has waited
+/// long is behind those that come.
+fn be_patient(conn: &mut Connection) -> Result<()> {
+    conn.busy_handler(Some(|times: i32| {
+        thread::sleep(OFTEN);
+        OFTEN * times.unsigned_abs() < PATIENCE
+    }))
+}
+
 fn connect(place: &str, flags: OpenFlags) -> Result<Connection> {
-    let conn = Connection::open_with_flags(place, flags)?;
-    conn.busy_timeout(PATIENCE)?;
+    let mut conn = Connection::open_with_flags(place, flags)?;
+    be_patient(&mut conn)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     // A ledger has neither triggers nor views, so those of another program are not run.

@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
 use super::{
-    Access, Record as _, SqliteStore, Store, StoreError, Tx, Which, Wish, columns,
+    Access, Durability, Record as _, SqliteStore, Store, StoreError, Tx, Which, Wish, columns,
     postgres::PostgresStore,
     sql::{Engine, Sql, Value},
 };
-use crate::ledger::{
-    canonical::canonical,
-    record::{Link, Row},
+use crate::{
+    evidence::canonical,
+    ledger::record::{Link, Row},
 };
 pub(crate) use contract::{Ledger, contract, given};
 
@@ -84,7 +84,7 @@ impl InFile {
 
     /// From now on no link can be added: the newest one is to be the only one of its kind.
     pub(crate) fn break_down(&self) {
-        let head = given::seen(&mut self.store(), Tx::head).unwrap();
+        let head = given::seen(&mut self.store(), Tx::newest_link).unwrap();
         let index = format!(
             "CREATE UNIQUE INDEX broken ON ledger_events (length(prev_hash)) WHERE seq >= {}",
             head.seq
@@ -134,16 +134,20 @@ impl Store for Counting {
         Ok(tx)
     }
 
-    fn hold(&mut self, claim: u64) -> Result<(), StoreError> {
-        self.store.hold(claim)
+    fn hold(&mut self, owner: u64) -> Result<(), StoreError> {
+        self.store.hold(owner)
     }
 
-    fn release(&mut self, claim: u64) {
-        self.store.release(claim);
+    fn release(&mut self, owner: u64) {
+        self.store.release(owner);
     }
 
-    fn held(&mut self, claim: u64) -> Result<bool, StoreError> {
-        self.store.held(claim)
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
+    fn held(&mut self, owner: u64) -> Result<bool, StoreError> {
+        self.store.held(owner)
     }
 
     fn is_remote(&self) -> bool {
@@ -167,8 +171,8 @@ impl Sql for Counted<'_> {
         Ok(rows)
     }
 
-    fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        self.db.commit()
+    fn commit(self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
+        self.db.commit(durability)
     }
 
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {

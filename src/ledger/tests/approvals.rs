@@ -4,7 +4,8 @@ use std::{cell::Cell, rc::Rc};
 
 use super::*;
 use crate::{
-    ledger::{Approval, Gesture, Intended, Note, Reading, store::tests::Counting},
+    ledger::{Approval, Intended, Note, store::tests::Counting},
+    people::{Gesture, Reading, vote::VoteError},
     task::{Answer, Policy},
 };
 
@@ -87,6 +88,17 @@ fn one_request_is_found_without_the_links_and_rows_of_the_others() {
     let (ids, one) = counted(&place, |reading| vec![reading.approval("op_2").unwrap()]);
     assert_eq!(ids, ["apr_op_2"]);
     assert!(one < all, "{one} {all}");
+}
+
+#[test]
+fn an_empty_text_names_no_request_even_if_there_is_only_one() {
+    let place = asked_by(&[("op_1", "a")]);
+    let mut reading = Reading::of(Box::new(place.file.store()), NOW.parse().unwrap());
+    for text in ["", "apr_"] {
+        let found = reading.approval(text);
+        assert!(matches!(found, Err(VoteError::Nothing(_))), "{text:?}");
+    }
+    assert_eq!(reading.approval("op").unwrap().0.id, "apr_op_1");
 }
 
 #[test]

@@ -5,11 +5,9 @@ use super::{
     tampering::{InFile, broken, record},
     *,
 };
-use crate::ledger::{
-    canonical::{canonical, sha256},
-    chain::Body,
-    store::{Durability, write},
-    verify::Damage,
+use crate::{
+    evidence::{Body, canonical, sha256, verify::Damage},
+    ledger::store::{Durability, write},
 };
 
 /// Who may use a session, and as whom, is the opener's word alone (R-004-03).
@@ -66,7 +64,7 @@ fn nothing_hides_before_the_first_link() {
     for change in [
         "INSERT INTO sessions VALUES (-1, 'more', 'USER_INVOCATION', 'p', 'uid:0', 'now')",
         "UPDATE agent_actions SET seq = -1 WHERE seq = 4",
-        "UPDATE ledger_events SET seq = -1 WHERE seq = 0",
+        "UPDATE ledger_events SET seq = -1 WHERE seq = 1",
     ] {
         let file = InFile::filled();
         file.change(change);
@@ -127,7 +125,10 @@ fn a_key_that_is_gone_is_missed() {
     let around = Around::default();
     let again = begin(&mut file.open(), &secret("op_1"), &around);
     let refused = again.err().unwrap().to_string();
-    assert!(refused.contains("which link 1 made"), "{refused}");
+    assert!(
+        refused.contains("its key for secrets is missing"),
+        "{refused}"
+    );
     // What has no secret is done.
     record(&mut file.open(), &ask("op_2"), &ended());
     let back = "INSERT INTO ledger_keys VALUES ('secrets', ?1)";
@@ -142,10 +143,11 @@ fn a_key_that_is_gone_is_missed() {
 fn a_second_key_is_found() {
     let file = InFile::new();
     record(&mut file.open(), &secret("op_1"), &ended());
-    let mut link = file.links()[1].clone();
+    let mut link = file.links()[0].clone();
     file.change("UPDATE ledger_keys SET key = zeroblob(32)");
     let last = file.links().pop().unwrap();
     link.seq = last.seq + 1;
+    link.number = last.number + 1;
     link.prev_hash = last.entry_hash;
     let body = Body {
         key: Some(sha256([0; 32])),

@@ -4,7 +4,11 @@ use super::{
     tampering::{other, record},
     *,
 };
-use crate::ledger::{Case, CommandError, Filter, Happened, How, Most, Reading, Review, Signers};
+use crate::{
+    evidence::Signers,
+    ledger::Case,
+    people::{CommandError, Filter, Happened, How, Most, Reading, Review},
+};
 
 fn name(text: &str) -> Name<'_> {
     Name {
@@ -220,7 +224,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
     let mut ledger = place.open();
-    let claims = read::<_, StoreError>(&mut *ledger.store, Tx::claims).unwrap();
+    let claims = read::<_, StoreError>(&mut *ledger.store, |tx| tx.open_claims(None)).unwrap();
     assert_eq!(claims[0].operation_id, "op_12");
 }
 
@@ -367,7 +371,7 @@ fn the_head_names_the_last_link_of_a_decision() {
     let verdict = file.verdict();
     assert_eq!(
         verdict.head,
-        crate::ledger::HeadSays::Unsigned { seq: last }
+        crate::evidence::verify::HeadSays::Unsigned { seq: last }
     );
 }
 

@@ -1,41 +1,48 @@
-//! What is open has its claim, and nothing else has one: the chain tells.
+//! The claims are as the chain tells.
 
 use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::verify::Damage;
+use crate::evidence::verify::Damage;
 
 #[test]
 fn a_claim_that_nobody_made_is_found() {
-    let file = InFile::filled();
-    file.change("INSERT INTO claims VALUES ('s', 'sha256:x', 'op_9', 2, 'unknown', 'once')");
-    let found = broken(&file);
-    assert_eq!(found.link, Some(2));
-    let operation = "op_9".to_owned();
-    assert_eq!(found.what, Damage::ClaimAstray { operation });
+    for seq in [2, 99] {
+        let file = InFile::filled();
+        file.change(&format!(
+            "INSERT INTO claims SELECT {seq}, session_id, 'x', request_hash, 'op_9', delivery, attempt, task_id, {seq}, \
+             effects, action, home, entry_digest, reason, claimed_at, state, under, sent, changed, ended FROM claims LIMIT 1"
+        ));
+        let found = broken(&file);
+        assert_eq!(found.link, Some(seq));
+        let operation = "op_9".to_owned();
+        assert_eq!(found.what, Damage::ClaimAstray { operation });
+    }
 }
 
 #[test]
 fn what_is_open_cannot_be_made_to_look_as_if_it_were_not() {
     for (change, at, gone) in [
-        ("DELETE FROM claims", 11, true),
+        ("DELETE FROM claims WHERE ended IS NULL", 11, true),
         ("DELETE FROM claims WHERE state = 'unknown'", 11, true),
         (
-            "UPDATE claims SET state = 'reserved', effects = 'none'",
+            "UPDATE claims SET effects = 'none' WHERE ended IS NULL",
             11,
             false,
         ),
+        (
+            "UPDATE claims SET state = 'ended', ended = 13 WHERE seq = 11",
+            11,
+            false,
+        ),
+        ("UPDATE claims SET sent = NULL WHERE seq = 14", 14, false),
         (
             "UPDATE claims SET effects = 'idempotent' WHERE seq = 14",
             14,
             false,
         ),
-        (
-            "UPDATE claims SET request_hash = 'x' WHERE seq = 14",
-            14,
-            false,
-        ),
+        ("UPDATE claims SET claimed = 'x' WHERE seq = 14", 14, false),
         (
             "UPDATE claims SET session_id = 'x' WHERE seq = 11",
             11,
@@ -77,7 +84,19 @@ fn what_is_open_cannot_be_made_to_look_as_if_it_were_not() {
 
 #[test]
 fn a_claim_that_was_settled_cannot_be_put_back() {
-    let file = InFile::filled();
-    file.change("INSERT INTO claims VALUES ('s', 'sha256:x', 'op_3', 5, 'unknown', 'once')");
-    assert!(matches!(broken(&file).what, Damage::ClaimAstray { .. }));
+    for change in [
+        "state = 'unknown', ended = NULL",
+        "state = 'ended'",
+        "changed = NULL",
+    ] {
+        let file = InFile::filled();
+        file.change(&format!(
+            "UPDATE claims SET {change} WHERE operation_id = 'op_3'"
+        ));
+        let damage = broken(&file).what;
+        assert!(
+            matches!(damage, Damage::ClaimChanged { .. }),
+            "{change}: {damage}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use super::{
     tampering::{InFile, other, record},
     *,
 };
-use crate::ledger::{Happened, PruneWish, Signers};
+use crate::{evidence::Signers, people::PruneWish};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -125,19 +125,6 @@ fn a_changed_answer_stays_as_evidence() {
 }
 
 #[test]
-fn a_removed_claim_does_not_have_an_open_answer_pruned() {
-    let place = undecided();
-    database(&place).execute("DELETE FROM claims", []).unwrap();
-    let mut ledger = place.open();
-    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
-    assert_eq!((pruned.rows, pruned.kept), (0, 1));
-    let yes = |_: &_| "{}".to_owned();
-    ledger.resolve("op_1", Happened::Yes(&yes), None).unwrap();
-    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
-    assert_eq!(verdict.broken, None);
-}
-
-#[test]
 fn answers_of_the_last_day_stay_whatever_is_asked() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());
@@ -189,21 +176,4 @@ fn an_answer_given_again_after_it_was_pruned_is_no_damage() {
     assert_eq!(said(asked), Err(Again::Replayed));
     let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
-}
-
-#[test]
-fn a_repetition_that_lost_its_own_answer_is_not_believed_because_its_original_was_pruned_later() {
-    let place = old_place(91);
-    let mut ledger = place.open();
-    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
-    assert_eq!(said(asked), Err(Again::Suppressed));
-    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
-    assert_eq!((pruned.rows, pruned.kept), (2, 0));
-    let set = "UPDATE agent_actions SET response = NULL WHERE operation_id = 'op_3'";
-    assert_eq!(database(&place).execute(set, []).unwrap(), 1);
-    // The original is believed, because it was pruned.
-    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
-    assert_eq!(said(asked), Err(Again::Suppressed));
-    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
-    assert!(verdict.broken.is_some());
 }

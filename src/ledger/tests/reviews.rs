@@ -5,7 +5,8 @@ use super::{
     *,
 };
 use crate::{
-    ledger::{Filter, Most, PruneWish, Reading, Review, Signers},
+    evidence::Signers,
+    people::{Filter, Most, PruneWish, Reading, Review},
     task::{Blocks, RELEASES, Release, ReviewRule, ReviewState, ReviewTerms},
 };
 
@@ -120,12 +121,16 @@ fn the_last_review_counts_and_all_of_them_stay_in_the_chain() {
     let rejected = again(&place, &ask("op_3"), &Around::default());
     assert_eq!(rejected, Ok(Why::Miss(Miss::Revoked)));
     let mut ledger = place.open();
-    let links = read::<_, StoreError>(&mut *ledger.store, |tx| tx.reviews("s", 0)).unwrap();
-    let reasons = links
-        .iter()
-        .map(|link| link.body().unwrap().reason.unwrap());
-    let reasons: Vec<String> = reasons.collect();
-    assert_eq!(reasons, ["rejected", "accepted", "rejected"]);
+    let reviews = read::<_, StoreError>(&mut *ledger.store, |tx| tx.reviews("s", 0)).unwrap();
+    let states: Vec<_> = reviews.iter().map(|review| review.state).collect();
+    assert_eq!(
+        states,
+        [
+            ReviewState::Rejected,
+            ReviewState::Accepted,
+            ReviewState::Rejected
+        ]
+    );
     assert_eq!(
         ledger.verify(Vec::new(), Signers::Nobody).unwrap().broken,
         None

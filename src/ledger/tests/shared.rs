@@ -1,18 +1,23 @@
 //! A ledger that others use, too: on PostgreSQL, where `agent_actions` may be another program's as well,
 //! and where whoever owns the database can change what its triggers keep.
 
+use std::{fs, sync::Mutex, thread};
+
 use camino::Utf8Path;
 use tempfile::TempDir;
 
 use super::{
     beside::secret,
+    knots::{after, within},
     tampering::{other, record},
     *,
 };
-use crate::ledger::{
-    Place as Where, Signers, Wish,
-    store::tests::Cluster,
-    verify::{Damage, Part, Verdict},
+use crate::{
+    evidence::{
+        Signers, Stamp, Verdict, chain,
+        verify::{Damage, Part, Whose},
+    },
+    ledger::{Place as Where, Wish, store::tests::Cluster},
 };
 
 struct InPostgres {
@@ -84,8 +89,16 @@ impl InPostgres {
 /// Who examines it need not be one who could change it.
 #[test]
 fn a_ledger_is_examined_by_somebody_who_may_only_read_it() {
-    let verdict = InPostgres::filled().verdict();
-    assert_eq!((verdict.broken, verdict.links), (None, 5));
+    let database = InPostgres::filled();
+    let verdict = database.verdict();
+    assert_eq!((verdict.broken, verdict.links), (None, 4));
+    let ledger = Ledger::open(
+        &database.to_read(),
+        database.dir(),
+        Wish::Read,
+        &database.host,
+    );
+    ledger.unwrap().store.sync().unwrap();
 }
 
 #[test]
@@ -93,7 +106,7 @@ fn a_ledger_is_usable_for_a_writer_and_not_for_a_reader() {
     let ledger = InPostgres::filled();
     let usable = |place: &Where| place.usable(ledger.dir(), "op_9", &ledger.host);
     assert!(usable(&ledger.place("oneact")).unwrap().is_some());
-    assert_eq!(ledger.verdict().links, 5);
+    assert_eq!(ledger.verdict().links, 4);
     let refused = usable(&ledger.to_read()).unwrap_err().to_string();
     assert!(refused.contains("GRANT oneact_writer"), "{refused}");
 }
@@ -191,7 +204,7 @@ fn what_its_owner_changes_is_found() {
 fn nothing_hides_below_zero() {
     for change in [
         "ALTER TABLE ledger_events DROP CONSTRAINT ledger_events_seq_check; \
-         UPDATE ledger_events SET seq = -1 WHERE seq = 0",
+         UPDATE ledger_events SET seq = -1 WHERE seq = 1",
         "ALTER TABLE agent_actions DROP CONSTRAINT oneact_row; UPDATE agent_actions SET step_index = -5",
         "UPDATE agent_actions SET attempt = -1",
         "UPDATE agent_actions SET seq = -1",
@@ -231,4 +244,102 @@ fn the_rows_of_others_hold_up_no_answer() {
     record(&mut database.open(), &ask("op_1"), &ended());
     assert_eq!(database.steps(), [5]);
     assert_eq!(database.verdict().broken, None);
+}
+
+/// Numbers of links can be missing, so what was removed is found by the knot.
+#[test]
+fn a_session_that_was_removed_is_found_by_the_knot_after_it() {
+    let database = InPostgres::new();
+    record(&mut database.open(), &ask("op_1"), &ended());
+    record(&mut database.open(), &within("t", ask("op_2")), &ended());
+    crate::ledger::write::<_, StoreError>(
+        &mut *database.open().store,
+        crate::ledger::Durability::Disk,
+        |tx| {
+            let at = NOW.parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_mins(1);
+            let stamp = Stamp {
+                operation_id: "op_3",
+                session_id: "s",
+                at,
+                actor: "uid:1000",
+            };
+            chain::tie(tx, stamp)
+        },
+    )
+    .unwrap();
+    let verdict = database.verdict();
+    assert_eq!((verdict.broken, verdict.links), (None, 7));
+    let gone: Vec<String> = [
+        "agent_actions",
+        "oneact_claims",
+        "oneact_sessions",
+        "ledger_events",
+    ]
+    .map(|table| format!("DELETE FROM {table} WHERE seq BETWEEN 4 AND 6;"))
+    .into();
+    database.change(&format!("{BEHIND} {}", gone.join(" ")));
+    let whose = Whose::HeadFile;
+    let found = database.verdict().broken.unwrap().what;
+    assert_eq!(found, Damage::Cut { whose, seq: 6 });
+    fs::remove_file(database.open().head.path()).unwrap();
+    let found = database.verdict().broken.unwrap();
+    assert_eq!((found.link, found.good), (Some(7), None));
+    assert_eq!(found.what, Damage::Untied);
+}
+
+/// Runs of four sessions at once, many of which make knots, while somebody examines the ledger.
+#[test]
+fn runs_of_several_sessions_write_at_once_and_each_request_is_performed_once() {
+    const SESSIONS: [&str; 4] = ["s0", "s1", "s2", "s3"];
+    const REQUESTS: u32 = 6;
+    let database = InPostgres::new();
+    drop(database.open());
+    let performed = Mutex::new(Vec::new());
+    let run = |number: usize| {
+        let session = SESSIONS[number % SESSIONS.len()];
+        for request in 0..REQUESTS {
+            let host = after(i64::from(request) * 11);
+            let place = Where::Postgres(Cluster::shared().uri(&database.database));
+            let dir = tempfile::tempdir().unwrap();
+            let dir: &Utf8Path = dir.path().try_into().unwrap();
+            let mut ledger = Ledger::open(&place, dir, Wish::Write, &host).unwrap();
+            let operation = format!("op_{number}_{request}").leak();
+            let mut ask = within(session, other(once(operation), request));
+            ask.patience = Duration::from_secs(20);
+            let running = match begin(&mut ledger, &ask, &Around::default()) {
+                Ok(Begun::Run(running)) => running,
+                Ok(Begun::Answered(_)) => continue,
+                Err(error) => panic!("{error}"),
+            };
+            ledger.dispatch(&ask, &running, None).unwrap();
+            performed.lock().unwrap().push((session, request));
+            let ended = Ended {
+                at: host.timestamp(),
+                ..ended()
+            };
+            assert!(ledger.finish(&ask, running, ended).head.is_some());
+        }
+    };
+    thread::scope(|scope| {
+        let runs: Vec<_> = (0..12)
+            .map(|number| scope.spawn(move || run(number)))
+            .collect();
+        while runs.iter().any(|run| !run.is_finished()) {
+            assert_eq!(database.verdict().broken, None);
+        }
+        for run in runs {
+            run.join().unwrap();
+        }
+    });
+    let mut performed = performed.into_inner().unwrap();
+    performed.sort_unstable();
+    let once: Vec<_> = SESSIONS
+        .into_iter()
+        .flat_map(|session| (0..REQUESTS).map(move |request| (session, request)))
+        .collect();
+    assert_eq!(performed, once);
+    assert_eq!(database.verdict().broken, None);
+    let mut ledger = database.open();
+    let links = read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 10_000)).unwrap();
+    assert!(links.iter().any(|link| link.event == "tied"));
 }

@@ -4,10 +4,11 @@ mod once;
 mod shared;
 mod unfinished;
 
-use rusqlite::Connection;
-
 use super::*;
-use crate::ledger::{Happened, Part, Review, TaskRun};
+use crate::{
+    ledger::{Part, TaskRun},
+    people::{Happened, Review},
+};
 
 /// The step at that place of a task `t`, in the run `op`.
 fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
@@ -311,32 +312,4 @@ fn who_revokes_a_task_revokes_its_steps() {
         again(&place, &alone, &Around::default()),
         Ok(Why::Miss(Miss::Revoked))
     );
-}
-
-/// A ledger from before steps had rows: version 2 of SQLite's schema.
-#[test]
-fn a_ledger_of_before_is_migrated_and_its_answers_hold() {
-    let place = Place::new();
-    done(&place, &ask("op_1"), &ended());
-    let row = serde_json::to_value(&place.rows()[0]).unwrap();
-    assert!(row.get("parent").is_none() && row.get("position").is_none());
-    let path = place.file.dir().join("ledger.db");
-    let before = Connection::open(&path).unwrap();
-    before
-        .execute_batch(
-            "DROP INDEX agent_actions_parent; DROP INDEX ledger_events_asked; DROP INDEX ledger_events_delivery;
-             ALTER TABLE agent_actions DROP COLUMN position; ALTER TABLE agent_actions DROP COLUMN parent;
-             DELETE FROM schema_migrations WHERE version >= 3; PRAGMA user_version = 2",
-        )
-        .unwrap();
-    drop(before);
-    assert_eq!(
-        again(&place, &ask("op_2"), &Around::default()),
-        Err(Again::Reused)
-    );
-    let migrated = Connection::open(&path).unwrap();
-    let version: i64 = migrated
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(version, 4);
 }

@@ -1,64 +1,11 @@
-//! What a person decides rests on what links seal as well: not on a row that somebody has added or changed.
+//! What a person decides about an answer or an operation.
 
 use super::{
-    believed::{asked_again, forged},
+    believed::asked_again,
     tampering::{InFile, other, record},
     *,
 };
-use crate::ledger::{CommandError, Happened, Review};
-
-#[test]
-fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
-    let file = InFile::new();
-    let dead = other(once("op_1"), 1);
-    let mut ledger = file.open();
-    record(&mut ledger, &other(once("op_0"), 5), &ended());
-    let running = running(begin(&mut ledger, &dead, &Around::default()));
-    ledger.dispatch(&dead, &running, None).unwrap();
-    drop(ledger);
-    let never = other(once("op_2"), 2);
-    let hash = never.asked.hashes(&[0; 32]).request_hash;
-    let row = format!("operation_id = 'op_1', task_id = 'op_2', request_hash = '{hash}'");
-    forged(
-        &file,
-        &format!("{row}, step_index = 9, seq = NULL, state = NULL"),
-    );
-    let yes = |_: &_| "{}".to_owned();
-    let happened = Happened::Yes(&yes);
-    file.open().resolve("op_1", happened, None).unwrap();
-    let again = begin(
-        &mut file.open(),
-        &other(once("op_9"), 1),
-        &Around::default(),
-    );
-    assert_eq!(said(again), Err(Again::Suppressed));
-    let begun = begin(&mut file.open(), &never, &Around::default());
-    assert_eq!(said(begun), Ok(Why::New));
-}
-
-#[test]
-fn an_answer_is_revoked_whatever_its_row_says() {
-    let name = |text| Name {
-        text,
-        session: None,
-        alone: Alone::Refused,
-    };
-    for review in [false, true] {
-        let file = InFile::filled();
-        file.change("UPDATE agent_actions SET revoked_by = 1 WHERE seq = 7");
-        let mut ledger = file.open();
-        if review {
-            let reviewed = ledger.review(name("op_3"), Review::Reject, None).unwrap();
-            assert_eq!(reviewed.revoked, None);
-        } else {
-            ledger
-                .revoke(name("op_3"), Dependants::Listed, None)
-                .unwrap();
-        }
-        drop(ledger);
-        assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
-    }
-}
+use crate::people::{CommandError, Happened, Review};
 
 #[test]
 fn a_changed_row_is_not_decided_about() {
@@ -93,70 +40,6 @@ fn two_that_died() -> InFile {
         ledger.dispatch(&ask, &running, None).unwrap();
     }
     file
-}
-
-#[test]
-fn a_changed_or_removed_claim_does_not_lead_a_person_to_another_operation() {
-    for change in [
-        "DELETE FROM claims WHERE operation_id = 'op_2';
-         UPDATE claims SET seq = (SELECT seq FROM ledger_events WHERE operation_id = 'op_2' AND event = 'reserved')",
-        "DELETE FROM claims",
-    ] {
-        let file = two_that_died();
-        file.change(change);
-        let resolved = file.open().resolve("op_1", Happened::No, None).unwrap();
-        assert_eq!(resolved.case.operation_id, "op_1");
-        let again = |operation, number| {
-            let ask = other(once(operation), number);
-            begin(&mut file.open(), &ask, &Around::default())
-        };
-        assert!(matches!(again("op_3", 1), Ok(Begun::Run(_))), "{change}");
-        let second = again("op_4", 2);
-        assert!(!matches!(second, Ok(Begun::Run(_))), "{change}: {second:?}");
-    }
-}
-
-#[test]
-fn a_claim_with_another_key_is_restored_from_the_links() {
-    let file = two_that_died();
-    file.change("UPDATE claims SET request_hash = 'x' WHERE operation_id = 'op_1'");
-    let ask = other(once("op_3"), 1);
-    for _ in 0..2 {
-        let begun = begin(&mut file.open(), &ask, &Around::default());
-        assert!(
-            matches!(begun, Err(LedgerError::Unknown { .. })),
-            "{begun:?}"
-        );
-    }
-    file.open().resolve("op_1", Happened::No, None).unwrap();
-    assert_eq!(file.verdict().broken, None);
-}
-
-#[test]
-fn a_row_that_was_made_a_repetition_is_not_revoked_with_its_source() {
-    let file = InFile::new();
-    let mut ledger = file.open();
-    record(&mut ledger, &other(once("op_1"), 1), &ended());
-    record(&mut ledger, &other(once("op_2"), 2), &ended());
-    drop(ledger);
-    file.change(
-        "UPDATE agent_actions SET reused_from =
-             (SELECT id FROM agent_actions WHERE operation_id = 'op_1') WHERE operation_id = 'op_2'",
-    );
-    let name = Name {
-        text: "op_1",
-        session: None,
-        alone: Alone::Refused,
-    };
-    let revoked = file.open().revoke(name, Dependants::Revoked, None);
-    assert_eq!(revoked.unwrap().along.len(), 0);
-    // The changed row is not believed, and the call is not performed again.
-    let again = begin(
-        &mut file.open(),
-        &other(once("op_3"), 2),
-        &Around::default(),
-    );
-    assert!(!matches!(again, Ok(Begun::Run(_))), "{again:?}");
 }
 
 #[test]

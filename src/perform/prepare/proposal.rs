@@ -47,7 +47,6 @@ pub(super) fn prepare<'h>(
             ..gated.approval.clone()
         });
         ledger.approvals.rules = rules.collect();
-        ledger.approvals.wait = settings.wait;
         let risks = gated
             .iter()
             .map(|gated| (gated.id.to_owned(), assess(&gated.hazards).risk));

@@ -114,12 +114,9 @@ fn usual() -> Vec<Utf8PathBuf> {
         .filter_map(|dir| manifested(&dir.join("duckdb.toml")))
         .collect();
     places.push(data.join(INSTALLED).join(PLATFORM.1).join(NAME));
-    let beside = Utf8PathBuf::from(own_path());
     let conda = directory("CONDA_PREFIX").map(|dir| dir.join("lib"));
     let loader = list("LD_LIBRARY_PATH");
-    let directories = beside
-        .parent()
-        .map(Utf8Path::to_owned)
+    let directories = installed_with(Utf8Path::new(&own_path()))
         .into_iter()
         .chain([home.join(".local/lib"), "/usr/local/lib".into()])
         .chain(conda)
@@ -139,6 +136,19 @@ fn usual() -> Vec<Utf8PathBuf> {
     places
 }
 
+/// The directories of a library that was installed with this program: its own, `lib` beside its own (the wheel
+/// `oneact-libduckdb`), and DuckDB's package in each `node_modules` in which this program lies.
+fn installed_with(program: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let own = program.parent().map(Utf8Path::to_owned);
+    let prefix = program.ancestors().nth(2);
+    let lib = prefix.map(|prefix| prefix.join("lib"));
+    let modules = program
+        .ancestors()
+        .filter(|dir| dir.file_name() == Some("node_modules"))
+        .map(|modules| modules.join("@duckdb").join(PLATFORM.1));
+    own.into_iter().chain(lib).chain(modules).collect()
+}
+
 /// The library that a driver manifest names for this machine.
 fn manifested(manifest: &Utf8Path) -> Option<Utf8PathBuf> {
     let text = fs::read_to_string(manifest).ok()?;
@@ -146,4 +156,28 @@ fn manifested(manifest: &Utf8Path) -> Option<Utf8PathBuf> {
     let shared = &manifest.driver.shared;
     let path = shared.as_str().or_else(|| shared.get(PLATFORM.0)?.as_str());
     path.map(Utf8PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_of_the_same_installation_is_found_from_the_place_of_the_program() {
+        let found = |program: &str| installed_with(Utf8Path::new(program));
+        assert_eq!(found("/venv/bin/oneact"), ["/venv/bin", "/venv/lib"]);
+        let modules = "/usr/lib/node_modules/oneact/node_modules";
+        let package = |above: &str| format!("{above}/node_modules/@duckdb/{}", PLATFORM.1);
+        assert_eq!(
+            found(&format!("{modules}/@oneact/linux-x64/bin/oneact")),
+            [
+                format!("{modules}/@oneact/linux-x64/bin"),
+                format!("{modules}/@oneact/linux-x64/lib"),
+                package("/usr/lib/node_modules/oneact"),
+                package("/usr/lib"),
+            ]
+        );
+        // Without a place of its own, the program has no directory that is absolute.
+        assert!(found("oneact").iter().all(|dir| !dir.is_absolute()));
+    }
 }

@@ -223,7 +223,7 @@ pub(super) fn unlike(
         };
         is_other && case.asked.root.as_ref() == Some(&root)
     };
-    let open = ledger.open_requests(&ask.who, |_| true, in_root).ok()?;
+    let open = ledger.open_requests(&ask.who, in_root).ok()?;
     let mut approved = open
         .into_iter()
         .filter(|case| case.denial().is_none() && case.approvals().next().is_some());

@@ -71,7 +71,7 @@ impl RunLedger<'_> {
             Work::Files(_) | Work::Grant(_) => true,
             Work::Said(_) => false,
         };
-        if !can_wait || self.place() == &Place::Nowhere {
+        if !can_wait || self.place == Place::Nowhere {
             return None;
         }
         let hidden = Hidden::of(work);

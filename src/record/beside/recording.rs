@@ -67,7 +67,7 @@ impl Recording<'_, '_> {
         // A plan of unknown outcome can be settled by its journal.
         let called = !outcome.invocations.is_empty();
         if called
-            && ended::is_open(outcome, &ask)
+            && ended::is_in_doubt(outcome, &ask)
             && let Some(failure) = &mut outcome.failure
         {
             let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);

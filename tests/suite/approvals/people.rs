@@ -1,5 +1,7 @@
 //! Who decides about a request, what they are shown, and who waits for it.
 
+use rusqlite::Connection;
+
 use super::*;
 
 #[test]
@@ -112,6 +114,52 @@ fn only_a_signature_of_an_allowed_signer_for_this_purpose_counts_without_a_termi
     let (exit, _, said) = oneact(&root, &["approve", &other, "--signature", &signature]);
     assert!(exit == 2 && said.contains("does not match"), "{said}");
     assert_eq!(happened(&root), 1);
+}
+
+/// oneact cannot read a key with a passphrase. ssh-keygen asks for it at the terminal, also beside a window system.
+#[test]
+fn a_key_that_only_the_person_can_use_signs_at_the_terminal() {
+    let root = Root::with_catalog(&catalog(
+        "approvers = [\"user:alice\"]",
+        "allowed_signers = \"allowed\"",
+    ));
+    let arguments = ["-q", "-t", "ed25519", "-N", "secret", "-f", "alice"];
+    ssh_keygen(&root, &arguments);
+    let public = fs::read_to_string(root.path.join("alice.pub")).unwrap();
+    fs::write(root.path.join("allowed"), format!("alice {public}")).unwrap();
+    let id = asks(&root.run(&task("mail")));
+    let arguments = ["approve", &id, "--key", "alice.pub"];
+    for (typed, exit, said) in [
+        ("n\n", 1, "Nothing was recorded"),
+        ("y\nwrong\n", 2, "ssh-keygen ended with"),
+        ("y\nsecret\n", 0, "approved by ssh:SHA256:"),
+    ] {
+        let (ended, shown) = at_a_terminal_with(&root, &[("DISPLAY", ":0")], typed, &arguments);
+        assert!(ended == exit && shown.contains(said), "{shown}");
+    }
+    assert_eq!(root.run(&task("mail")).exit, 0);
+}
+
+#[test]
+fn without_a_terminal_a_key_without_a_passphrase_signs_too() {
+    let root = Root::with_catalog(&catalog("", "allowed_signers = \"allowed\""));
+    let alice = key(&root, "alice");
+    ssh_keygen(&root, &["-q", "-t", "ecdsa", "-N", "", "-f", "ecdsa"]);
+    fs::write(root.path.join("allowed"), format!("alice {alice}")).unwrap();
+    let id = asks(&root.run(&task("mail")));
+    for (key, why) in [
+        ("missing", "ssh-keygen ended with"),
+        ("ecdsa", "neither ssh-ed25519 nor"),
+    ] {
+        let (exit, _, problem) = oneact(&root, &["deny", &id, "-m", "no", "--key", key]);
+        assert!(exit == 2 && problem.contains(why), "{problem}");
+    }
+    let (exit, said, problem) = oneact(&root, &["deny", &id, "-m", "no", "--key", "alice"]);
+    assert!(
+        exit == 0 && said.contains("denied by ssh:SHA256:"),
+        "{said}{problem}"
+    );
+    assert_eq!(root.run(&task("mail")).fault(), "approval_denied");
 }
 
 /// A key that is taken from the file of allowed signers after the approval does not count any more.

@@ -1,5 +1,7 @@
 //! Approvals of plans, and what their requests show.
 
+use rusqlite::Connection;
+
 use super::*;
 
 /// R-001-34, R-001-138, C-16.

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    ledger::{
-        approval::Vote,
-        chain::{AskedApproval, Bound},
-    },
+    evidence::{AskedApproval, Bound},
+    ledger::approval::Vote,
     task::{Answer, Approver, Policy},
 };
 
@@ -34,6 +32,8 @@ fn intended() -> Intended {
 
 fn vote(actor: &str, answer: Answer) -> Vote {
     Vote {
+        seq: 2,
+        request: 1,
         answer,
         actor: actor.to_owned(),
         signature: None,

@@ -1,24 +1,25 @@
-//! A connection: how it is opened and used, how values are sent and received, and what its errors mean. No error
-//! message contains a part of a password.
+//! A connection: how it is opened and used, and what its errors mean. No error message contains a part of a password.
 
 use std::{
-    borrow::Cow,
+    cell::RefCell,
+    collections::HashMap,
     error::Error as StdError,
     future::{Future, pending},
     io,
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use tokio::{runtime, select, time};
 use tokio_postgres::{
-    Client, Error, Row,
-    config::{Config, SslMode},
-    error::{DbError, SqlState},
-    types::{FromSql, ToSql, Type, accepts},
+    Client, Error, Row, Statement as Prepared,
+    error::DbError,
+    types::{ToSql, Type},
 };
 
 use super::{
     super::{StoreError, Trouble, Wish, sql::Value},
+    statement::Statement,
     uri::{self, Target},
 };
 use crate::host;
@@ -33,7 +34,7 @@ const OFTEN: Duration = Duration::from_millis(20);
 
 /// The settings of every connection. Either side notices within a minute that the other machine has vanished, and
 /// a process that stops within a transaction delays the others for at most 30 s.
-const SETTINGS: &str = "SET standard_conforming_strings = on; SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
+const SETTINGS: &str = "SET standard_conforming_strings = on; SET synchronous_commit = on; SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
 
@@ -49,7 +50,12 @@ pub(super) enum Attempt {
 pub(super) struct Line {
     client: Client,
     runtime: runtime::Runtime,
+    /// The statements that were run, and those that were prepared since.
+    met: RefCell<HashMap<Typed, Option<Prepared>>>,
 }
+
+/// The text of a statement and the types of its values.
+type Typed = (String, Vec<Type>);
 
 impl Line {
     /// Connects within the target's time. Sends the settings and the first query in one round trip.
@@ -63,32 +69,34 @@ impl Line {
             .enable_all()
             .build()
             .map_err(|error| target.unreachable(format!("the event loop: {error}")))?;
-        let tls = uri::connector(&target.trust).map_err(|why| target.unreachable(why))?;
+        let roots = target.roots.as_deref();
+        let tls = uri::connector(roots).map_err(|error| {
+            let roots = roots.unwrap_or_default();
+            target.unreachable(format!("sslrootcert={roots}: {error}"))
+        })?;
         let connected = runtime.block_on(async {
-            let connect = async {
-                match connect(&target.config, tls.clone()).await {
-                    Err(error) if worth_trying_plain(target, &error) => {
-                        connect(target.config.clone().ssl_mode(SslMode::Disable), tls).await
-                    }
-                    other => other,
-                }
-            };
             select! {
                 biased;
-                connected = connect => connected.map_err(Failure::Told),
+                connected = target.config.connect(tls) => connected.map_err(Failure::Told),
                 () = time::sleep(target.patience()) => Err(Failure::Silent(target.patience())),
                 () = attempt.stopped() => Err(Failure::Stopped),
             }
         });
-        let client = match connected {
-            Ok(client) => client,
+        let (client, connection) = match connected {
+            Ok(both) => both,
             Err(failure) => {
                 // A look-up of a host name cannot be cancelled, so this does not wait for it.
                 runtime.shutdown_background();
                 return Err(trouble(&failure));
             }
         };
-        let line = Self { client, runtime };
+        // The connection ends with the client.
+        runtime.spawn(connection);
+        let line = Self {
+            client,
+            runtime,
+            met: RefCell::default(),
+        };
         let (set, answer) = line
             .wait(async {
                 Ok(tokio::join!(
@@ -115,13 +123,56 @@ impl Line {
     }
 
     /// Runs one statement, in one round trip.
-    pub(super) fn rows(&self, statement: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
-        let parameters: Vec<_> = values.iter().map(parameter).collect();
-        let values: Vec<_> = parameters
-            .iter()
-            .map(|(value, kind)| (&**value, kind.clone()))
-            .collect();
-        self.wait(self.client.query_typed(statement, &values))
+    pub(super) fn rows(&self, text: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        let one = Statement::new(text, values);
+        self.all(&[one]).pop().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// Runs statements one after the other, in one round trip. Returns the rows of each, up to the first that fails.
+    pub(super) fn all(&self, statements: &[Statement]) -> Vec<Result<Vec<Row>, Failure>> {
+        let answers = self.wait(async {
+            let mut queries = Vec::new();
+            for one in statements {
+                queries.push(self.query(one, self.prepared(one).await?));
+            }
+            Ok(join_all(queries).await)
+        });
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(failure) => return vec![Err(failure)],
+        };
+        let mut told = Vec::new();
+        for answer in answers {
+            told.push(answer.map_err(Failure::Told));
+            if told.last().is_some_and(Result::is_err) {
+                break;
+            }
+        }
+        told
+    }
+
+    /// A statement is prepared when it is run for the second time. The run of one task seldom does that.
+    async fn prepared(&self, one: &Statement) -> Result<Option<Prepared>, Error> {
+        let key = (one.text.clone(), one.kinds());
+        let met = self.met.borrow().get(&key).cloned();
+        let prepared = match met {
+            None => None,
+            Some(None) => Some(self.client.prepare_typed(&key.0, &key.1).await?),
+            Some(prepared) => return Ok(prepared),
+        };
+        self.met.borrow_mut().insert(key, prepared.clone());
+        Ok(prepared)
+    }
+
+    async fn query(&self, one: &Statement, prepared: Option<Prepared>) -> Result<Vec<Row>, Error> {
+        let values = one.values.iter().map(|value| value as &(dyn ToSql + Sync));
+        if let Some(prepared) = prepared {
+            let values: Vec<_> = values.collect();
+            self.client.query(&prepared, &values).await
+        } else {
+            let values: Vec<_> = values.zip(one.kinds()).collect();
+            self.client.query_typed(&one.text, &values).await
+        }
     }
 
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
@@ -147,87 +198,6 @@ impl Attempt {
             Self::Again => pending().await,
         }
     }
-}
-
-async fn connect(
-    config: &Config,
-    tls: tokio_postgres_rustls::MakeRustlsConnect,
-) -> Result<Client, Error> {
-    let (client, connection) = config.connect(tls).await?;
-    // The connection ends with the client.
-    tokio::spawn(connection);
-    Ok(client)
-}
-
-/// Whether to try again without TLS: `prefer` uses TLS only if the server supports it.
-fn worth_trying_plain(target: &Target, error: &Error) -> bool {
-    target.config.get_ssl_mode() == SslMode::Prefer
-        && match error.as_db_error() {
-            Some(told) => *told.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-            None => error.to_string().contains("TLS"),
-        }
-}
-
-pub(super) fn values_of(row: &Row) -> Result<Vec<Value>, Error> {
-    let columns = 0..row.len();
-    columns
-        .map(|at| Ok(row.try_get::<_, Option<Value>>(at)?.unwrap_or(Value::Null)))
-        .collect()
-}
-
-impl FromSql<'_> for Value {
-    fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(match *kind {
-            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
-            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
-            Type::BYTEA => Self::Bytes(raw.to_owned()),
-            _ => Self::Text(given(String::from_sql(kind, raw)?)),
-        })
-    }
-
-    accepts!(INT4, INT8, BYTEA, TEXT);
-}
-
-/// A value as it is sent. PostgreSQL infers the type of a null.
-fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
-    match value {
-        Value::Null => (Box::new(None::<&str>), Type::UNKNOWN),
-        Value::Int(number) => (Box::new(number), Type::INT8),
-        Value::Real(number) => (Box::new(number.to_string()), Type::TEXT),
-        Value::Text(text) => (Box::new(kept(text)), Type::TEXT),
-        Value::Bytes(bytes) => (Box::new(bytes), Type::BYTEA),
-    }
-}
-
-/// Followed by `0`, it stands for U+0000, which PostgreSQL cannot store; followed by `1`, for itself.
-const MARK: &str = "\u{10FFFD}";
-
-pub(super) fn kept(text: &str) -> Cow<'_, str> {
-    if !text.contains('\0') && !text.contains(MARK) {
-        return Cow::Borrowed(text);
-    }
-    let kept = text
-        .replace(MARK, &format!("{MARK}1"))
-        .replace('\0', &format!("{MARK}0"));
-    Cow::Owned(kept)
-}
-
-/// A stored text without these escapes.
-pub(super) fn given(kept: String) -> String {
-    if !kept.contains(MARK) {
-        return kept;
-    }
-    let mut parts = kept.split(MARK);
-    let mut given = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_at_checked(1) {
-            Some(("0", rest)) => given.extend(["\0", rest]),
-            Some(("1", rest)) => given.extend([MARK, rest]),
-            // Another program wrote it.
-            _ => given.extend([MARK, part]),
-        }
-    }
-    given
 }
 
 /// Why a statement failed.

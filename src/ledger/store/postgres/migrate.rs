@@ -1,4 +1,4 @@
-//! The schema of the PostgreSQL database: how its tables are created and migrated.
+//! The schema of the PostgreSQL database: how its tables are created, and how a table of specification 004 is taken over.
 
 use tokio_postgres::Row;
 
@@ -6,7 +6,7 @@ use super::{
     super::{
         StoreError, Trouble, Wish,
         columns::{Column, Record as _},
-        migrations::{POSTGRES, Standing, standing},
+        migrations::{POSTGRES, check},
         sql::Value,
     },
     WRITER,
@@ -23,7 +23,7 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 /// A table, function, other object or column of that name exists, or a column has another type.
 const TAKEN: [&str; 5] = ["42P07", "42723", "42710", "42701", "42804"];
 
-/// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] creates or migrates them. `versions` is
+/// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] creates them. `versions` is
 /// the answer to [`VERSIONS`].
 pub(super) fn ensure(
     line: &Line,
@@ -31,16 +31,13 @@ pub(super) fn ensure(
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
 ) -> Result<(), StoreError> {
-    let not_yet = |why: &str| Err(Trouble::NotYet.with(place, why));
     match (checked(place, versions, wish)?, wish) {
-        (Some(Standing::Current), _) | (Some(Standing::Older(_)), Wish::Read) => Ok(()),
-        (None, Wish::Read | Wish::Decide) => {
-            not_yet("the database contains no ledger yet; the first run creates it")
+        (Tables::Ours, _) => Ok(()),
+        (Tables::None, Wish::Read | Wish::Decide) => {
+            let why = "the database contains no ledger yet; the first run creates it";
+            Err(Trouble::NotYet.with(place, why))
         }
-        (Some(Standing::Older(_)), Wish::Decide) => {
-            not_yet("it has an earlier version; the next run migrates it")
-        }
-        (_, Wish::Write) => {
+        (Tables::None, Wish::Write) => {
             let done = migrate(line, place);
             if done.is_err() {
                 // If this fails, the connection is lost and the transaction with it.
@@ -51,14 +48,21 @@ pub(super) fn ensure(
     }
 }
 
-/// How far the tables are migrated; none if there are none.
+/// Whether there are tables of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tables {
+    None,
+    Ours,
+}
+
+/// Refuses tables of another schema.
 fn checked(
     place: &str,
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
-) -> Result<Option<Standing>, StoreError> {
+) -> Result<Tables, StoreError> {
     let rows = match versions {
-        Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(None),
+        Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(Tables::None),
         versions => versions.map_err(|failure| Stage::of(wish).trouble(place, &failure))?,
     };
     let applied = rows
@@ -67,17 +71,18 @@ fn checked(
     let applied: Result<Vec<_>, tokio_postgres::Error> = applied.collect();
     let foreign = "its table oneact_migrations belongs to another program";
     let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
-    standing(place, &applied, POSTGRES, wish).map(Some)
+    check(place, &applied, &POSTGRES, wish)?;
+    Ok(Tables::Ours)
 }
 
-/// Applies the missing versions, in one transaction. No other transaction writes meanwhile.
+/// Applies the schema, in one transaction. No other transaction writes meanwhile.
 fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
     let trouble = |failure: Failure| Stage::Working.trouble(place, &failure);
     line.batch(&format!(
         "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     ))
     .map_err(trouble)?;
-    // Another process may have migrated meanwhile. A failed query would abort the transaction; this one cannot
+    // Another process may have done it meanwhile. A failed query would abort the transaction; this one cannot
     // fail.
     let there = "SELECT to_regclass('public.oneact_migrations') IS NOT NULL, current_setting('server_encoding')";
     let asked = line.rows(there, &[]).map_err(trouble)?;
@@ -88,51 +93,33 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
     if encoding.is_some_and(|encoding: &str| encoding != "UTF8") {
         return Err(Trouble::Foreign.with(place, "its encoding is not UTF8"));
     }
-    let from = if there {
-        match checked(place, line.rows(VERSIONS, &[]), Wish::Write)? {
-            None => 0,
-            Some(Standing::Older(found)) => found,
-            Some(Standing::Current) => return line.batch("COMMIT").map_err(trouble),
-        }
-    } else {
-        check_actions(line, place)?;
-        0
-    };
-    for migration in POSTGRES.iter().filter(|known| known.version > from) {
-        let done = line.batch(migration.text);
-        done.map_err(|failure| refused(place, from, &failure))?;
-        line.rows(
-            "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
-            &[
-                Value::Int(migration.version),
-                migration.name.into(),
-                migration.checksum.into(),
-                env!("CARGO_PKG_VERSION").into(),
-            ],
-        )
-        .map_err(trouble)?;
+    if there && checked(place, line.rows(VERSIONS, &[]), Wish::Write)? == Tables::Ours {
+        return line.batch("COMMIT").map_err(trouble);
     }
+    check_actions(line, place)?;
+    let done = line.batch(POSTGRES.text);
+    done.map_err(|failure| refused(place, &failure))?;
+    line.rows(
+        "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
+        &[
+            Value::Int(POSTGRES.version),
+            POSTGRES.name.into(),
+            POSTGRES.checksum.into(),
+            env!("CARGO_PKG_VERSION").into(),
+        ],
+    )
+    .map_err(trouble)?;
     line.batch("COMMIT")
         .map_err(|failure| Stage::Keeping.trouble(place, &failure))
 }
 
-/// Why the migrations after the version `from` failed.
-fn refused(place: &str, from: i64, failure: &Failure) -> StoreError {
+/// Why the schema could not be applied.
+fn refused(place: &str, failure: &Failure) -> StoreError {
     let why = failure.words();
     if failure.is(INSUFFICIENT_PRIVILEGE) {
-        let (what, owner) = match from {
-            0 => (
-                "its tables do not exist yet, and this user may not create them".to_owned(),
-                "the owner of the database, or of the table agent_actions,",
-            ),
-            _ => (
-                format!("it has version {from}, and this user may not migrate it"),
-                "the owner of its tables",
-            ),
-        };
         let why = format!(
-            "{what} ({why}). Perform a task once as {owner}: \
-             ONEACT_LEDGER=postgres://OWNER@HOST/DATABASE oneact run TASK.json"
+            "its tables do not exist yet, and this user may not create them ({why}). Perform a task once as the owner of \
+             the database, or of the table agent_actions: ONEACT_LEDGER=postgres://OWNER@HOST/DATABASE oneact run TASK.json"
         );
         return Trouble::ReadOnly.with(place, why);
     }

@@ -32,11 +32,15 @@ fn write(
     super::super::write(store, Durability::Disk, work)
 }
 
-fn link(seq: Seq, before: &str) -> Link {
+/// The session of all links.
+const SESSION: &str = "sess-1";
+
+fn link(seq: Seq, number: u64, before: &str) -> Link {
     let mut link = Link {
         seq,
         operation_id: format!("op_{seq}"),
-        session_id: "sess-1".to_owned(),
+        session_id: SESSION.to_owned(),
+        number,
         event: "succeeded".to_owned(),
         at: "2026-02-24T10:00:00.120Z".to_owned(),
         actor: "uid:1000".to_owned(),
@@ -64,11 +68,9 @@ fn append(tx: &mut Tx<'_>) -> Result<Seq, StoreError> {
 }
 
 fn saying(tx: &mut Tx<'_>, event: &str, body: &str) -> Result<Seq, StoreError> {
-    let (seq, before) = match tx.head()? {
-        Some(head) => (head.seq + 1, head.entry_hash),
-        None => (0, NOTHING.to_owned()),
-    };
-    let mut link = link(seq, &before);
+    let seq = tx.next_seq(SESSION)?;
+    let (number, before) = tx.ends(SESSION)?.follow();
+    let mut link = link(seq, number, &before);
     event.clone_into(&mut link.event);
     body.clone_into(&mut link.body);
     link.entry_hash = link.hash();
@@ -90,7 +92,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
         response: Some(r#"{"success":true,"data":{"n":1.50}}"#.to_owned()),
         confidence_score: Some(0.1 + 0.2),
         session_id: session_id.to_owned(),
-        step_index: seq,
+        step_index: seq - 1,
         timestamp: "2026-02-24T10:00:00.120Z".to_owned(),
         state: Some(RowState::Done),
         operation_id: format!("op_{seq}"),
@@ -106,7 +108,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
         input_ids: Some(r#"{"z":1, "a":2}"#.to_owned()),
         output_ids: Some("[]".to_owned()),
         adjusted: Some("{}".to_owned()),
-        reused_from: (seq > 0).then(|| "0198a7c2-0000-7000-8000-000000000000".to_owned()),
+        reused_from: (seq > 1).then(|| "0198a7c2-0000-7000-8000-000000000001".to_owned()),
         reason: Some("first".to_owned()),
         fault: Some("none".to_owned()),
         started_at: "2026-02-24T09:59:59.000Z".to_owned(),
@@ -115,6 +117,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
         response_sha256: "44".to_owned(),
         seq: Some(seq),
         revoked_by: None,
+        pruned: None,
         parent: None,
         position: None,
     }
@@ -123,7 +126,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
 /// A session that was opened by the first link.
 fn session(id: &str) -> Session {
     Session {
-        seq: 0,
+        seq: 1,
         session_id: id.to_owned(),
         context: "AGENT_AUTONOMOUS".to_owned(),
         profile: "default".to_owned(),

@@ -43,27 +43,25 @@ impl Files {
         self.database.with_extension("lock")
     }
 
-    /// The backup from before the migration from that version.
-    pub(super) fn backup(&self, version: i64) -> Utf8PathBuf {
-        self.database.with_extension(format!("v{version}.bak"))
+    /// The backup of a database whose table of specification 004 was taken over.
+    pub(super) fn backup(&self) -> Utf8PathBuf {
+        self.database.with_extension("v0.bak")
     }
 
-    /// Every file that may belong to the ledger, with the backups up to that version.
-    pub(super) fn all(&self, version: i64) -> Vec<Utf8PathBuf> {
+    /// Every file that may belong to the ledger.
+    pub(super) fn all(&self) -> Vec<Utf8PathBuf> {
         let beside = ["", "-wal", "-shm", "-journal"];
         let beside = beside.map(|suffix| format!("{}{suffix}", self.database).into());
-        let backups = (0..=version).map(|version| self.backup(version));
         beside
             .into_iter()
-            .chain([self.lock()])
-            .chain(backups)
+            .chain([self.lock(), self.backup()])
             .collect()
     }
 
     /// Checks that all files are regular files. SQLite opens them by name, follows symbolic links and waits for
     /// FIFOs. `named` is the path that the operator gave.
     pub(super) fn are_plain(&self, named: &Utf8Path) -> Result<(), StoreError> {
-        let files = self.all(0);
+        let files = self.all();
         for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
             host::is_plain_or_free(path).map_err(|error| {
                 let trouble = match error.kind() {
@@ -109,11 +107,19 @@ impl Files {
     }
 
     pub(super) fn open_lock(&self) -> Result<RangeLock, StoreError> {
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = host::open_plain(self.lock(), options.mode(0o600));
+        let file = self.lock_file();
         file.map(RangeLock::new)
             .map_err(|error| self.refused(&error))
+    }
+
+    pub(super) fn lock_file(&self) -> io::Result<File> {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        host::open_plain(self.lock(), options.mode(0o600))
+    }
+
+    pub(super) fn write_ahead(&self) -> &Utf8Path {
+        &self.write_ahead
     }
 
     /// Whether a write-ahead file is safe on this file system. Its readers share memory through a file, which network file

@@ -1,5 +1,5 @@
-//! The schema of the SQLite database: how a database is recognized, created and migrated. Each version is one
-//! text, which is applied once, in one transaction.
+//! The schema of the SQLite database: how a database is recognized and created, and how a table of specification 004 is
+//! taken over.
 
 use std::{collections::BTreeSet, fs, thread, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     host::{Locked, RangeLock},
     ledger::store::{
         StoreError, Trouble, Wish,
-        migrations::{SQLITE, SQLITE_VERSION, Standing, standing},
+        migrations::{SQLITE, check},
     },
 };
 
@@ -26,7 +26,7 @@ const APPLICATION: i64 = 1_869_504_817;
 /// The page size of a new file, in bytes. An answer makes small changes on many pages.
 pub(super) const PAGE: u32 = 2048;
 
-/// The byte of the lock file that a migrating process locks. No claim has this number.
+/// The byte of the lock file that a process locks while it takes a table over. No claim has this number.
 const MIGRATION: u64 = i64::MAX as u64;
 
 /// Which program's database it is.
@@ -64,49 +64,47 @@ fn found(conn: &Connection) -> Result<Found> {
     Ok(Found::Foreign)
 }
 
-/// How far a database is migrated; none if it is empty.
-fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standing>, StoreError> {
+/// Which program's database it is. A ledger has this program's schema, or a later one that is only read.
+fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Found, StoreError> {
     let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
     let version = match found(conn).map_err(|error| files.told(&error))? {
-        Found::Empty => return Ok(None),
-        Found::Seed => return Ok(Some(Standing::Older(0))),
         Found::Foreign => return Err(foreign(files)),
         Found::Ours(..=0) => return half("it has no version"),
-        // Another process may be migrating it, so what was applied is compared afterwards.
-        Found::Ours(version) if version < SQLITE_VERSION => {
-            return Ok(Some(Standing::Older(version)));
-        }
         Found::Ours(version) => version,
+        other => return Ok(other),
     };
     let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
     let applied = all(conn, text, |row| Ok((row.get(0)?, row.get(1)?)));
     let applied: Vec<(i64, String)> = applied.map_err(|error| files.told(&error))?;
     if applied.last().map(|(last, _)| *last) != Some(version) {
         return half(&format!(
-            "it states version {version}, but other migrations were applied"
+            "it states version {version}, but another schema was applied"
         ));
     }
-    standing(files.place(), &applied, SQLITE, wish).map(Some)
+    check(files.place(), &applied, &SQLITE, wish)?;
+    Ok(Found::Ours(version))
 }
 
-/// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates or migrates it.
+/// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates it, or takes a table over.
 pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result<(), StoreError> {
     let not_yet = |why: &str| Err(Trouble::NotYet.with(files.place(), why));
     match (checked(conn, files, wish)?, wish) {
-        (Some(Standing::Current), _) => Ok(()),
-        (None, Wish::Write) => migrate(conn, files),
-        (Some(Standing::Older(_)), Wish::Write) => {
+        (Found::Ours(_) | Found::Foreign, _) => Ok(()),
+        (Found::Empty, Wish::Write) => migrate(conn, files),
+        (Found::Seed, Wish::Write) => {
             let _alone = alone(files)?;
-            // Another process may have migrated it meanwhile.
-            if let Some(Standing::Older(from)) = checked(conn, files, wish)? {
-                back_up(conn, files, from)?;
+            // Another process may have taken it over meanwhile.
+            if checked(conn, files, wish)? == Found::Seed {
+                back_up(conn, files)?;
                 migrate(conn, files)?;
             }
             Ok(())
         }
-        (None, Wish::Read | Wish::Decide) => not_yet("it is empty: nothing was recorded yet"),
-        (Some(Standing::Older(_)), Wish::Read | Wish::Decide) => {
-            not_yet("it has an earlier version; the next run migrates it")
+        (Found::Empty, Wish::Read | Wish::Decide) => {
+            not_yet("it is empty: nothing was recorded yet")
+        }
+        (Found::Seed, Wish::Read | Wish::Decide) => {
+            not_yet("it has the table of specification 004; the next run takes it over")
         }
     }
 }
@@ -117,9 +115,10 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(told)?;
     match found(&transaction).map_err(told)? {
-        Found::Ours(version) => apply(&transaction, version),
-        Found::Seed => seed::take_over(&transaction, |conn| apply(conn, 0)),
-        Found::Empty => apply(&transaction, 0),
+        // Another process was faster.
+        Found::Ours(_) => Ok(()),
+        Found::Seed => seed::take_over(&transaction, apply),
+        Found::Empty => apply(&transaction),
         Found::Foreign => return Err(foreign(files)),
     }
     .map_err(told)?;
@@ -127,27 +126,25 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     checked(conn, files, Wish::Write).map(drop)
 }
 
-/// Applies every version after `from`.
-fn apply(conn: &Connection, from: i64) -> Result<()> {
-    for step in SQLITE.iter().filter(|step| step.version > from) {
-        conn.execute_batch(step.text)?;
-        conn.execute(
-            "INSERT INTO schema_migrations (version, name, checksum, oneact_version, applied_at) \
-             VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
-            params![
-                step.version,
-                step.name,
-                step.checksum,
-                env!("CARGO_PKG_VERSION")
-            ],
-        )?;
-    }
+fn apply(conn: &Connection) -> Result<()> {
+    conn.execute_batch(SQLITE.text)?;
+    conn.execute(
+        "INSERT INTO schema_migrations (version, name, checksum, oneact_version, applied_at) \
+         VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+        params![
+            SQLITE.version,
+            SQLITE.name,
+            SQLITE.checksum,
+            env!("CARGO_PKG_VERSION")
+        ],
+    )?;
     conn.execute_batch(&format!(
-        "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SQLITE_VERSION};"
+        "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {};",
+        SQLITE.version
     ))
 }
 
-/// Waits until no other process migrates the database. Dropping the result releases the lock.
+/// Waits until no other process takes the table over. Dropping the result releases the lock.
 fn alone(files: &Files) -> Result<RangeLock, StoreError> {
     const PAUSE: Duration = Duration::from_millis(10);
     let lock = files.open_lock()?;
@@ -161,12 +158,12 @@ fn alone(files: &Files) -> Result<RangeLock, StoreError> {
         }
         thread::sleep(PAUSE);
     }
-    Err(Trouble::Busy.with(files.place(), "another process is migrating it"))
+    Err(Trouble::Busy.with(files.place(), "another process is taking it over"))
 }
 
 /// Writes a backup beside the database, atomically.
-fn back_up(conn: &Connection, files: &Files, version: i64) -> Result<(), StoreError> {
-    let backup = files.backup(version);
+fn back_up(conn: &Connection, files: &Files) -> Result<(), StoreError> {
+    let backup = files.backup();
     let unfinished = backup.with_extension("part");
     let _ = fs::remove_file(&unfinished);
     make_private(&unfinished).map_err(|error| files.refused(&error))?;
@@ -190,10 +187,11 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
         return Ok(Some(said));
     }
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version != SQLITE_VERSION {
+    if version != SQLITE.version {
         return Ok(Some(format!(
-            "it has schema version {version}, but this program knows only the tables of version {SQLITE_VERSION}: \
-             run `verify` of the program that migrated it"
+            "it has schema version {version}, but this program knows only the tables of version {}: \
+             run `verify` of the program that made it",
+            SQLITE.version
         )));
     }
     let (there, made) = (parts(conn)?, parts(&fresh()?)?);
@@ -209,19 +207,19 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let applied: Vec<(i64, String, String)> = all(conn, text, read)?;
-    let known = SQLITE.iter();
-    let known = known.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
-    let same = known.eq(applied);
-    Ok((!same)
-        .then(|| "schema_migrations does not list the migrations that were applied".to_owned()))
+    let known = (
+        SQLITE.version,
+        SQLITE.name.to_owned(),
+        SQLITE.checksum.to_owned(),
+    );
+    Ok((applied != [known])
+        .then(|| "schema_migrations does not name the schema that was applied".to_owned()))
 }
 
 /// An empty ledger in memory.
 fn fresh() -> Result<Connection> {
     let conn = Connection::open_in_memory()?;
-    for step in SQLITE {
-        conn.execute_batch(step.text)?;
-    }
+    conn.execute_batch(SQLITE.text)?;
     Ok(conn)
 }
 

@@ -6,9 +6,9 @@
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use rusqlite::{Connection, Result, Row, params, types::ValueRef};
 
-use crate::ledger::{
-    chain::instant,
-    record::{ALWAYS, RENAMED},
+use crate::{
+    evidence::instant,
+    ledger::record::{ALWAYS, RENAMED},
 };
 
 /// Whether the database contains only that table and its indexes.

@@ -39,8 +39,11 @@ macro_rules! contract {
                 reading_leaves_nothing
                 a_row_is_pruned_or_taken_back_and_changed_in_nothing_else
                 what_is_not_there_is_not_changed
-                a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number
-                two_claims_never_have_one_number
+                a_claim_comes_back_as_it_was_written_and_goes_on
+                one_claim_of_a_key_is_open
+                claims_are_found_by_what_they_are_about
+                what_people_are_asked_and_decide_comes_back_as_it_was_written
+                grants_and_reviews_come_back_as_they_were_written
                 whoever_holds_a_claim_is_seen_by_others_until_it_ends
                 a_delivery_is_found_by_its_key_or_its_task
                 steps_of_a_task_are_found_by_it_and_answer_no_delivery
@@ -52,8 +55,6 @@ macro_rules! contract {
                 a_whole_id_comes_before_longer_ones_and_another_session_has_none
                 what_was_answered_before_a_link_is_found_and_nothing_after_it
                 the_links_of_a_session_are_its_own
-                the_reviews_of_a_session_are_found_from_a_link_on
-                a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_operation_itself
                 history_stands_before_the_first_link_and_its_sessions_go_on
                 the_key_for_secrets_is_made_once
                 stores_that_write_at_once_leave_a_chain_without_gaps

@@ -1,6 +1,6 @@
 //! Which unfinished task a run continues (R-004-35).
 
-use super::{super::tampering::InFile, *};
+use super::*;
 use crate::task::IMPROVISED;
 
 type Name = (Option<&'static str>, Option<&'static str>);
@@ -81,26 +81,6 @@ fn an_improvised_action_without_a_name_continues_the_unfinished_one() {
             Ok(())
         };
         assert_eq!(answered, expected, "{entry} {keys:?}");
-    }
-}
-
-#[test]
-fn a_delivery_whose_answer_is_lost_does_not_perform_its_steps_again() {
-    for name in [(Some("t"), None), (None, Some("k"))] {
-        let file = InFile::new();
-        let whole = delivered("op_1", name, 1);
-        let mut ledger = file.open();
-        let (begun, run) = run_of(&mut ledger, &whole);
-        tampering::record(&mut file.open(), &second_of(&run, name), &ended());
-        ledger.finish(&whole, begun, ended());
-        drop(ledger);
-        file.change("DELETE FROM agent_actions WHERE operation_id = 'op_1'");
-        for operation in ["op_2", "op_3"] {
-            let (dead, run) = run_of(&mut file.open(), &delivered(operation, name, 1));
-            let answered = begin(&mut file.open(), &second_of(&run, name), &Around::default());
-            assert_eq!(said(answered), Err(Again::Replayed), "{name:?} {operation}");
-            drop(dead);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::{
     super::columns::uuid,
-    line::{given, kept},
+    statement::{given, kept},
 };
 
 #[test]

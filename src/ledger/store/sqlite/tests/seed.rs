@@ -141,7 +141,7 @@ fn migrating_twice_changes_nothing_r_004_52() {
 fn old_rows_are_never_the_same_request_and_their_session_goes_on() {
     let (_dir, path) = old(VARIANT);
     let mut store = opened(&path);
-    let which = Which::success("s1", "SUMMARIZE", "abc", 999);
+    let which = Which::success("s1", "abc");
     assert_eq!(seen(&mut store, |tx| tx.rows(&which, 5)), []);
     written(&mut store, |tx| {
         open_session(tx, "s1")?;
@@ -178,7 +178,7 @@ fn whoever_looks_or_decides_migrates_nothing() {
     for wish in [Wish::Read, Wish::Decide] {
         let error = SqliteStore::open(&path, wish).unwrap_err();
         assert!(
-            error.to_string().contains("the next run migrates it"),
+            error.to_string().contains("the next run takes it over"),
             "{error}"
         );
         assert_eq!(fs::read(&path).unwrap(), before);

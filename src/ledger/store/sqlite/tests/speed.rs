@@ -20,7 +20,7 @@ fn plan(store: &SqliteStore, which: &Which) -> Vec<String> {
 fn every_question_is_answered_by_an_index() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
-    let (session_id, task_id, action_type) = ("s", "t", "a");
+    let (session_id, task_id) = ("s", "t");
     let of_task = "agent_actions_task (session_id=? AND task_id=?)";
     let task = |request_id, attempt| Which::delivery(session_id, request_id, task_id, attempt);
     let key = Which::key(session_id, "k");
@@ -59,8 +59,8 @@ fn every_question_is_answered_by_an_index() {
         (Which::link(1), "sqlite_autoindex_agent_actions_2 (seq=?)"),
         (Which::since(1), "sqlite_autoindex_agent_actions_2 (seq>?)"),
         (
-            Which::success(session_id, action_type, "h", 9),
-            "agent_actions_request (session_id=? AND request_hash=? AND action_type=? AND seq<?)",
+            Which::success(session_id, "h"),
+            "agent_actions_request (session_id=? AND request_hash=?)",
         ),
         (Which::failure(session_id, task_id, 9), of_task),
         (
@@ -93,10 +93,44 @@ fn the_links_of_a_session_are_found_without_a_walk_over_all() {
 }
 
 #[test]
+fn every_question_about_claims_is_answered_by_an_index() {
+    let (_dir, path) = nowhere();
+    let store = opened(&path);
+    for (condition, index) in [
+        (
+            "session_id = 's' AND claimed = 'c' AND ended IS NULL",
+            "claims_open",
+        ),
+        (
+            "session_id = 's' AND delivery = 'd' ORDER BY seq DESC",
+            "claims_delivery",
+        ),
+        (
+            "session_id = 's' AND request_hash = 'h' ORDER BY seq",
+            "claims_request",
+        ),
+        (
+            "operation_id >= 'o' AND operation_id < 'p'",
+            "claims_operation",
+        ),
+        ("under = 'o' ORDER BY sent", "claims_under"),
+        ("session_id = 's' AND changed > 7", "claims_changed"),
+    ] {
+        let text = format!("EXPLAIN QUERY PLAN SELECT * FROM claims WHERE {condition}");
+        let plan: String = store
+            .conn
+            .query_row(&text, [], |row| row.get("detail"))
+            .unwrap();
+        let wanted = format!("SEARCH claims USING INDEX {index} ");
+        assert!(plan.starts_with(&wanted), "{condition}: {plan}");
+    }
+}
+
+#[test]
 fn what_can_be_many_is_read_in_order_and_not_sorted() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
-    let request = Which::success("s", "a", "h", 999);
+    let request = Which::success("s", "h");
     let delivery = |attempt| Which::delivery("s", Some("r"), "t", attempt);
     for which in [
         request,

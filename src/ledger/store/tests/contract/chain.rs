@@ -14,24 +14,26 @@ use crate::ledger::{
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
     let mut store = ledger.open();
-    assert_eq!(seen(&mut *store, Tx::head), None);
+    assert_eq!(seen(&mut *store, Tx::newest_link), None);
     let head = written(&mut *store, |tx| {
         for event in EVENTS {
             link(tx, event)?;
         }
-        tx.head()
+        tx.newest_link()
     });
     let links = seen(&mut *store, |tx| tx.links(0, 100));
-    // The first one that is asked for brings the very first along.
-    assert_eq!(links.len(), EVENTS.len() + 1);
+    assert_eq!(links.len(), EVENTS.len());
     let mut prev_hash = NOTHING.to_owned();
-    for (link, seq) in links.iter().zip(0..) {
-        assert_eq!((link.seq, &link.prev_hash), (seq, &prev_hash));
+    for (link, number) in links.iter().zip(0..) {
+        assert_eq!(
+            (link.seq, link.number, &link.prev_hash),
+            (number + 1, number, &prev_hash)
+        );
         assert_eq!(link.hash(), link.entry_hash);
         prev_hash.clone_from(&link.entry_hash);
     }
     assert_eq!(head.unwrap().entry_hash, prev_hash);
-    assert_eq!(seen(&mut *store, |tx| tx.links(3, 2)), links[3..5]);
+    assert_eq!(seen(&mut *store, |tx| tx.links(4, 2)), links[3..5]);
 }
 
 pub(crate) fn a_link_that_is_not_the_next_is_refused(ledger: &dyn Ledger) {
@@ -39,13 +41,18 @@ pub(crate) fn a_link_that_is_not_the_next_is_refused(ledger: &dyn Ledger) {
     let last = seen(&mut *store, |tx| tx.links(9, 1)).remove(0);
     let next = Link {
         seq: 10,
+        number: 9,
         prev_hash: last.entry_hash.clone(),
         entry_hash: "a".repeat(64),
         ..last.clone()
     };
     for wrong in [
         Link {
-            seq: 11,
+            number: 10,
+            ..next.clone()
+        },
+        Link {
+            number: 8,
             ..next.clone()
         },
         Link {
@@ -53,7 +60,7 @@ pub(crate) fn a_link_that_is_not_the_next_is_refused(ledger: &dyn Ledger) {
             ..next.clone()
         },
         Link {
-            seq: 0,
+            number: 0,
             prev_hash: NOTHING.to_owned(),
             ..next.clone()
         },
@@ -78,10 +85,11 @@ pub(crate) fn a_link_that_is_not_the_next_is_refused(ledger: &dyn Ledger) {
 pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
     let mut store = ledger.open();
     let first = Link {
-        seq: 0,
+        seq: 1,
         operation_id: "op_0".to_owned(),
         session_id: SESSION.to_owned(),
-        event: "genesis".to_owned(),
+        number: 0,
+        event: "rejected".to_owned(),
         at: "2026-02-24T10:00:00.000Z".to_owned(),
         actor: "uid:1000".to_owned(),
         body: "{}".to_owned(),
@@ -90,7 +98,7 @@ pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
     };
     for wrong in [
         Link {
-            seq: 1,
+            number: 1,
             ..first.clone()
         },
         Link {
@@ -146,7 +154,7 @@ pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger)
     assert_eq!(next(&mut *store, "other"), 0);
     refused(&mut *store, |tx| {
         assert_eq!(answer(tx, SESSION)?, 2);
-        answer(tx, "nobody's").map(drop)
+        tx.revoke("no row", 1)
     });
     assert_eq!(next(&mut *store, SESSION), 2);
     let counted = |id: &str| seen(&mut *ledger.open(), |tx| tx.answers(id));
@@ -238,11 +246,11 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
         }
     });
     let (links, rows, _, _) = everything(&mut *ledger.open());
-    assert_eq!(links.len(), 10 + 3 * EACH);
+    assert_eq!(links.len(), 9 + 3 * EACH);
     for pair in links.windows(2) {
         assert_eq!(
-            (pair[1].seq, &pair[1].prev_hash),
-            (pair[0].seq + 1, &pair[0].entry_hash)
+            (pair[1].number, &pair[1].prev_hash),
+            (pair[0].number + 1, &pair[0].entry_hash)
         );
     }
     let steps: Vec<_> = rows.iter().rev().map(|row| row.step_index).collect();

@@ -1,54 +1,231 @@
-//! Facts about claims and who holds them.
+//! Facts about claims and who holds them, and about what people are asked and decide.
 
 use super::Ledger;
-use super::given::{begun, claim, refused, seen, written};
-use crate::ledger::{
-    record::{Claim, ClaimState, Effects},
-    store::{Store, Trouble, Tx},
+use super::given::{SESSION, begun, claim, full, refused, seen, written};
+use crate::{
+    evidence::AskedApproval,
+    ledger::{
+        record::{Claim, ClaimState, Grant, Judgement, Request, Vote},
+        store::{Store, StoreError, Trouble, Tx},
+    },
+    task::{Answer, Granted, ReviewState},
 };
 
-pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
-    ledger: &dyn Ledger,
-) {
+/// A claim with a value in every column.
+fn whole(seq: u64) -> Claim {
+    let some = |text: &str| Some(text.to_owned());
+    Claim {
+        delivery: some("delivery:1"),
+        attempt: 2,
+        task_id: some("task_1 \u{1f600}"),
+        began: 1,
+        action: some("CAP-PRE-002"),
+        home: some("root"),
+        entry_digest: some("digest"),
+        reason: some("new"),
+        ..claim("a", seq)
+    }
+}
+
+pub(crate) fn a_claim_comes_back_as_it_was_written_and_goes_on(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let mut claim = whole(2);
+    written(&mut *store, |tx| tx.put_claim(&claim));
+    for change in [
+        Claim {
+            state: ClaimState::Dispatched,
+            under: Some("op_1".to_owned()),
+            sent: Some(3),
+            changed: Some(3),
+            ..claim.clone()
+        },
+        Claim {
+            state: ClaimState::Succeeded,
+            changed: Some(4),
+            ended: Some(4),
+            ..claim.clone()
+        },
+    ] {
+        written(&mut *store, |tx| tx.advance(&change));
+        claim = change;
+        assert_eq!(seen(&mut *store, |tx| tx.claim(2)), Some(claim.clone()));
+    }
+    assert_eq!(seen(&mut *store, |tx| tx.claims(0, 9)), [claim]);
+}
+
+pub(crate) fn one_claim_of_a_key_is_open(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let (first, other) = (claim("a", 2), claim("b", 1));
     written(&mut *store, |tx| {
         tx.put_claim(&first)?;
         tx.put_claim(&other)
     });
-    let taken_over = Claim {
-        state: ClaimState::Unknown,
-        effects: Effects::Idempotent,
-        ..claim("a", 4)
-    };
-    let mut second = ledger.open();
-    assert_eq!(
-        seen(&mut *second, |tx| tx.claim(&first.key)),
-        Some(first.clone())
-    );
-    written(&mut *second, |tx| tx.put_claim(&taken_over));
-    assert_eq!(
-        seen(&mut *store, Tx::claims),
-        [other.clone(), taken_over.clone()]
-    );
-    let drop_it =
-        |store: &mut dyn Store, seq| written(store, |tx| tx.drop_claim(&first.key, Some(seq)));
-    drop_it(&mut *store, 2);
-    assert_eq!(
-        seen(&mut *store, |tx| tx.claim(&first.key)),
-        Some(taken_over)
-    );
-    drop_it(&mut *second, 4);
-    drop_it(&mut *second, 4);
-    assert_eq!(seen(&mut *store, |tx| tx.claim(&first.key)), None);
-    assert_eq!(seen(&mut *store, Tx::claims), [other]);
+    refused(&mut *store, |tx| tx.put_claim(&claim("a", 3)));
+    let open = |store: &mut dyn Store| seen(store, |tx| tx.open_claim(&first.key));
+    assert_eq!(open(&mut *store), Some(first.clone()));
+    let next = claim("a", 3);
+    written(&mut *store, |tx| {
+        tx.advance(&Claim {
+            state: ClaimState::TakenOver,
+            ended: Some(3),
+            ..first.clone()
+        })?;
+        tx.put_claim(&next)
+    });
+    assert_eq!(open(&mut *store), Some(next.clone()));
+    let all = seen(&mut *store, |tx| tx.open_claims(None));
+    assert_eq!(all, [other, next]);
+    assert_eq!(seen(&mut *store, |tx| tx.open_claims(Some("other"))), []);
 }
 
-pub(crate) fn two_claims_never_have_one_number(ledger: &dyn Ledger) {
+pub(crate) fn claims_are_found_by_what_they_are_about(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    written(&mut *store, |tx| tx.put_claim(&claim("a", 2)));
-    refused(&mut *store, |tx| tx.put_claim(&claim("b", 2)));
-    refused(&mut *store, |tx| tx.put_claim(&claim("b", 10)));
+    let ended = |claim: Claim, state| Claim {
+        state,
+        ended: Some(claim.seq),
+        ..claim
+    };
+    let claims = [
+        ended(whole(1), ClaimState::Succeeded),
+        ended(whole(2), ClaimState::Ended),
+        Claim {
+            under: Some("op_1".to_owned()),
+            sent: Some(5),
+            changed: Some(5),
+            operation_id: "op_2.1".to_owned(),
+            ..claim("b", 3)
+        },
+        whole(4),
+    ];
+    written(&mut *store, |tx| {
+        claims.iter().try_for_each(|claim| tx.put_claim(claim))
+    });
+    let numbers = |claims: Vec<Claim>| claims.iter().map(|claim| claim.seq).collect::<Vec<_>>();
+    let mut found = |work: &dyn Fn(&mut Tx<'_>) -> Result<Vec<Claim>, StoreError>| {
+        numbers(seen(&mut *store, |tx| work(tx)))
+    };
+    assert_eq!(
+        found(&|tx| tx.claims_of_delivery(SESSION, "delivery:1")),
+        [4, 2, 1]
+    );
+    assert_eq!(found(&|tx| tx.claims_of_request(SESSION, "a")), [1, 2, 4]);
+    assert_eq!(found(&|tx| tx.claims_of_request("other", "a")), [0; 0]);
+    assert_eq!(found(&|tx| tx.claims_named("op_2")), [2, 3]);
+    assert_eq!(found(&|tx| tx.claims_named("op_2.")), [3]);
+    let success = |tx: &mut Tx<'_>| Ok(tx.success_of(&whole(1).key, "a")?.into_iter().collect());
+    assert_eq!(found(&success), [1]);
+    assert_eq!(seen(&mut *store, |tx| tx.calls_under("op_1")), ["op_2.1"]);
+    let mut changed = |seq, but: &str| seen(&mut *store, |tx| tx.changed_since(seq, SESSION, but));
+    assert!(changed(4, "op_9"));
+    assert!(!changed(5, "op_9"));
+    // Neither the operation itself nor its steps count.
+    assert!(!changed(4, "op_2.1"));
+    assert!(!changed(4, "op_2"));
+}
+
+pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let some = |text: &str| Some(text.to_owned());
+    let request = |seq| Request {
+        seq,
+        id: format!("apr_{seq}"),
+        session_id: SESSION.to_owned(),
+        operation_id: "op_1".to_owned(),
+        request_hash: "h".to_owned(),
+        task_id: some("t"),
+        root: some("r"),
+        row_id: "row".to_owned(),
+        asked_by: "uid:1".to_owned(),
+        asked_at: "2026-02-24T10:00:00.000Z".to_owned(),
+        asked: AskedApproval {
+            root: some("r"),
+            nonce: "\"é".to_owned(),
+            ..AskedApproval::default()
+        },
+        used: None,
+        ended: None,
+    };
+    let vote = Vote {
+        seq: 3,
+        request: 1,
+        answer: Answer::Approved,
+        actor: "uid:2".to_owned(),
+        signature: some("s"),
+        host: some("h"),
+        at: "2026-02-24T10:00:00.000Z".to_owned(),
+        note: some("n"),
+    };
+    written(&mut *store, |tx| {
+        tx.put_request(&request(1))?;
+        tx.put_vote(&vote)
+    });
+    assert_eq!(seen(&mut *store, |tx| tx.request(1)), Some(request(1)));
+    assert_eq!(seen(&mut *store, |tx| tx.votes(1)), [vote]);
+    // The next request of the task takes its place.
+    written(&mut *store, |tx| tx.put_request(&request(2)));
+    let ended = Request {
+        ended: Some(2),
+        ..request(1)
+    };
+    assert_eq!(seen(&mut *store, |tx| tx.request(1)), Some(ended.clone()));
+    let about = |tx: &mut Tx<'_>| tx.newest_request((SESSION, "h"), (Some("t"), Some("r")));
+    assert_eq!(seen(&mut *store, about), Some(request(2)));
+    let named = seen(&mut *store, |tx| tx.request_named(SESSION, "apr_1"));
+    assert_eq!(named, Some(ended.clone()));
+    let open = seen(&mut *store, |tx| tx.open_requests_of("uid:1", 9));
+    assert_eq!(open, [request(2)]);
+    assert_eq!(
+        seen(&mut *store, |tx| tx.requests("apr_")),
+        [request(2), ended]
+    );
+    let used = Request {
+        used: Some(4),
+        ..request(2)
+    };
+    written(&mut *store, |tx| tx.settle_request(&used));
+    assert_eq!(seen(&mut *store, |tx| tx.request(2)), Some(used));
+}
+
+pub(crate) fn grants_and_reviews_come_back_as_they_were_written(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let row = full(1, 0);
+    let grant = Grant {
+        seq: 1,
+        operation_id: "op_1".to_owned(),
+        session_id: SESSION.to_owned(),
+        row_id: row.id.clone(),
+        home: Some("root".to_owned()),
+        granted: Granted {
+            entries: [("e".to_owned(), "s".to_owned())].into(),
+            max_calls: 2,
+            until: "u".to_owned(),
+        },
+    };
+    let judgement = |seq, state| Judgement {
+        seq,
+        session_id: SESSION.to_owned(),
+        row_id: row.id.clone(),
+        state,
+        actor: "uid:1".to_owned(),
+        at: "2026-02-24T10:00:00.000Z".to_owned(),
+    };
+    let (first, second) = (
+        judgement(2, ReviewState::Rejected),
+        judgement(3, ReviewState::Accepted),
+    );
+    written(&mut *store, |tx| {
+        tx.insert(&row)?;
+        tx.put_grant(&grant)?;
+        tx.put_review(&first)?;
+        tx.put_review(&second)
+    });
+    assert_eq!(seen(&mut *store, |tx| tx.grant(&row.id)), Some(grant));
+    assert_eq!(
+        seen(&mut *store, |tx| tx.review(&row.id)),
+        Some(second.clone())
+    );
+    assert_eq!(seen(&mut *store, |tx| tx.review_at(2)), Some(first));
+    assert_eq!(seen(&mut *store, |tx| tx.reviews(SESSION, 3)), [second]);
 }
 
 pub(crate) fn whoever_holds_a_claim_is_seen_by_others_until_it_ends(ledger: &dyn Ledger) {

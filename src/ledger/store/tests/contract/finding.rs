@@ -4,10 +4,12 @@ use jiff::Timestamp;
 
 use super::Ledger;
 use super::given::{SESSION, STATES, begun, full, hash, ids, link, open_session, seen, written};
-use crate::ledger::{
-    chain::{Body, Change, Stamp, append, changes},
-    record::{CHANGES_STATE, Event, Row, RowOutcome, RowState, Seq},
-    store::{Tx, Which},
+use crate::{
+    evidence::{Body, Stamp, chain::append},
+    ledger::{
+        record::{Event, Row, RowOutcome, RowState, Seq},
+        store::Which,
+    },
 };
 
 const NONE: [Seq; 0] = [];
@@ -138,10 +140,6 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
             ..full(5, 4)
         },
         Row {
-            action_type: Some("CAP-PRE-003".to_owned()),
-            ..full(6, 5)
-        },
-        Row {
             session_id: "other".to_owned(),
             ..full(7, 0)
         },
@@ -150,7 +148,7 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
         open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let which = Which::success(SESSION, "CAP-PRE-002", &hash('a'), 999);
+    let which = Which::success(SESSION, &hash('a'));
     assert_eq!(ids(&mut *store, &which, 10), [2, 1]);
     assert_eq!(ids(&mut *store, &which, 1), [2]);
 }
@@ -287,7 +285,7 @@ pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledg
         rows.iter().try_for_each(|row| tx.insert(row))
     });
     let hash = hash('a');
-    let success = |before| Which::success(SESSION, "CAP-PRE-002", &hash, before);
+    let success = |before| Which::success(SESSION, &hash).before(before);
     let failure = |before| Which::failure(SESSION, "task_1", before);
     let mut found = |which: Which| ids(&mut *store, &which, 10);
     assert_eq!(found(success(5)), [3, 1]);
@@ -312,68 +310,4 @@ pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
     assert_eq!(others, seen(&mut *store, |tx| tx.links(10, 100)));
     assert_eq!(seen(&mut *store, |tx| tx.links_of(SESSION)), own);
     assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
-}
-
-pub(crate) fn the_reviews_of_a_session_are_found_from_a_link_on(ledger: &dyn Ledger) {
-    let mut store = begun(ledger);
-    let stamp = Stamp {
-        operation_id: "op_2",
-        session_id: "other",
-        at: Timestamp::UNIX_EPOCH,
-        actor: "uid:1000",
-    };
-    written(&mut *store, |tx| {
-        for event in [
-            Event::Succeeded,
-            Event::Reviewed,
-            Event::Revoked,
-            Event::Reviewed,
-        ] {
-            append(tx, event, stamp, &Body::default())?;
-        }
-        Ok(())
-    });
-    let mut reviews = |session, from| {
-        let links = seen(&mut *store, |tx| tx.reviews(session, from));
-        links.iter().map(|link| link.seq).collect::<Vec<_>>()
-    };
-    assert_eq!(reviews("other", 0), [11, 13]);
-    assert_eq!(reviews("other", 12), [13]);
-    assert!(reviews("sess", 0).is_empty());
-}
-
-pub(crate) fn a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_operation_itself(
-    ledger: &dyn Ledger,
-) {
-    let mut store = begun(ledger);
-    let stamp = |session_id| Stamp {
-        operation_id: "op_2",
-        session_id,
-        at: Timestamp::UNIX_EPOCH,
-        actor: "uid:1000",
-    };
-    let changed = Body {
-        changes: changes(Change::State),
-        ..Body::default()
-    };
-    // A person's words are no such change.
-    let told = Body {
-        note: Some(CHANGES_STATE.to_owned()),
-        ..Body::default()
-    };
-    let link =
-        |tx: &mut Tx<'_>, session, body: &Body| append(tx, Event::Dispatched, stamp(session), body);
-    let head = written(&mut *store, |tx| {
-        link(tx, SESSION, &told)?;
-        link(tx, "other", &changed)?;
-        link(tx, SESSION, &changed)
-    });
-    let mut since =
-        |seq, session: &str, but: &str| seen(&mut *store, |tx| tx.changed_since(seq, session, but));
-    assert_eq!(since(0, SESSION, "op_1"), Some(head.seq));
-    assert_eq!(since(head.seq - 1, SESSION, "op_1"), Some(head.seq));
-    assert_eq!(since(head.seq, SESSION, "op_1"), None);
-    assert_eq!(since(0, SESSION, "op_2"), None);
-    assert_eq!(since(0, "other", "op_1"), Some(head.seq - 1));
-    assert_eq!(since(0, "sess", "op_1"), None);
 }

@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 
 use super::Ledger;
-use crate::ledger::{
-    chain::{Body, Stamp, append},
-    record::{
-        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
-        Session,
+use crate::{
+    evidence::{Body, Stamp, chain::append},
+    ledger::{
+        record::{
+            Claim, ClaimKey, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session,
+        },
+        store::{Durability, Store, StoreError, Trouble, Tx, Which, read, write},
     },
-    store::{Durability, Store, StoreError, Trouble, Tx, Which, read, write},
 };
 
 /// A row in the middle of everything, with a value in every column.
@@ -52,6 +53,7 @@ pub(crate) fn full(seq: Seq, step_index: u64) -> Row {
         response_sha256: "2".repeat(64),
         seq: Some(seq),
         revoked_by: None,
+        pruned: None,
         parent: None,
         position: None,
     }
@@ -126,7 +128,7 @@ pub(crate) fn open_session(tx: &mut Tx<'_>, id: &str) -> Result<(), StoreError> 
     tx.open_session(&session(id, seq))
 }
 
-/// A ledger with that session, which link 1 opened, and links 0 to 9.
+/// A ledger with that session, which link 1 opened, and links 1 to 9.
 pub(crate) fn begun(ledger: &dyn Ledger) -> Box<dyn Store + Send> {
     let mut store = ledger.open();
     written(&mut *store, |tx| {
@@ -187,7 +189,7 @@ pub(crate) fn everything(store: &mut dyn Store) -> Everything {
             tx.links(0, 1000)?,
             rows,
             tx.sessions(0, 1000)?,
-            tx.claims()?,
+            tx.claims(0, 1000)?,
         ))
     })
 }
@@ -201,18 +203,22 @@ pub(crate) fn claim(request_hash: &str, seq: Seq) -> Claim {
     Claim {
         key: ClaimKey {
             session_id: SESSION.to_owned(),
-            request_hash: request_hash.to_owned(),
+            claimed: request_hash.to_owned(),
         },
+        request_hash: request_hash.to_owned(),
         operation_id: format!("op_{seq}"),
         seq,
-        state: ClaimState::Reserved,
+        attempt: 1,
+        began: seq,
         effects: Effects::Once,
+        claimed_at: "2026-02-24T10:00:00.000Z".to_owned(),
+        ..Claim::default()
     }
 }
 
 /// Every kind of link.
 pub(crate) const EVENTS: [Event; 23] = [
-    Event::Genesis,
+    Event::Tied,
     Event::Rejected,
     Event::Pending,
     Event::Reserved,

@@ -4,10 +4,12 @@ use super::Ledger;
 use super::given::{
     SESSION, bare, begun, full, history, ids, open_session, refused, saying, seen, written,
 };
-use crate::ledger::{
-    chain::Body,
-    record::{Event, Row, RowState},
-    store::{Tx, Which},
+use crate::{
+    evidence::Body,
+    ledger::{
+        record::{Event, Row, RowState},
+        store::{Tx, Which},
+    },
 };
 
 pub(crate) fn a_row_comes_back_as_it_was_written(ledger: &dyn Ledger) {
@@ -69,10 +71,6 @@ pub(crate) fn a_row_that_breaks_a_rule_is_refused(ledger: &dyn Ledger) {
         },
         Row {
             seq: None,
-            ..good.clone()
-        },
-        Row {
-            session_id: "nobody's".to_owned(),
             ..good.clone()
         },
         Row {
@@ -140,12 +138,13 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
     written(&mut *store, |tx| tx.revoke(&first.id, 10));
     // Who took it back stays.
     refused(&mut *store, |tx| tx.revoke(&first.id, 11));
-    written(&mut *store, |tx| tx.prune(&first.id));
-    written(&mut *store, |tx| tx.prune(&first.id));
+    written(&mut *store, |tx| tx.prune(&first.id, 12));
+    refused(&mut *store, |tx| tx.prune(&first.id, 12));
     let changed = Row {
         request: None,
         response: None,
         revoked_by: Some(10),
+        pruned: Some(12),
         ..first
     };
     let rows = seen(&mut *store, |tx| tx.rows(&Which::session(SESSION), 5));
@@ -156,7 +155,7 @@ pub(crate) fn what_is_not_there_is_not_changed(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     written(&mut *store, |tx| tx.insert(&full(1, 0)));
     refused(&mut *store, |tx| tx.revoke("no row", 10));
-    refused(&mut *store, |tx| tx.prune("no row"));
+    refused(&mut *store, |tx| tx.prune("no row", 10));
     refused(&mut *store, |tx| tx.revoke(&full(1, 0).id, 13));
 }
 
@@ -176,7 +175,6 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
         assert_eq!(step, 2);
         tx.insert(&full(1, step))
     });
-    refused(&mut *store, |tx| tx.insert(&history('c', 7)));
     refused(&mut *store, |tx| {
         tx.insert(&Row {
             state: None,

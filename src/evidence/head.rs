@@ -1,0 +1,107 @@
+//! Makes copies of links: writes the head file, and gives an anchor away.
+
+use std::error::Error;
+
+use camino::Utf8PathBuf;
+
+use super::{
+    KeyError,
+    anchor::{Note, Written},
+    instant,
+    signature::sign,
+};
+use crate::{
+    host,
+    ledger::{Head, Ledger, LedgerError, StoreError, read},
+};
+
+impl Ledger<'_> {
+    /// Sets the key that signs the head.
+    pub(crate) fn signed_by(mut self, sign_key: Option<Utf8PathBuf>) -> Self {
+        self.head.sign_key = sign_key;
+        self
+    }
+
+    /// Writes the head file, for a link that is on the disk. The ledger works without it, so a failure is only
+    /// logged.
+    pub(crate) fn publish(&mut self, head: &Head) {
+        if let Err(why) = self.try_publish(head) {
+            tracing::warn!("{} was not updated: {why}", self.head.path());
+        }
+    }
+
+    fn try_publish(&mut self, head: &Head) -> Result<(), Box<dyn Error>> {
+        match self.head.read() {
+            Written::Nothing | Written::Blank => {}
+            Written::Unreadable(why) => {
+                let why = format!(
+                    "it cannot be read ({why}). It is kept as evidence; see `oneact verify`"
+                );
+                return Err(why.into());
+            }
+            Written::Unopened(why) => return Err(why.into()),
+            // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
+            Written::Note(before) if before.seq >= head.seq => return Ok(()),
+            Written::Note(before) => {
+                let held = read(&mut *self.store, |tx| tx.entry_hash(before.seq))?;
+                if held.as_ref() != Some(&before.entry_hash) {
+                    let why = format!(
+                        "it names link {}, which the ledger does not contain. It is kept as evidence; see `oneact verify`",
+                        before.seq
+                    );
+                    return Err(why.into());
+                }
+            }
+        }
+        match self.note(head) {
+            (_, Some(why)) => Err(why.into()),
+            (note, None) => Ok(self.head.write(&note)?),
+        }
+    }
+
+    /// A copy of a link. Somebody who cannot read the private key gets it without a signature, and the reason.
+    fn note(&self, head: &Head) -> (Note, Option<KeyError>) {
+        let mut note = Note {
+            seq: head.seq,
+            entry_hash: head.entry_hash.clone(),
+            at: Some(instant(self.host.timestamp())),
+            host: Some(host::name()),
+            signature: None,
+        };
+        match self
+            .head
+            .sign_key
+            .as_ref()
+            .map(|key| sign(key, &note.text()))
+            .transpose()
+        {
+            Ok(signature) => note.signature = signature,
+            Err(why) => return (note, Some(why)),
+        }
+        (note, None)
+    }
+
+    /// Waits until what was read is on the disk, so that no link is told that a failure takes back.
+    pub(super) fn sync(&mut self) {
+        if let Err(why) = self.store.sync() {
+            tracing::warn!("It is not known whether the newest links are on the disk: {why}");
+        }
+    }
+
+    /// Copies of links, to be kept elsewhere: of the last link of each session since the newest knot, or of that knot. No
+    /// link can be removed or changed without making one of them wrong. Somebody who cannot read the private key gets
+    /// them without a signature, and the reason.
+    pub(crate) fn anchors(&mut self) -> Result<Vec<(Note, Option<KeyError>)>, LedgerError> {
+        let heads = read::<_, StoreError>(&mut *self.store, |tx| {
+            let knot = tx.newest_knot()?;
+            let ends = tx.ends_since(knot.as_ref().map_or(0, |knot| knot.seq))?;
+            Ok(if ends.is_empty() {
+                knot.into_iter().collect()
+            } else {
+                ends
+            })
+        })?;
+        self.sync();
+        Ok(heads.iter().map(|head| self.note(head)).collect())
+    }
+}

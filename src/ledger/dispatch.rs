@@ -1,0 +1,130 @@
+//! The record that a request may happen from here on.
+//!
+//! The work begins only after it (`record/beside.rs`). A later run finds the claim open and `dispatched`. If its run is dead, a
+//! once-only call becomes `unknown`, and a person or the journal of its plan settles it; any other call is taken over
+//! (`questions/claim.rs`).
+
+use super::{
+    Ask, Claim, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request,
+    Running,
+    approval::{Case, Intended, Passage, checks},
+    begin::stamp,
+    write_in,
+};
+use crate::evidence::{Body, chain};
+
+impl Ledger<'_> {
+    /// Records that the request may happen from here on, before anything can happen. If it needs an approval, all
+    /// checks of the approval are made in the same transaction, and the link uses the approval up. The same holds for
+    /// a grant. A request without effects, an approval and a grant needs no such record.
+    ///
+    /// If the record is not confirmed, nothing has happened yet, so it is tried once more, with PostgreSQL over a new
+    /// connection.
+    pub(crate) fn dispatch(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+        intended: Option<&Intended>,
+    ) -> Result<Passage, LedgerError> {
+        if ask.effects == Effects::None && intended.is_none() && ask.under.is_none() {
+            return Ok(Passage::Dispatched);
+        }
+        let unconfirmed = match self.record_dispatch(ask, running, intended) {
+            Err(error) if error.is_unconfirmed() => error,
+            passage => return passage,
+        };
+        match self.record_dispatch(ask, running, intended) {
+            // The first record may have been kept.
+            Err(LedgerError::Store(_)) => Err(unconfirmed),
+            passage => passage,
+        }
+    }
+
+    fn record_dispatch(
+        &mut self,
+        ask: &Ask<'_>,
+        running: &Running,
+        intended: Option<&Intended>,
+    ) -> Result<Passage, LedgerError> {
+        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
+        let stamp = stamp(ask, &self.actor, self.host.timestamp());
+        write_in(&mut *self.store, session, Durability::Disk, |tx| {
+            tx.expect(|tx| {
+                tx.ends(session)?;
+                tx.claim(running.claim).map(drop)
+            })?;
+            // A database that crashed may have lost the claim, and may have given its number to another one.
+            let claim = tx.claim(running.claim)?.filter(|claim| {
+                let is_ours =
+                    claim.key.session_id == session && claim.operation_id == ask.who.operation_id;
+                claim.is_open() && is_ours
+            });
+            let Some(claim) = claim else {
+                return Err(LedgerError::InFlight {
+                    by: "another run".to_owned(),
+                    waited: ask.patience,
+                });
+            };
+            match claim.state {
+                ClaimState::Dispatched => return Ok(Passage::Dispatched),
+                // While this run had no connection, another one took it for dead.
+                ClaimState::Unknown => {
+                    return Err(LedgerError::Unknown {
+                        operation: claim.operation_id,
+                    });
+                }
+                _ => {}
+            }
+            let grant = match &ask.under {
+                None => None,
+                Some(under) => match checks::covers(tx, under, ask, stamp.at)? {
+                    Ok(operation) => Some(operation),
+                    Err(failure) => return Ok(Passage::Ungranted(failure)),
+                },
+            };
+            let mut used = None;
+            if let Some(intended) = intended {
+                let about = (ask.who.task_id, intended.policy.root.as_deref());
+                let case = Case::newest(tx, session, request, about)?;
+                let session_is_open = checks::is_open(tx, session)?;
+                let facts = checks::Facts {
+                    case: case.as_ref(),
+                    intended,
+                    now: stamp.at,
+                    session: session_is_open,
+                    asker: stamp.actor,
+                };
+                if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
+                    return Ok(failed.passage(case));
+                }
+                used = case;
+            }
+            let body = Body {
+                request_hash: Some(request.clone()),
+                entry_digest: Some(ask.entry_digest.clone()),
+                claim: Some(running.claim),
+                changes: chain::changes(ask.change),
+                approval: used.as_ref().map(|case| case.id.clone()),
+                under: grant.clone(),
+                ..Body::default()
+            };
+            let Head { seq, .. } = chain::append(tx, Event::Dispatched, stamp, &body)?;
+            if let Some(case) = used
+                && let Some(request) = tx.request(case.link)?
+            {
+                tx.settle_request(&Request {
+                    used: Some(seq),
+                    ..request
+                })?;
+            }
+            tx.advance(&Claim {
+                state: ClaimState::Dispatched,
+                under: grant,
+                sent: Some(seq),
+                changed: ask.change.at(seq).or(claim.changed),
+                ..claim
+            })?;
+            Ok(Passage::Dispatched)
+        })
+    }
+}

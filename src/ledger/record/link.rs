@@ -1,0 +1,309 @@
+//! Links of the chain: their columns, and how they are added and found.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::store::{
+        StoreError, Tx,
+        columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must},
+        sql::{Engine, Value},
+    },
+    Head, Row, Seq,
+    ends::{End, Ends},
+    word,
+};
+
+/// One link of a chain: what happened, in hashes and names, never in payloads. Its hash is over the JSON of its
+/// fields, so they are in the order of RFC 8785.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Link {
+    /// Who caused it: `uid:1000`.
+    pub(crate) actor: String,
+    /// RFC 3339, UTC, milliseconds.
+    pub(crate) at: String,
+    /// Canonical JSON (RFC 8785), at most 4,096 bytes.
+    pub(crate) body: String,
+    /// SHA-256 over all other fields, in lower-case hexadecimal.
+    #[serde(skip)]
+    pub(crate) entry_hash: String,
+    pub(crate) event: String,
+    /// Its place in the chain of its session: gapless, from 0.
+    pub(crate) number: u64,
+    pub(crate) operation_id: String,
+    /// The hash of the link before it in its session, or of the newest knot if that is newer; 64 zeros without both.
+    pub(crate) prev_hash: String,
+    /// It grows with each link of a session. In PostgreSQL, numbers can be missing.
+    pub(crate) seq: Seq,
+    /// Empty for a knot, which ties the chains of all sessions together.
+    pub(crate) session_id: String,
+}
+
+impl Record for Link {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("session_id", Kind::Text, |r| &mut r.session_id),
+        column("number", Kind::Count, |r| &mut r.number),
+        column("event", Kind::Text, |r| &mut r.event),
+        column("at", Kind::Text, |r| &mut r.at),
+        column("actor", Kind::Text, |r| &mut r.actor),
+        column("body", Kind::Text, |r| &mut r.body),
+        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose(["ledger_events", "public.ledger_events"])
+    }
+
+    fn rule(&self) -> Rule {
+        let known: Option<Event> = word(&self.event);
+        must(known.is_some(), "the event of a link is unknown")?;
+        must(
+            self.entry_hash.len() == 64,
+            "the hash of a link has the wrong length",
+        )?;
+        must(
+            self.body.len() <= MOST_BODY,
+            "the body of a link is too long",
+        )?;
+        must(is_json(Some(&self.body)), "the body of a link is not JSON")
+    }
+}
+
+/// The session of knots.
+pub(crate) const KNOTS: &str = "";
+
+/// The largest body, in bytes.
+pub(crate) const MOST_BODY: usize = 4096;
+
+impl Record for Head {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        Link::table(engine)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// A knot that records nothing else.
+    Tied,
+    Rejected,
+    Pending,
+    /// A run has claimed the request.
+    Reserved,
+    /// From here on, the request may have happened.
+    Dispatched,
+    /// A run took over the claim of a dead owner.
+    TakenOver,
+    Succeeded,
+    Failed,
+    RolledBack,
+    Cancelled,
+    /// It may have happened, and a person decides.
+    Unknown,
+    Resolved,
+    Replayed,
+    Reused,
+    Suppressed,
+    /// The answer of an owner whose claim was taken over.
+    Late,
+    Reviewed,
+    Revoked,
+    Pruned,
+    /// The key for hashes of secrets was made.
+    Keyed,
+    /// A run found that the request needs an approval, and performed nothing.
+    ApprovalRequested,
+    /// A person approved the request.
+    Approved,
+    /// A person denied the request.
+    Denied,
+}
+
+impl Link {
+    /// Whether it ties the chains of all sessions together.
+    pub(crate) fn is_knot(&self) -> bool {
+        self.session_id == KNOTS
+    }
+}
+
+impl Tx<'_> {
+    /// What the next link of a session follows. If the transaction has the lock of the session, no other one can add one
+    /// before it ends. In PostgreSQL this takes a number, so it fails in a transaction that reads.
+    pub(crate) fn ends(&mut self, session_id: &str) -> Result<Ends, StoreError> {
+        if let Some(known) = self.ends.as_ref().filter(|of| of.session_id == session_id) {
+            return Ok(known.clone());
+        }
+        let [links, next] = self.engine.choose([
+            [
+                "ledger_events",
+                "(SELECT COALESCE(max(seq), 0) + 1 FROM ledger_events)",
+            ],
+            ["public.ledger_events", NEXT],
+        ]);
+        let end = |session: &str| {
+            format!(
+                "(SELECT seq, number, entry_hash FROM {links} WHERE session_id = {session} ORDER BY number DESC LIMIT 1)"
+            )
+        };
+        let (own, knot) = (end("?1"), end("''"));
+        let text = format!(
+            "SELECT {next}, own.seq, own.number, own.entry_hash, knot.seq, knot.number, knot.entry_hash, \
+             (SELECT at FROM {links} WHERE seq > COALESCE(knot.seq, -1) ORDER BY seq LIMIT 1) \
+             FROM (SELECT 1) AS one LEFT JOIN {own} AS own ON TRUE LEFT JOIN {knot} AS knot ON TRUE"
+        );
+        let found = self.db.run(&text, &[session_id.into()])?;
+        let mut values = found.into_iter().flatten();
+        let ends = Ends {
+            session_id: session_id.to_owned(),
+            next: values.next().as_ref().and_then(count),
+            own: end_of(&mut values),
+            knot: end_of(&mut values),
+            untied_since: values.next().and_then(Value::text),
+        };
+        self.ends = Some(ends.clone());
+        Ok(ends)
+    }
+
+    /// The number that the next link of a session gets.
+    pub(crate) fn next_seq(&mut self, session_id: &str) -> Result<Seq, StoreError> {
+        let ends = self.ends(session_id)?;
+        if let Some(next) = ends.next {
+            return Ok(next);
+        }
+        let found = self.db.run(&format!("SELECT {NEXT}"), &[])?;
+        let next = found.iter().flatten().next().and_then(count);
+        let next = next.ok_or_else(|| self.damaged("it gives links no numbers".to_owned()))?;
+        self.ends = Some(Ends {
+            next: Some(next),
+            ..ends
+        });
+        Ok(next)
+    }
+
+    /// Adds a link. It is refused unless it is the next one of its session.
+    pub(crate) fn append(&mut self, link: &Link) -> Result<(), StoreError> {
+        let ends = self.ends(&link.session_id)?;
+        // In PostgreSQL, a trigger checks this.
+        if self.engine == Engine::Sqlite {
+            let is_next = Some(link.seq) == ends.next
+                && ends.follow() == (link.number, link.prev_hash.clone());
+            self.keeps(must(is_next, "the link is not the next one"))?;
+        }
+        self.insert_record(link)?;
+        let own = Some(End {
+            seq: link.seq,
+            number: link.number,
+            entry_hash: link.entry_hash.clone(),
+        });
+        let (knot, untied_since) = if link.is_knot() {
+            (own.clone(), None)
+        } else {
+            (ends.knot, ends.untied_since.or(Some(link.at.clone())))
+        };
+        self.ends = Some(Ends {
+            own,
+            knot,
+            untied_since,
+            next: match self.engine {
+                Engine::Sqlite => Some(link.seq + 1),
+                Engine::Postgres => None,
+            },
+            session_id: ends.session_id,
+        });
+        Ok(())
+    }
+
+    /// The hashes of the link `seq` and of all later ones, in ascending order.
+    pub(crate) fn entry_hashes(&mut self, seq: Seq) -> Result<Vec<String>, StoreError> {
+        let heads: Vec<Head> = self.all("WHERE seq >= ?1 ORDER BY seq", &[seq.into()])?;
+        Ok(heads.into_iter().map(|head| head.entry_hash).collect())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn newest_link(&mut self) -> Result<Option<Head>, StoreError> {
+        self.one("ORDER BY seq DESC LIMIT 1", &[])
+    }
+
+    pub(crate) fn newest_knot(&mut self) -> Result<Option<Head>, StoreError> {
+        self.one(
+            "WHERE session_id = ?1 ORDER BY number DESC LIMIT 1",
+            &[KNOTS.into()],
+        )
+    }
+
+    /// The last links of the sessions that have links after the link `seq`, in ascending order.
+    pub(crate) fn ends_since(&mut self, seq: Seq) -> Result<Vec<Head>, StoreError> {
+        let links = Link::table(self.engine);
+        let last = format!(
+            "WHERE seq IN (SELECT max(seq) FROM {links} WHERE seq > ?1 GROUP BY session_id) ORDER BY seq"
+        );
+        self.all(&last, &[seq.into()])
+    }
+
+    /// The link that has this number in its session.
+    pub(crate) fn numbered(
+        &mut self,
+        session_id: &str,
+        number: u64,
+    ) -> Result<Option<Head>, StoreError> {
+        self.one(
+            "WHERE session_id = ?1 AND number = ?2",
+            &[session_id.into(), number.into()],
+        )
+    }
+
+    /// Up to `most` links, from the number `from` on, in ascending order.
+    pub(crate) fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
+        self.page(from, most)
+    }
+
+    /// The link of that number as it is stored, whatever its hash.
+    pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
+        self.one("WHERE seq = ?1", &[seq.into()])
+    }
+
+    /// The link that records a row; none for a row from before oneact.
+    pub(crate) fn link_of(&mut self, row: &Row) -> Result<Option<Link>, StoreError> {
+        row.seq.map_or(Ok(None), |seq| self.link(seq))
+    }
+
+    /// The hash of the link of that number.
+    pub(crate) fn entry_hash(&mut self, seq: Seq) -> Result<Option<String>, StoreError> {
+        let head: Option<Head> = self.one("WHERE seq = ?1", &[seq.into()])?;
+        Ok(head.map(|head| head.entry_hash))
+    }
+
+    /// The links of a session, in ascending order.
+    pub(crate) fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            "WHERE session_id = ?1 ORDER BY number",
+            &[session_id.into()],
+        )
+    }
+}
+
+/// PostgreSQL's next number for a link. A transaction that is dropped leaves a gap.
+const NEXT: &str = "nextval('public.oneact_links')";
+
+fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn end_of(values: &mut impl Iterator<Item = Value>) -> Option<End> {
+    let [seq, number, entry_hash] = [values.next()?, values.next()?, values.next()?];
+    Some(End {
+        seq: count(&seq)?,
+        number: count(&number)?,
+        entry_hash: entry_hash.text()?,
+    })
+}

@@ -1,0 +1,115 @@
+//! Requests for approvals, as people see them: who may approve one by the catalog as it is now, and the stored call that
+//! `run --approved` performs.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::vote::VoteError;
+use crate::{
+    catalog::{Catalog, CatalogError, approval_rule, approval_settings},
+    evidence::Signer,
+    host::{self, Host},
+    record::{Approved, Joined, KEPT, Kept, Project, about, root_of, signers},
+    task::{ApprovalRule, Failure, Fault, Policy, Risk},
+};
+
+/// Who may decide about a request for these entries, by the catalog as it is now, and whose signatures count.
+pub(crate) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<Signer>), Failure> {
+    let catalog = match Catalog::load(&project.catalog) {
+        Err(CatalogError::Missing { .. }) => {
+            let rule = ApprovalRule::default();
+            return Ok((
+                Policy::of([&rule].into_iter(), Risk::default(), &[]),
+                Vec::new(),
+            ));
+        }
+        catalog => catalog?,
+    };
+    let tables = catalog.tables()?;
+    let rules = action.split('+').map(|id| approval_rule(&tables, id));
+    let rules: Vec<ApprovalRule> = rules.collect::<Result<_, _>>()?;
+    let signers = signers(&approval_settings(&tables)?, &project.root);
+    Ok((Policy::of(rules.iter(), Risk::default(), &[]), signers))
+}
+
+/// Whose signatures count, by the catalog as it is now; nobody's if it cannot be read.
+pub(crate) fn allowed_signers(project: &Project) -> Vec<Signer> {
+    let catalog = Catalog::load(&project.catalog).ok();
+    let settings = catalog.and_then(|catalog| approval_settings(&catalog.tables().ok()?).ok());
+    settings.map_or_else(Vec::new, |settings| signers(&settings, &project.root))
+}
+
+/// The request whose id begins with `text`, and its task, if this user may perform it in this project now. Whether it was
+/// approved is checked when it is performed.
+pub(crate) fn approved(
+    project: &Project,
+    text: &str,
+    host: &Host,
+) -> Result<(Approved, Vec<u8>), Failure> {
+    let mut reading = project
+        .reading(host)
+        .map_err(|error| Failure::new(Fault::LedgerUnavailable, error.to_string()))?;
+    let (case, row) = reading.approval(text).map_err(|error| match error {
+        VoteError::Nothing(_) => {
+            let why = format!(
+                "{error}, and --root DIR names another root (this one is {})",
+                project.root
+            );
+            Failure::new(Fault::InvalidUsage, why)
+        }
+        error => error.into(),
+    })?;
+    let (id, asked) = (&case.id, &case.asked);
+    let mismatch = |why: String| Failure::new(Fault::ApprovalMismatch, why);
+    let about = about(row.as_ref()).unwrap_or_default();
+    let root = &project.root;
+    if asked.root != Some(root_of(&project.state_dir, root)) {
+        let other = about.get("root").and_then(Value::as_str);
+        let other = other.unwrap_or("that is not known");
+        return Err(mismatch(format!(
+            "{id} was requested in the root {other}, but this is the root {root}; perform it there: \
+             `oneact run --approved {id} --root {other}`"
+        )));
+    }
+    let us = format!("uid:{}", host::user_id());
+    if case.by != us {
+        return Err(mismatch(format!(
+            "{id} was requested by {}, and only that user performs it; this is {us}",
+            case.by
+        )));
+    }
+    case.decidable(host.timestamp())?;
+    let lack = match about.get(KEPT).map(Kept::deserialize) {
+        Some(Ok(Kept::Task {
+            text,
+            context,
+            profile,
+        })) => {
+            let approved = Approved {
+                joined: Joined::of(&case),
+                is_whole: asked.whole.is_none(),
+                context,
+                profile,
+            };
+            return Ok((approved, text.into_bytes()));
+        }
+        Some(Ok(Kept::Without(lack))) => lack.why(),
+        Some(Err(_)) | None => "its row was changed or pruned",
+    };
+    Err(mismatch(format!(
+        "{id} cannot be performed from the ledger, because {lack}. Send the task again: its next run uses the approval"
+    )))
+}
+
+impl From<VoteError> for Failure {
+    fn from(error: VoteError) -> Self {
+        let fault = match &error {
+            VoteError::Denied(_) => Fault::ApprovalDenied,
+            VoteError::Expired(..) | VoteError::Early(..) => Fault::ApprovalExpired,
+            VoteError::Nothing(_) | VoteError::Several(..) => Fault::InvalidUsage,
+            VoteError::Command(_) => Fault::LedgerUnavailable,
+            _ => Fault::ApprovalMismatch,
+        };
+        Self::new(fault, error.to_string())
+    }
+}
