@@ -9,11 +9,9 @@
 //! R-004-50).
 
 pub(crate) mod answer;
-pub(crate) mod approval;
 pub(crate) mod begin;
-mod dispatch;
+mod decide;
 mod finish;
-pub(crate) mod grant;
 pub(crate) mod names;
 mod place;
 mod questions;
@@ -30,7 +28,9 @@ use camino::Utf8PathBuf;
 use crate::{evidence::HeadFile, host::Host};
 
 pub(crate) use crate::evidence::{Bound, Change, Told};
-pub(crate) use approval::{Case as Approval, Intended, Passage};
+pub(crate) use answer::action_type;
+pub(crate) use begin::stamp;
+pub(crate) use decide::By;
 pub(crate) use place::{Place, home};
 pub(crate) use record::{
     Claim, ClaimKey, ClaimState, Effects, Event, Grant, Head, Judgement, Link, Made, NOTHING,

@@ -3,6 +3,7 @@
 //! `ARCHITECTURE.md` describes the rooms, which are the modules below, and the invariants that types and tests
 //! enforce.
 
+mod approval;
 mod assets;
 mod catalog;
 pub mod cli;

@@ -11,7 +11,6 @@ mod prune;
 mod reading;
 mod replay;
 mod resolve;
-pub(crate) mod vote;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -23,8 +22,9 @@ use crate::{
     task::Failure,
 };
 
+pub(crate) use crate::approval::{Approval, Gesture, Voted};
 pub(crate) use crate::evidence::{Broken, HeadSays, Signer, Verdict};
-pub(crate) use crate::ledger::{Approval, Effects, Ledger, Made, Row, RowOutcome, RowState, Wish};
+pub(crate) use crate::ledger::{Effects, Ledger, Made, Row, RowOutcome, RowState, Wish};
 pub(crate) use approval::{allowed_signers, approved, approvers};
 pub(crate) use decide::{Dependants, Review};
 pub(crate) use decision::{Decision, Difference, Fact, Reason};
@@ -37,7 +37,6 @@ pub(crate) use reading::{
 };
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 pub(crate) use resolve::{Claimed, Happened, unless_contradicted, vouched};
-pub(crate) use vote::{Gesture, Voted};
 
 /// Why the ledger of a project cannot be opened or verified.
 #[derive(Debug, thiserror::Error)]

@@ -33,8 +33,9 @@ use crate::{
 use prepare::{Prepared, Scratches, prepare, scratch_name};
 
 pub use crate::{
+    approval::{Approved, Through},
     executor::{Kept, Limits, Seen, Watch},
-    record::{Approved, Project, Through},
+    record::Project,
     task::Reuse,
 };
 pub use answer::{Answer, broken, overdue};
@@ -296,7 +297,7 @@ fn work(
         .map_or_else(Executed::rejected, |prepared| match prepared {
             Prepared::Answer(outcome) => Executed::from(*outcome),
             Prepared::Work(mut work, mut ledger) => {
-                let admission = ledger.admission.clone();
+                let admission = ledger.admission();
                 let executed = match settings.mode {
                     Mode::Run => {
                         joined = ledger.join(&mut work, received, &context);
@@ -321,30 +322,26 @@ fn work(
 /// Performs the work of a task, or its steps one after the other.
 fn task<'h>(
     work: Work,
-    mut ledger: RunLedger<'h>,
+    ledger: RunLedger<'h>,
     received: &Received,
     context: &Context<'h>,
     settled: &mut Vec<String>,
 ) -> Executed {
-    let parts = match &work {
-        Work::Tools(ready) if ready.job.is_several() => Some(ledger.of_steps()),
-        Work::Tools(_) | Work::Files(_) | Work::Grant(_) | Work::Said(_) => None,
-    };
     let plan = match &work {
         Work::Files(files) => Some(plan_named(&files.order)),
         Work::Tools(_) | Work::Grant(_) | Work::Said(_) => None,
     };
     let mut executed = recorded(
         work,
-        &mut ledger,
+        &ledger,
         received,
         (context, settled),
-        &mut |work, run| match (work, &parts) {
-            (Work::Tools(ready), Some(parts)) => {
-                let ledger = run.map(|run| (parts, run));
-                steps::perform(ready, ledger, received, context)
+        &mut |work, run| match work {
+            Work::Tools(ready) if ready.job.is_several() => {
+                let ledgers = run.map(|run| ledger.of_steps(run));
+                steps::perform(ready, ledgers, received, context)
             }
-            (work, _) => executor::perform(work, context),
+            work => executor::perform(work, context),
         },
     );
     if let Some(plan) = plan {
@@ -356,7 +353,7 @@ fn task<'h>(
 /// Performs the work and records the result, unless the ledger has the answer.
 fn recorded(
     mut work: Work,
-    ledger: &mut RunLedger<'_>,
+    ledger: &RunLedger<'_>,
     received: &Received,
     (context, settled): (&Context<'_>, &mut Vec<String>),
     perform: &mut dyn FnMut(Work, Option<TaskRun>) -> Executed,

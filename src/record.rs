@@ -1,17 +1,12 @@
 //! The ledger during a run: the run asks it before a task is performed, waits for an approval if it needs one, and
 //! records how the task ended. [`Project`] says where the ledger and all other files of oneact are.
 
-mod approvals;
 mod ask;
 mod beside;
-mod differs;
-mod effective;
 mod ended;
 mod escalation;
-mod grants;
 mod review;
 mod said;
-mod stored;
 mod wording;
 mod world;
 
@@ -30,15 +25,10 @@ use crate::{
 };
 
 pub(crate) use crate::ledger::TaskRun;
-pub use approvals::Through;
-pub(crate) use approvals::{Approvals, signers};
 pub(crate) use ask::worst;
-pub(crate) use beside::{Begun, RunLedger};
+pub(crate) use beside::{Begun, RunLedger, StepLedgers};
 pub(crate) use escalation::plan_named;
-pub(crate) use grants::root_of;
 pub(crate) use said::unrecorded;
-pub use stored::Approved;
-pub(crate) use stored::{Joined, KEPT, Kept, about};
 
 #[derive(Debug, Clone)]
 pub struct Project {

@@ -20,7 +20,7 @@ const AGENT: &str = "action_agent";
 const PERSON: &str = "person";
 
 /// The catalog entries of a request, joined by `+`. Earlier results are looked up by them (R-004-35).
-pub(super) fn action_type(asked: &Asked) -> String {
+pub(crate) fn action_type(asked: &Asked) -> String {
     let entries: Vec<&str> = asked.steps.iter().map(|step| step.entry.as_str()).collect();
     entries.join("+")
 }

@@ -181,7 +181,7 @@ impl Ledger<'_> {
     }
 
     /// The key for hashes of secrets, which the first request with secrets makes. Without secrets it is all zeros.
-    pub(super) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
+    pub(crate) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
         if !ask.asked.has_secrets() {
             return Ok([0; 32]);
         }
@@ -227,7 +227,7 @@ impl Ledger<'_> {
     }
 }
 
-pub(super) fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {
+pub(crate) fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {
     Stamp {
         operation_id: ask.who.operation_id,
         session_id: ask.who.session_id,

@@ -49,7 +49,7 @@ pub(crate) fn last(tx: &mut Tx<'_>, row: &Row) -> Result<Option<ReviewDecision>,
 
 /// The link that withdrew an answer: it was revoked, or rejected in a review. The answer of a task was made of the answers
 /// of its steps.
-pub(super) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+pub(crate) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     let own = own_withdrawal(tx, row)?;
     if own.is_some() || row.parent.is_some() {
         return Ok(own);

@@ -140,7 +140,7 @@ pub(crate) enum Begun {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) hashes: Hashes,
-    pub(super) claim: u64,
+    pub(crate) claim: u64,
     pub(crate) why: Why,
     pub(crate) attempt: u32,
     /// Only if its steps have records of their own.

@@ -1,15 +1,21 @@
 //! Requests for approvals, as people see them: who may approve one by the catalog as it is now, and the stored call that
 //! `run --approved` performs.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::vote::VoteError;
+use super::{CommandError, Reading};
 use crate::{
+    approval::{
+        Approval, Approved, Joined, KEPT, Kept, VoteError, about, root_of, row_of, signers,
+    },
     catalog::{Catalog, CatalogError, approval_rule, approval_settings},
     evidence::Signer,
     host::{self, Host},
-    record::{Approved, Joined, KEPT, Kept, Project, about, root_of, signers},
+    ledger::{Row, StoreError, read},
+    record::Project,
     task::{ApprovalRule, Failure, Fault, Policy, Risk},
 };
 
@@ -101,15 +107,47 @@ pub(crate) fn approved(
     )))
 }
 
-impl From<VoteError> for Failure {
-    fn from(error: VoteError) -> Self {
-        let fault = match &error {
-            VoteError::Denied(_) => Fault::ApprovalDenied,
-            VoteError::Expired(..) | VoteError::Early(..) => Fault::ApprovalExpired,
-            VoteError::Nothing(_) | VoteError::Several(..) => Fault::InvalidUsage,
-            VoteError::Command(_) => Fault::LedgerUnavailable,
-            _ => Fault::ApprovalMismatch,
-        };
-        Self::new(fault, error.to_string())
+impl Reading {
+    /// All requests for approvals with the rows that ask, the newest first. A row that does not match its link is left
+    /// out.
+    pub(crate) fn approvals(&mut self) -> Result<Vec<(Approval, Option<Row>)>, CommandError> {
+        Ok(self.cases("")?)
+    }
+
+    /// The same of the requests whose ids begin with `text`.
+    fn cases(&mut self, text: &str) -> Result<Vec<(Approval, Option<Row>)>, StoreError> {
+        read::<_, StoreError>(&mut *self.store, |tx| {
+            let mut cases = Vec::new();
+            for request in tx.requests(text)? {
+                if let Some(case) = Approval::of(tx, request)? {
+                    let row = row_of(tx, &case)?;
+                    cases.push((case, row));
+                }
+            }
+            Ok(cases)
+        })
+    }
+
+    /// The request whose id begins with this text; of several with one id, the newest.
+    pub(crate) fn approval(&mut self, text: &str) -> Result<(Approval, Option<Row>), VoteError> {
+        let beginning = text.strip_prefix("apr_").unwrap_or(text);
+        // An empty variable of a shell names no request, even if there is only one.
+        if beginning.is_empty() {
+            return Err(VoteError::Nothing(text.to_owned()));
+        }
+        let whole = format!("apr_{beginning}");
+        let mut cases = self.cases(&whole)?;
+        if cases.iter().any(|(case, _)| case.id == whole) {
+            cases.retain(|(case, _)| case.id == whole);
+        }
+        let names: BTreeSet<&str> = cases.iter().map(|(case, _)| case.id.as_str()).collect();
+        if names.len() > 1 {
+            let names: Vec<&str> = names.into_iter().collect();
+            return Err(VoteError::Several(text.to_owned(), names.join(", ")));
+        }
+        cases
+            .into_iter()
+            .next()
+            .ok_or_else(|| VoteError::Nothing(text.to_owned()))
     }
 }

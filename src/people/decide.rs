@@ -1,14 +1,9 @@
 //! Decisions of a person: whether an answer is good. The link of each one says who decided, when and why.
 
-use jiff::Timestamp;
-
 use super::naming::{CANDIDATES, CommandError, Name, origin, sealed};
 use crate::{
-    evidence::{Body, Stamp, chain, instant},
-    ledger::{
-        Durability, Event, Head, Judgement, Ledger, Row, Seq, StoreError, Tx, Which, names::keyed,
-        write,
-    },
+    evidence::{Body, chain, instant},
+    ledger::{By, Event, Head, Judgement, Ledger, Row, Seq, StoreError, Tx, Which, names::keyed},
     task::{IMPROVISED, ReviewState},
 };
 
@@ -135,41 +130,6 @@ impl Ledger<'_> {
             Ok((reviewed, link))
         })
     }
-
-    /// Records a decision. `work` returns its result and the last link.
-    pub(super) fn decide<T, E: From<StoreError>>(
-        &mut self,
-        note: Option<&str>,
-        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<(T, Head), E>,
-    ) -> Result<T, E> {
-        let person = Person {
-            actor: &self.actor,
-            at: self.host.timestamp(),
-            note,
-        };
-        let (result, head) = write(&mut *self.store, Durability::Disk, |tx| work(tx, person))?;
-        self.publish(&head);
-        Ok(result)
-    }
-}
-
-/// Who decides, when, and with which note.
-#[derive(Clone, Copy)]
-pub(super) struct Person<'a> {
-    pub(super) actor: &'a str,
-    pub(super) at: Timestamp,
-    pub(super) note: Option<&'a str>,
-}
-
-impl<'a> Person<'a> {
-    pub(super) fn stamp(self, operation_id: &'a str, session_id: &'a str) -> Stamp<'a> {
-        Stamp {
-            operation_id,
-            session_id,
-            at: self.at,
-            actor: self.actor,
-        }
-    }
 }
 
 /// The answers of a task's steps that were made in the task, also in an earlier run of it. Without them, the task would be
@@ -209,7 +169,7 @@ fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
     Ok(tasks.into_iter().find(|task| task.operation_id == *parent))
 }
 
-fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, CommandError> {
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: By<'_>) -> Result<Head, CommandError> {
     let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
@@ -219,7 +179,7 @@ pub(super) fn about(
     tx: &mut Tx<'_>,
     event: Event,
     row: &Row,
-    person: Person<'_>,
+    person: By<'_>,
     reason: Option<&str>,
 ) -> Result<Head, CommandError> {
     let Some(seq) = row.seq else {

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{CommandError, Name, OpenError, Reading, decide::about, naming::find};
 use crate::{
+    approval::{GrantState, answer},
     catalog::{Performed, Said, Trace},
     envelope::read_response,
     ledger::{
         Event, Head, Ledger, Link, Made, Row, RowOutcome, RowState, StoreError, Tx,
-        grant::{GrantState, answer},
         has_own_request, read, sealed,
     },
     task::IMPROVISED,

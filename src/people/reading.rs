@@ -14,10 +14,10 @@ use super::{
     naming::{find, known, last_session},
 };
 use crate::{
+    approval::{GrantState, under},
     ledger::{
-        Link, Place, Row, RowState, Session, Store, StoreError, Tx, Which, Wish,
-        grant::{self, GrantState},
-        has_own_request, read, review, sealed,
+        Link, Place, Row, RowState, Session, Store, StoreError, Tx, Which, Wish, has_own_request,
+        read, review, sealed,
     },
     task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms},
 };
@@ -226,7 +226,7 @@ impl Step {
             None => None,
         };
         let review = reviews.about(&row);
-        let under = match grant::under(&row) {
+        let under = match under(&row) {
             Some(id) => {
                 let opened = Which::operation(&id).within(Some(&row.session_id));
                 tx.steps(&opened, 1)?.pop()

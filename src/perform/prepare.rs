@@ -1,6 +1,7 @@
 //! Prepares a task: every error that can be found before anything is started is found here
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
+mod passed;
 mod proposal;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,21 +11,22 @@ use sha2::{Digest, Sha256};
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        APPLY_FILE_PLAN, Capability, Catalog, CatalogError, CatalogTables, FilePlan, Job, Lifetime,
-        Places, PlanJob, PlanSource, PrivateNetwork, Server, ToolJob, approval_rule, look_up_all,
+        APPLY_FILE_PLAN, Capability, Catalog, CatalogError, FilePlan, Job, Lifetime, Places,
+        PlanJob, PlanSource, PrivateNetwork, Server, ToolJob, approval_rule, look_up_all,
         plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
-    gate::Caller,
     host::Host,
     inputs,
-    record::{Approvals, RunLedger, unrecorded},
+    record::{RunLedger, unrecorded},
     task::{
         ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, NamedAs,
         OperationId, Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
     },
 };
+
+use passed::Passed;
 
 use super::{Mode, Reply, Settings, Through};
 
@@ -86,8 +88,15 @@ fn said<'h>(
 ) -> Result<Prepared<'h>, Rejection> {
     only_of_plans(settings)?;
     let opened = || match Catalog::load(&settings.project.catalog) {
-        Ok(catalog) => ledger(settings, Some(&catalog.tables()?), received, host),
-        Err(CatalogError::Missing { .. }) => ledger(settings, None, received, host),
+        Ok(catalog) => {
+            let tables = catalog.tables()?;
+            let passed = Passed::unasked(settings, Some(&tables), Vec::new())?;
+            passed.ledger(settings, Some(&tables), received, host)
+        }
+        Err(CatalogError::Missing { .. }) => {
+            let passed = Passed::unasked(settings, None, Vec::new())?;
+            passed.ledger(settings, None, received, host)
+        }
         Err(error) => Err(error.into()),
     };
     match (settings.mode, opened()) {
@@ -110,72 +119,21 @@ fn on_plan<'h>(
 ) -> Result<(Work, RunLedger<'h>), Rejection> {
     let asks = matches!(&order, FileOrder::Rollback { order, .. } if order.by == Asker::Task);
     let work = no_plan(settings, order)?;
-    let prepared = || match Catalog::load(&settings.project.catalog) {
-        Ok(catalog) => {
-            let tables = catalog.tables()?;
-            let rule = asks.then(|| approval_rule(&tables, APPLY_FILE_PLAN));
-            let ledger = ledger(settings, Some(&tables), received, host)?;
-            Ok((rule.transpose()?.unwrap_or_default(), ledger))
-        }
-        Err(_) => ledger(settings, None, received, host).map(|it| (ApprovalRule::default(), it)),
+    let prepared = || {
+        let catalog = Catalog::load(&settings.project.catalog).ok();
+        let tables = catalog.as_ref().map(Catalog::tables).transpose()?;
+        let rule = match &tables {
+            Some(tables) if asks => approval_rule(tables, APPLY_FILE_PLAN)?,
+            Some(_) | None => ApprovalRule::default(),
+        };
+        // A rollback waits only if its plan did.
+        let when = When::Never;
+        let rules = vec![ApprovalRule { when, ..rule }];
+        let passed = Passed::unasked(settings, tables.as_ref(), rules)?;
+        passed.ledger(settings, tables.as_ref(), received, host)
     };
-    let (rule, mut ledger) = prepared().map_err(Rejection::at(Phase::Catalog))?;
-    // A rollback waits only if its plan did.
-    let when = When::Never;
-    ledger.approvals.rules = vec![ApprovalRule { when, ..rule }];
+    let ledger = prepared().map_err(Rejection::at(Phase::Catalog))?;
     Ok((work, ledger))
-}
-
-/// The ledger of a run whose task names no entry of the catalog.
-fn ledger<'h>(
-    settings: &'h Settings,
-    tables: Option<&CatalogTables<'_>>,
-    received: &Received,
-    host: &'h Host,
-) -> Result<RunLedger<'h>, Failure> {
-    let approvals = Approvals {
-        wait: settings.wait,
-        through: settings.through,
-        approved: settings.approved.clone(),
-        ..Approvals::default()
-    };
-    let run = (caller(settings, tables)?, approvals);
-    RunLedger::of(
-        &settings.project,
-        tables,
-        run,
-        settings.reuse,
-        received,
-        host,
-    )
-}
-
-/// Who started the run; of a stored call, who requested it. A host performs only what was requested in its own context.
-fn caller(settings: &Settings, tables: Option<&CatalogTables<'_>>) -> Result<Caller, Failure> {
-    let own = || Caller::of_launch(settings.profile.as_deref(), tables);
-    let Some(approved) = &settings.approved else {
-        return own();
-    };
-    let caller = match &approved.profile {
-        Some(profile) => Caller::of_launch(Some(profile), tables)?,
-        None => Caller {
-            context: approved.context,
-            profile: None,
-        },
-    };
-    let is_own = settings.profile.is_none() && settings.through == Through::Command;
-    if caller.context != approved.context || !(is_own || own()? == caller) {
-        let id = approved.id();
-        return Err(Failure::new(
-            Fault::ContextDenied,
-            format!(
-                "{id} was requested in the context {}, which is not the context of this run; `oneact run --approved {id}` \
-                 performs it in the context of the request",
-                approved.context.name()
-            ),
-        ));
-    }
-    Ok(caller)
 }
 
 fn capabilities<'h>(
@@ -194,14 +152,9 @@ fn capabilities<'h>(
             staging: scratch.own,
             session: &received.identity.session_id,
         };
-        let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let named = look_up_all(task, &tables, settings.nameable)?;
-        let admission = ledger
-            .caller
-            .admit(named.iter().flat_map(Capability::gated))?;
-        ledger.admission = Some(admission.with(Assessment::stated(task.stated)));
-        let gated = named.iter().flat_map(Capability::gated);
-        let rules = gated.map(|gated| match &task.named_as {
+        let gated = || named.iter().flat_map(Capability::gated);
+        let rules = gated().map(|gated| match &task.named_as {
             // An improvised action always waits (R-003-08).
             NamedAs::Declared(_) => ApprovalRule {
                 when: When::Always,
@@ -209,24 +162,26 @@ fn capabilities<'h>(
             },
             NamedAs::Capability | NamedAs::StandardAction => gated.approval.clone(),
         });
-        ledger.approvals.rules = rules.collect();
+        let entries = (gated(), rules.collect());
+        let passed = Passed::admitted(settings, Some(&tables), entries, task.stated)?;
+        let ledger = passed.ledger(settings, Some(&tables), received, host)?;
         let last = ledger.last_failure(received, contact(settings))?;
         let job = resolve(task, named, &tables, places, last)?;
         Ok::<_, Failure>((job, ledger))
     };
-    let (job, mut ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
-    let work = match job {
+    let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
+    match job {
         Job::Tools(job) => {
             let places = (scratch, ledger.own_files());
-            tools(job, task, settings, host, places)?
+            Ok((tools(job, task, settings, host, places)?, ledger))
         }
         Job::Plan(job) => {
             let (order, entry, reasoning) =
                 planned(*job, root).map_err(Rejection::at(Phase::Inputs))?;
-            plan(order, entry, reasoning, settings, &mut ledger)
+            let ledger = ledger.raised(Assessment::stated(stated_risk(&order.plan)));
+            Ok((plan(order, entry, reasoning, settings), ledger))
         }
-    };
-    Ok((work, ledger))
+    }
 }
 
 fn tools(
@@ -300,24 +255,20 @@ fn plan_alone<'h>(
     settings: &'h Settings,
     host: &'h Host,
 ) -> Result<(Work, RunLedger<'h>), Failure> {
-    let (entry, mut ledger) = match Catalog::load(&settings.project.catalog) {
-        Ok(catalog) => {
-            let tables = catalog.tables()?;
-            (
-                plan_entry(&tables)?,
-                ledger(settings, Some(&tables), received, host)?,
-            )
-        }
-        Err(CatalogError::Missing { .. }) => (
-            FilePlan::built_in(),
-            ledger(settings, None, received, host)?,
-        ),
-        Err(error) => return Err(error.into()),
+    let catalog = match Catalog::load(&settings.project.catalog) {
+        Err(CatalogError::Missing { .. }) => None,
+        catalog => Some(catalog?),
     };
-    ledger.admission = Some(ledger.caller.admit([entry.gated()].into_iter())?);
-    ledger.approvals.rules = vec![entry.access.approval.clone()];
-    let work = plan(order, entry, Vec::new(), settings, &mut ledger);
-    Ok((work, ledger))
+    let tables = catalog.as_ref().map(Catalog::tables).transpose()?;
+    let entry = tables
+        .as_ref()
+        .map_or_else(|| Ok(FilePlan::built_in()), plan_entry)?;
+    let entries = [entry.gated()].into_iter();
+    let rules = vec![entry.access.approval.clone()];
+    let stated = stated_risk(&order.plan);
+    let passed = Passed::admitted(settings, tables.as_ref(), (entries, rules), stated)?;
+    let ledger = passed.ledger(settings, tables.as_ref(), received, host)?;
+    Ok((plan(order, entry, Vec::new(), settings), ledger))
 }
 
 /// The work of a plan, which is in the task or in the file that the task refers to.
@@ -357,15 +308,7 @@ fn planned(job: PlanJob, root: &Utf8Path) -> Result<(PlanOrder, FilePlan, Vec<St
     Ok((order, entry, reasoning))
 }
 
-fn plan(
-    plan: PlanOrder,
-    entry: FilePlan,
-    reasoning: Vec<String>,
-    settings: &Settings,
-    ledger: &mut RunLedger<'_>,
-) -> Work {
-    let stated = Assessment::stated(stated_risk(&plan.plan));
-    ledger.admission = ledger.admission.take().map(|found| found.with(stated));
+fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {
     let order = FileOrder::Plan {
         plan,
         entry: Box::new(entry),

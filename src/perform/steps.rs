@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::{
     envelope::Received,
     executor::{Context, Executed, Ready, Seen, Steps, Work},
-    record::{RunLedger, TaskRun},
+    record::StepLedgers,
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
 
@@ -15,7 +15,7 @@ use super::recorded;
 /// Performs the steps until one fails. Without a ledger, no step has a record.
 pub(super) fn perform(
     ready: Ready,
-    ledger: Option<(&RunLedger<'_>, TaskRun)>,
+    mut ledgers: Option<StepLedgers<'_, '_>>,
     received: &Received,
     context: &Context<'_>,
 ) -> Executed {
@@ -23,7 +23,6 @@ pub(super) fn perform(
     let operations: Vec<String> = (1..=count)
         .map(|position| format!("{}.{position}", context.operation_id))
         .collect();
-    let mut ledger = ledger.map(|(of_task, run)| (of_task.of_steps(), run));
     let declared: Vec<_> = (0..count).map(|at| ready.job.declared(at)).collect();
     let mut steps = match Steps::open(ready, context) {
         Ok(steps) => steps,
@@ -46,25 +45,24 @@ pub(super) fn perform(
             watch: &watch,
             ..*context
         };
-        let (executed, operation) = match (work, &mut ledger) {
+        let (executed, operation) = match (work, &mut ledgers) {
             (Err(failure), _) => {
                 let outcome = Outcome::nothing_done(State::Failed, Phase::Inputs, Some(failure));
                 (Executed::from(outcome), None)
             }
             (Ok(work), None) => (steps.perform(work, &context), None),
-            (Ok(work), Some((ledger, run))) => {
+            (Ok(work), Some(ledgers)) => {
                 let position = u64::try_from(at + 1).unwrap_or(u64::MAX);
                 let place = (parent, position);
-                let admitted = ledger.step(&work, run, place, (task(received), declared));
-                let executed = match admitted {
+                let executed = match ledgers.next(&work, place, (task(received), declared)) {
                     Err(failure) => {
                         let outcome =
                             Outcome::nothing_done(State::Rejected, Phase::Catalog, Some(failure));
                         Executed::from(outcome)
                     }
-                    Ok(()) => recorded(
+                    Ok(ledger) => recorded(
                         Work::Tools(work),
-                        ledger,
+                        &ledger,
                         received,
                         (&context, &mut Vec::new()),
                         &mut |work, _| match work {

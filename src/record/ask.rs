@@ -1,14 +1,13 @@
 //! Converts a prepared task into the ledger's terms: the request, its sender, and what performing it twice would
 //! mean.
 
-mod named;
-
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    approval::{args, grant_ask, named, object, under_grant},
     catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
@@ -19,10 +18,7 @@ use crate::{
     },
 };
 
-use super::{grants, review, said};
-use named::{args, named, object};
-
-pub(super) use named::each;
+use super::{review, said};
 
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -72,10 +68,10 @@ pub(super) fn of<'a>(
             let home = home(context.state_dir, context.root);
             (Ask { home, ..ask }, args)
         }
-        Work::Grant(grant) => grants::ask(grant, base, hidden),
+        Work::Grant(grant) => grant_ask(grant, base, hidden),
         Work::Said(_) => said::ask(received, base),
     };
-    let under = grants::under(received, work, context);
+    let under = under_grant(received, work, context);
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .limits

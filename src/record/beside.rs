@@ -5,30 +5,29 @@ mod join;
 mod recording;
 mod steps;
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use camino::Utf8PathBuf;
 
 use crate::{
+    approval::{Approvals, Joined, Pass, Sent, operation},
     assets::Contact,
-    catalog::{CatalogTables, LedgerRule, Need as LedgerNeed, approval_settings, ledger_rule},
+    catalog::{CatalogTables, LedgerRule, Need as LedgerNeed, ledger_rule},
     envelope::{Delivery, Received},
     executor::{Context, Executed, Hidden, Work},
     gate::Caller,
     host::{self, Host, Moment},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, Who, Wish},
-    task::{Admission, Counted, Failure, Fault, Need, Reuse, ReviewRule},
+    task::{Admission, Assessment, Counted, Failure, Fault, Need, Reuse, ReviewRule},
 };
 
 use steps::Step;
+pub(crate) use steps::StepLedgers;
 
 use super::{
-    Project,
-    approvals::{Approvals, Pass, Sent},
-    ask,
+    Project, ask,
     ended::{self, Ids},
-    grants, review, said,
-    stored::Joined,
+    review, said,
     wording::{old_answer, refused, unrecordable},
     world::{self, Here},
 };
@@ -38,17 +37,15 @@ pub(crate) struct RunLedger<'h> {
     project: &'h Project,
     place: Place,
     rule: LedgerRule,
-    pub(crate) caller: Caller,
-    /// The decision of the gate, which is recorded with the request.
-    pub(crate) admission: Option<Admission>,
-    pub(crate) approvals: Approvals,
+    caller: Caller,
+    pub(super) approvals: Approvals,
     pub(super) reuse: Reuse,
     pub(super) ids: Ids,
     host: &'h Host,
-    open: RefCell<Option<Ledger<'h>>>,
+    open: Rc<RefCell<Option<Ledger<'h>>>>,
     /// The request for an approval with which the task goes on.
     pub(super) joined: Option<Joined>,
-    /// Of the steps of a task: the present one.
+    /// The step of a task that this is about, if it is about one.
     step: Option<Step>,
 }
 
@@ -77,8 +74,7 @@ pub(crate) struct Recording<'b, 'h> {
 }
 
 impl<'h> RunLedger<'h> {
-    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows; the settings of `approvals` are
-    /// those of the catalog.
+    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows.
     pub(crate) fn of(
         project: &'h Project,
         tables: Option<&CatalogTables<'_>>,
@@ -97,20 +93,25 @@ impl<'h> RunLedger<'h> {
             },
             rule,
             caller,
-            admission: None,
-            approvals: Approvals {
-                settings: tables
-                    .map(approval_settings)
-                    .transpose()?
-                    .unwrap_or_default(),
-                ..approvals
-            },
+            approvals,
             ids: Ids::of(received),
             host,
-            open: RefCell::default(),
+            open: Rc::default(),
             joined: None,
             step: None,
         })
+    }
+
+    /// The decision of the gate; none if it was not asked.
+    pub(crate) fn admission(&self) -> Option<Admission> {
+        self.approvals.admission.clone()
+    }
+
+    /// The same for a task that turns out to have this risk.
+    pub(crate) fn raised(mut self, risk: Assessment) -> Self {
+        let admission = self.approvals.admission.take();
+        self.approvals.admission = admission.map(|admission| admission.with(risk));
+        self
     }
 
     /// The open ledger, which [`RunLedger::keep`] takes back.
@@ -137,7 +138,7 @@ impl<'h> RunLedger<'h> {
     /// Why the last attempt at a task failed, for the retry rules (R-000-64 … R-000-66). A first attempt opens no
     /// ledger, and a dry run contacts no other machine.
     pub(crate) fn last_failure(
-        &mut self,
+        &self,
         received: &Received,
         contact: Contact,
     ) -> Result<Option<Fault>, Failure> {
@@ -154,7 +155,8 @@ impl<'h> RunLedger<'h> {
         let Ok(ledger) = self.connect() else {
             return Ok(None);
         };
-        let ledger = self.open.get_mut().insert(ledger);
+        let mut open = self.open.borrow_mut();
+        let ledger = open.insert(ledger);
         let row = ledger.last_failure(&received.identity.session_id, &self.ids.task)?;
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
@@ -162,7 +164,7 @@ impl<'h> RunLedger<'h> {
     /// Asks the ledger for an answer to the request, and claims the request if there is none. `settled` gets a sentence
     /// for each interrupted plan that had to be settled first.
     pub(crate) fn begin<'b>(
-        &'b mut self,
+        &'b self,
         work: &mut Work,
         received: &'b Received,
         context: &'b Context<'b>,
@@ -171,10 +173,10 @@ impl<'h> RunLedger<'h> {
         if self.place == Place::Nowhere {
             return self.nowhere(work, received);
         }
-        let run = &*self;
+        let run = self;
         let hidden = Hidden::of(work);
         let who = run.who(received, context);
-        let allowed = (run.reuse, run.admission.as_ref());
+        let allowed = (run.reuse, run.approvals.admission.as_ref());
         let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
@@ -224,7 +226,6 @@ impl<'h> RunLedger<'h> {
             received,
             caller: &run.caller,
             hidden: &hidden,
-            admission: run.admission.as_ref(),
         };
         let passed = run
             .approvals
@@ -264,9 +265,9 @@ impl<'h> RunLedger<'h> {
 
     /// What may be performed if the operator wants no ledger.
     fn nowhere<'b>(&self, work: &Work, received: &Received) -> Begun<'b, 'h> {
-        let policy = self.approvals.policy(self.admission.as_ref());
+        let policy = self.approvals.policy();
         match (policy.need, review::rule(work)) {
-            _ if grants::operation(received).is_some() => Begun::Answered(Box::new(unrecordable())),
+            _ if operation(received).is_some() => Begun::Answered(Box::new(unrecordable())),
             (Need::Approval, _) => Begun::Answered(Box::new(unrecordable())),
             (Need::None, None) => Begun::Unrecorded(None),
             (Need::None, Some(_)) => Begun::Answered(Box::new(refused(LedgerError::NoReview))),
@@ -343,7 +344,7 @@ impl<'h> RunLedger<'h> {
                     && review.is_none()
                     && ask.under.is_none()
                     && self.rule.need == LedgerNeed::NotForReading
-                    && self.approvals.policy(self.admission.as_ref()).need == Need::None =>
+                    && self.approvals.policy().need == Need::None =>
             {
                 let note = format!(
                     "The answer is not recorded, which the catalog allows for read-only calls: {error}."

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 22] = [
+const EDGES: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
@@ -21,23 +21,31 @@ const EDGES: [(&str, &[&str]); 22] = [
     (
         "perform",
         &[
-            "record", "gate", "inputs", "executor", "catalog", "envelope", "assets", "host", "task",
+            "record", "approval", "gate", "inputs", "executor", "catalog", "envelope", "assets",
+            "host", "task",
         ],
     ),
     ("gate", &["catalog", "host", "task"]),
     ("gateway", &["servers", "gate", "catalog", "host", "task"]),
     (
-        "record",
+        "approval",
         &[
             "gate", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
             "task",
         ],
     ),
     (
+        "record",
+        &[
+            "approval", "gate", "ledger", "evidence", "executor", "catalog", "envelope", "assets",
+            "host", "task",
+        ],
+    ),
+    (
         "people",
         &[
-            "record", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
-            "task",
+            "record", "approval", "ledger", "evidence", "executor", "catalog", "envelope",
+            "assets", "host", "task",
         ],
     ),
     (

@@ -4,8 +4,9 @@ use std::{cell::Cell, rc::Rc};
 
 use super::*;
 use crate::{
-    ledger::{Approval, Intended, Note, store::tests::Counting},
-    people::{Gesture, Reading, vote::VoteError},
+    approval::{Approval, Gesture, VoteError, request::Intended},
+    ledger::{Note, store::tests::Counting},
+    people::Reading,
     task::{Answer, Policy},
 };
 

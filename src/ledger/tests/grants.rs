@@ -6,7 +6,8 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::{
-    ledger::{Note, approval::Passage, words::Under},
+    approval::request::Passage,
+    ledger::{Note, words::Under},
     task::{Granted, IMPROVISED},
 };
 

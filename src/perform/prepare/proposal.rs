@@ -8,12 +8,12 @@ use crate::{
     host::Host,
     record::{Project, RunLedger},
     task::{
-        ApprovalRule, Assessment, Clarification, Failure, Fault, Grant, Improvised, Outcome, Phase,
-        Secrets, State, Suggestion, Waiting, When, assess, cut_links, decided,
+        ApprovalRule, Clarification, Failure, Fault, Grant, Improvised, Outcome, Phase, Secrets,
+        State, Suggestion, Waiting, When, assess, cut_links, decided,
     },
 };
 
-use super::{Settings, ledger, only_of_plans};
+use super::{Passed, Settings, only_of_plans};
 
 /// A request for a grant. Its policy is that of all its entries.
 pub(super) fn prepare<'h>(
@@ -28,7 +28,6 @@ pub(super) fn prepare<'h>(
         let tables = catalog.tables()?;
         must_not_be(&tables, proposal.name.as_deref())?;
         let grant = &proposal.grant;
-        let mut ledger = ledger(settings, Some(&tables), received, host)?;
         let entries = grant.entries.iter().map(|id| look_up(&tables, id));
         let entries: Vec<Capability> = entries.collect::<Result<_, _>>()?;
         let handed_on = entries.iter().filter_map(|entry| match entry {
@@ -46,15 +45,16 @@ pub(super) fn prepare<'h>(
             when: When::Always,
             ..gated.approval.clone()
         });
-        ledger.approvals.rules = rules.collect();
+        let rules = rules.collect();
         let risks = gated
             .iter()
             .map(|gated| (gated.id.to_owned(), assess(&gated.hazards).risk));
         let apart = risks
             .filter(|(_, risk)| *risk >= Grant::NOT_COVERED)
             .collect();
-        let admission = ledger.caller.admit(gated.into_iter())?;
-        ledger.admission = Some(admission.with(Assessment::stated(proposal.stated)));
+        let entries = (gated.into_iter(), rules);
+        let passed = Passed::admitted(settings, Some(&tables), entries, proposal.stated)?;
+        let ledger = passed.ledger(settings, Some(&tables), received, host)?;
         let work = GrantWork {
             summary: proposal.summary.clone(),
             entries: grant.entries.iter().cloned().zip(seals).collect(),

@@ -1,13 +1,8 @@
 //! The task of a request that waits: its next run goes on in the session of the request.
 
-use super::{
-    super::{
-        ask, grants,
-        stored::{Approved, Joined},
-    },
-    RunLedger,
-};
+use super::{super::ask, RunLedger};
 use crate::{
+    approval::{Approved, Joined, operation, root},
     envelope::{Delivery, Received},
     executor::{Context, Hidden, Work},
     ledger::{Bound, Place},
@@ -65,8 +60,8 @@ impl RunLedger<'_> {
         let can_wait = match &*work {
             Work::Tools(ready) if ready.job.is_several() => true,
             Work::Tools(_) => {
-                let need = self.approvals.policy(self.admission.as_ref()).need;
-                need == Need::Approval || grants::operation(received).is_some()
+                let need = self.approvals.policy().need;
+                need == Need::Approval || operation(received).is_some()
             }
             Work::Files(_) | Work::Grant(_) => true,
             Work::Said(_) => false,
@@ -78,9 +73,9 @@ impl RunLedger<'_> {
         let mut ledger = self.opened().ok()?;
         let found = {
             let who = self.who(received, context);
-            let allowed = (self.reuse, self.admission.as_ref());
+            let allowed = (self.reuse, self.approvals.admission.as_ref());
             let ask = ask::of(work, who, allowed, received, &hidden, context)?;
-            ledger.joined(&ask, &grants::root(context)).ok()?
+            ledger.joined(&ask, &root(context)).ok()?
         };
         self.keep(ledger);
         found.as_ref().map(Joined::of)

@@ -1,13 +1,11 @@
 //! The end of a request: its answer is recorded, with what it says about an approval and a review.
 
 use super::{
-    super::{
-        approvals::{Asks, Pass, Sent},
-        ended, grants, review,
-    },
+    super::{ended, review},
     Recording,
 };
 use crate::{
+    approval::{Asks, Pass, Sent, root},
     executor::Executed,
     ledger::{Effects, Note, Recorded, TaskRun, Why},
     task::{Fault, Outcome, Record, ReuseReport},
@@ -27,7 +25,6 @@ impl Recording<'_, '_> {
             received: self.received,
             caller: &of.caller,
             hidden: &self.hidden,
-            admission: of.admission.as_ref(),
         };
         let asks = of.approvals.of_plan(
             &executed.outcome,
@@ -78,13 +75,13 @@ impl Recording<'_, '_> {
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
         end.approval = outcome.opened.clone().map(|granted| Note::Opens {
             granted,
-            home: grants::root(context),
+            home: root(context),
         });
         if let Some(asks) = &asks {
             end.approval = Some(asks.note.clone());
             ask.request = asks.request.clone().unwrap_or(ask.request);
         }
-        if let (Some(risk), Some(admission)) = (&outcome.raised, &of.admission) {
+        if let (Some(risk), Some(admission)) = (&outcome.raised, &of.approvals.admission) {
             ask.request = ended::raised(ask.request, admission.clone(), risk.clone());
         }
         let request_hash = running.hashes.request_hash.clone();

@@ -1,14 +1,15 @@
 //! The ledger of the steps of a task: each is asked and recorded as a task of one capability.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use serde_json::{Map, Value};
 
-use super::{Approvals, RunLedger, grants};
+use super::RunLedger;
 use crate::{
+    approval::{Approvals, of_step},
     executor::Ready,
-    ledger::TaskRun,
-    task::{Assessment, CapabilityTask, Failure, NamedAs},
+    ledger::{Ledger, TaskRun},
+    task::{ApprovalRule, Assessment, CapabilityTask, Failure, NamedAs},
 };
 
 /// A step of a task, as the ledger records it.
@@ -22,60 +23,53 @@ pub(super) struct Step {
     pub(super) equals: usize,
     pub(super) capability: String,
     pub(super) nth: usize,
+}
+
+/// The ledgers of the steps of a task, one after the other. They share a connection.
+pub(crate) struct StepLedgers<'r, 'h> {
+    of: &'r RunLedger<'h>,
+    run: TaskRun,
+    open: Rc<RefCell<Option<Ledger<'h>>>>,
     /// The calls of the steps so far.
     calls: Vec<(String, Map<String, Value>)>,
 }
 
 impl<'h> RunLedger<'h> {
-    /// The ledger of the steps of a task.
-    pub(crate) fn of_steps<'s>(&self) -> RunLedger<'s>
-    where
-        'h: 's,
-    {
-        RunLedger {
-            project: self.project,
-            place: self.place.clone(),
-            rule: self.rule.clone(),
-            caller: self.caller.clone(),
-            admission: None,
-            // The request that `--approved` names can be that of one step.
-            approvals: Approvals {
-                approved: None,
-                ..self.approvals.clone()
-            },
-            reuse: self.reuse,
-            ids: self.ids.clone(),
-            host: self.host,
-            open: RefCell::default(),
-            joined: self.joined.clone(),
-            step: None,
+    /// The ledgers of the steps of a task that this run performs.
+    pub(crate) fn of_steps(&self, run: TaskRun) -> StepLedgers<'_, 'h> {
+        StepLedgers {
+            of: self,
+            run,
+            open: Rc::default(),
+            calls: Vec::new(),
         }
     }
+}
 
-    /// Turns to a step of the task: the gate admits it again, with the risk that the task and its workflow state. A step of
+impl<'h> StepLedgers<'_, 'h> {
+    /// The ledger of the next step: the gate admits it again, with the risk that the task and its workflow state. A step of
     /// an improvised action is covered by the approval of the whole, below high risk.
-    pub(crate) fn step(
+    pub(crate) fn next(
         &mut self,
         work: &Ready,
-        run: &TaskRun,
         (parent, position): (&str, u64),
         (task, declared): (Option<&CapabilityTask>, Assessment),
-    ) -> Result<(), Failure> {
+    ) -> Result<RunLedger<'h>, Failure> {
+        let of = self.of;
         let entries = || work.job.steps.iter().map(|step| step.entry.gated());
-        let admission = self.caller.admit(entries())?.with(declared);
+        let admission = of.caller.admit(entries())?.with(declared);
         let rules = entries().map(|gated| gated.approval.clone());
-        (self.admission, self.approvals.rules) = match task {
+        let (admission, rules): (_, Vec<ApprovalRule>) = match task {
             // What the agent states is about the whole, which a person has approved.
             Some(task) if matches!(task.named_as, NamedAs::Declared(_)) => {
-                (Some(admission), rules.map(grants::of_step).collect())
+                (admission, rules.map(of_step).collect())
             }
             _ => {
                 let stated = task.map(|task| task.stated).unwrap_or_default();
-                let admission = admission.with(Assessment::stated(stated));
-                (Some(admission), rules.collect())
+                (admission.with(Assessment::stated(stated)), rules.collect())
             }
         };
-        let mut calls = self.step.take().map(|step| step.calls).unwrap_or_default();
+        let calls = &mut self.calls;
         let steps = work.job.steps.iter();
         let own = steps.map(|step| (step.entry.id.clone(), step.asked.clone()));
         let own: Vec<_> = own.collect();
@@ -83,16 +77,32 @@ impl<'h> RunLedger<'h> {
         let capability = own.first().map(|(id, _)| id.clone()).unwrap_or_default();
         let nth = calls.iter().filter(|(id, _)| *id == capability).count();
         calls.extend(own);
-        self.step = Some(Step {
-            equals,
-            calls,
-            parent: parent.to_owned(),
-            position,
-            key: run.key(&capability, nth),
-            capability,
-            nth,
-            run: run.clone(),
-        });
-        Ok(())
+        Ok(RunLedger {
+            project: of.project,
+            place: of.place.clone(),
+            rule: of.rule.clone(),
+            caller: of.caller.clone(),
+            approvals: Approvals {
+                admission: Some(admission),
+                rules,
+                // The request that `--approved` names can be that of one step.
+                approved: None,
+                ..of.approvals.clone()
+            },
+            reuse: of.reuse,
+            ids: of.ids.clone(),
+            host: of.host,
+            open: Rc::clone(&self.open),
+            joined: of.joined.clone(),
+            step: Some(Step {
+                equals,
+                parent: parent.to_owned(),
+                position,
+                key: self.run.key(&capability, nth),
+                capability,
+                nth,
+                run: self.run.clone(),
+            }),
+        })
     }
 }

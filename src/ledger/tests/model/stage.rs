@@ -11,8 +11,9 @@ use super::{
     requests::{asked, policy},
 };
 use crate::{
+    approval::request::{Intended, Passage},
     evidence::Signers,
-    ledger::{Intended, Note, Passage, Wish},
+    ledger::{Note, Wish},
     people::PruneWish,
     task::{Answer, Fault},
 };

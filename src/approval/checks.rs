@@ -1,40 +1,40 @@
 //! What lets a call pass just before it is sent, in the transaction that dispatches it: [`CHECKS`] of its approval, and
 //! [`CONDITIONS`] of the grant that it names.
 //!
-//! Whether a call needs an approval is decided before (`record/approvals.rs`, `pass`). A call of high risk needs one beside
-//! its grant (`record/grants.rs`, `covered`). A grant that does not match its link is none (`GrantState::of`).
+//! Whether a call needs an approval is decided before (`run.rs`, `pass`). A call of high risk needs one beside
+//! its grant (`improvised.rs`, `covered`). A grant that does not match its link is none (`GrantState::of`).
 
 use jiff::Timestamp;
 
-use super::{Case, Intended, Passage, Person, policy};
+use super::{
+    grant::GrantState,
+    request::{Approval, Intended, Passage, Person, policy},
+};
 use crate::{
     evidence::Signer,
-    ledger::{Ask, StoreError, Tx, Under, answer::action_type, grant::GrantState},
+    ledger::{Ask, StoreError, Tx, Under, action_type},
     task::{Elicitation, Failure, Fault, SelfApproval, visible},
 };
 
 /// Everything that the checks depend on.
-pub(in crate::ledger) struct Facts<'a> {
-    pub(in crate::ledger) case: Option<&'a Case>,
-    pub(in crate::ledger) intended: &'a Intended,
+pub(super) struct Facts<'a> {
+    pub(super) case: Option<&'a Approval>,
+    pub(super) intended: &'a Intended,
     /// By the clock of the ledger's host.
-    pub(in crate::ledger) now: Timestamp,
-    pub(in crate::ledger) session: SessionIs,
+    pub(super) now: Timestamp,
+    pub(super) session: SessionIs,
     /// The user who runs the call.
-    pub(in crate::ledger) asker: &'a str,
+    pub(super) asker: &'a str,
 }
 
 /// Whether the session that asked still exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ledger) enum SessionIs {
+pub(super) enum SessionIs {
     Open,
     Gone,
 }
 
-pub(in crate::ledger) fn is_open(
-    tx: &mut Tx<'_>,
-    session_id: &str,
-) -> Result<SessionIs, StoreError> {
+pub(super) fn is_open(tx: &mut Tx<'_>, session_id: &str) -> Result<SessionIs, StoreError> {
     Ok(match tx.session(session_id)? {
         Some(_) => SessionIs::Open,
         None => SessionIs::Gone,
@@ -42,9 +42,9 @@ pub(in crate::ledger) fn is_open(
 }
 
 /// One check. `number` is that of the design; the order of the table decides which failure is reported.
-pub(in crate::ledger) struct Check {
-    pub(in crate::ledger) number: u8,
-    pub(in crate::ledger) fault: Fault,
+pub(super) struct Check {
+    pub(super) number: u8,
+    pub(super) fault: Fault,
     /// What a person reads.
     why: &'static str,
     holds: fn(&Facts<'_>) -> bool,
@@ -53,7 +53,7 @@ pub(in crate::ledger) struct Check {
 /// The number of the check that the request is still open.
 const IS_OPEN: u8 = 12;
 
-pub(in crate::ledger) const CHECKS: [Check; 12] = [
+pub(super) const CHECKS: [Check; 12] = [
     Check {
         number: 1,
         fault: Fault::ApprovalRequired,
@@ -160,7 +160,7 @@ fn persons<'a>(of: &'a Facts<'_>) -> impl Iterator<Item = Option<Person>> + 'a {
     })
 }
 
-impl Case {
+impl Approval {
     /// How many persons have approved.
     pub(crate) fn persons(&self, signers: &[Signer]) -> u32 {
         let persons = self.approvals().map(|vote| vote.person(self, signers));
@@ -181,7 +181,7 @@ fn count(persons: impl Iterator<Item = Person>) -> usize {
 }
 
 /// Whether every entry of the task accepts this person. A host is accepted only where `by` names elicitation.
-pub(crate) fn may_approve(person: &Person, intended: &Intended) -> bool {
+pub(super) fn may_approve(person: &Person, intended: &Intended) -> bool {
     if let Person::Host(..) = person {
         return intended.policy.elicitation == Elicitation::Allowed;
     }
@@ -195,12 +195,12 @@ fn is_own(person: &Person, of: &Facts<'_>) -> bool {
 }
 
 /// Whether the policy refuses this person, because the same user asked. The holder of a key is not a user.
-pub(crate) fn asked_it(person: &Person, case: &Case, intended: &Intended) -> bool {
+pub(super) fn asked_it(person: &Person, case: &Approval, intended: &Intended) -> bool {
     let same = matches!(person, Person::Uid(uid) | Person::Host(uid, _) if case.by == format!("uid:{uid}"));
     same && intended.policy.own == SelfApproval::Prevented
 }
 
-pub(in crate::ledger) fn first_failed<'c>(
+pub(super) fn first_failed<'c>(
     checks: impl IntoIterator<Item = &'c Check>,
     facts: &Facts<'_>,
 ) -> Option<&'c Check> {
@@ -210,7 +210,7 @@ pub(in crate::ledger) fn first_failed<'c>(
 impl Check {
     /// What a run does if this check fails. As long as nobody has approved, a request that does not fit any more is
     /// replaced by a new one.
-    pub(in crate::ledger) fn passage(&self, case: Option<Case>) -> Passage {
+    pub(super) fn passage(&self, case: Option<Approval>) -> Passage {
         let Some(case) = case.map(Box::new) else {
             return Passage::Ask;
         };
@@ -307,7 +307,7 @@ const CONDITIONS: [Condition; 6] = [
 
 /// The operation of the grant that the call names, if the grant covers the call now. The caller records the call in
 /// the same transaction.
-pub(in crate::ledger) fn covers(
+pub(super) fn covers(
     tx: &mut Tx<'_>,
     under: &Under<'_>,
     ask: &Ask<'_>,

@@ -2,16 +2,19 @@
 //!
 //! The work begins only after it (`record/beside.rs`). A later run finds the claim open and `dispatched`. If its run is dead, a
 //! once-only call becomes `unknown`, and a person or the journal of its plan settles it; any other call is taken over
-//! (`questions/claim.rs`).
+//! (`ledger/questions/claim.rs`).
 
 use super::{
-    Ask, Claim, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request,
-    Running,
-    approval::{Case, Intended, Passage, checks},
-    begin::stamp,
-    write_in,
+    checks,
+    request::{Approval, Intended, Passage},
 };
-use crate::evidence::{Body, chain};
+use crate::{
+    evidence::{Body, chain},
+    ledger::{
+        Ask, Claim, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request,
+        Running, stamp, write_in,
+    },
+};
 
 impl Ledger<'_> {
     /// Records that the request may happen from here on, before anything can happen. If it needs an approval, all
@@ -85,7 +88,7 @@ impl Ledger<'_> {
             let mut used = None;
             if let Some(intended) = intended {
                 let about = (ask.who.task_id, intended.policy.root.as_deref());
-                let case = Case::newest(tx, session, request, about)?;
+                let case = Approval::newest(tx, session, request, about)?;
                 let session_is_open = checks::is_open(tx, session)?;
                 let facts = checks::Facts {
                     case: case.as_ref(),

@@ -1,19 +1,18 @@
-//! The decisions of people about requests, and the list of requests.
+//! The decisions of people about requests for approvals.
 
-use std::{collections::BTreeSet, fmt};
+use std::fmt;
 
 use jiff::Timestamp;
 
-use super::{CommandError, Reading};
+use super::{
+    checks::{asked_it, may_approve},
+    request::{Approval, Intended, Person, row_of},
+};
 use crate::{
     evidence::{Body, Signer, chain, instant},
     host,
-    ledger::{
-        Event, Head, Ledger, Row, StoreError, Tx, Vote,
-        approval::{Case, Intended, Person, asked_it, may_approve, row_of},
-        read,
-    },
-    task::{Answer, Policy},
+    ledger::{Event, Head, Ledger, StoreError, Tx, Vote},
+    task::{Answer, Failure, Fault, Policy},
 };
 
 /// How a person shows who they are.
@@ -33,7 +32,7 @@ pub(crate) enum Gesture<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VoteError {
     #[error(transparent)]
-    Command(#[from] CommandError),
+    Store(#[from] StoreError),
     #[error(
         "no request for an approval has an id that begins with `{0}`; `oneact approvals` lists them"
     )]
@@ -80,15 +79,22 @@ pub(crate) enum VoteError {
     Own(String),
 }
 
-impl From<StoreError> for VoteError {
-    fn from(error: StoreError) -> Self {
-        Self::Command(error.into())
+impl From<VoteError> for Failure {
+    fn from(error: VoteError) -> Self {
+        let fault = match &error {
+            VoteError::Denied(_) => Fault::ApprovalDenied,
+            VoteError::Expired(..) | VoteError::Early(..) => Fault::ApprovalExpired,
+            VoteError::Nothing(_) | VoteError::Several(..) => Fault::InvalidUsage,
+            VoteError::Store(_) => Fault::LedgerUnavailable,
+            _ => Fault::ApprovalMismatch,
+        };
+        Self::new(fault, error.to_string())
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Voted {
-    pub(crate) case: Case,
+    pub(crate) case: Approval,
     pub(crate) person: Person,
     pub(crate) link: Head,
     /// When the same person had approved before. Then no link was added.
@@ -115,7 +121,7 @@ impl Ledger<'_> {
     /// Records a decision about the request `shown`, as the person saw it.
     pub(crate) fn vote(
         &mut self,
-        shown: &Case,
+        shown: &Approval,
         answer: Answer,
         gesture: Gesture<'_>,
         (policy, signers): (Policy, Vec<Signer>),
@@ -149,7 +155,7 @@ impl Ledger<'_> {
             if answer == Answer::Approved && asked_it(&person, &case, &intended) {
                 return Err(VoteError::Own(person.to_string()));
             }
-            let missing = |case: &Case| {
+            let missing = |case: &Approval| {
                 let persons = case.persons(&intended.signers);
                 intended.policy.quorum.saturating_sub(persons)
             };
@@ -227,15 +233,15 @@ fn uid_of(actor: &str) -> Result<u32, VoteError> {
 }
 
 /// The same request as it is now, if it is still the one that the person saw.
-fn same(tx: &mut Tx<'_>, shown: &Case) -> Result<Case, VoteError> {
+fn same(tx: &mut Tx<'_>, shown: &Approval) -> Result<Approval, VoteError> {
     let now = tx.request(shown.link)?;
     let now = now.filter(|now| now.id == shown.id && now.asked == shown.asked);
     let now = now.ok_or_else(|| VoteError::Other(shown.id.clone()))?;
-    let now = Case::of(tx, now)?;
+    let now = Approval::of(tx, now)?;
     now.ok_or_else(|| VoteError::Other(shown.id.clone()))
 }
 
-impl Case {
+impl Approval {
     /// Fails if nobody can decide about the request or use it any more.
     pub(crate) fn decidable(&self, now: Timestamp) -> Result<(), VoteError> {
         let id = self.id.clone();
@@ -255,51 +261,5 @@ impl Case {
             return Err(VoteError::Expired(id, self.asked.expires_at.clone()));
         }
         Ok(())
-    }
-}
-
-impl Reading {
-    /// All requests for approvals with the rows that ask, the newest first. A row that does not match its link is left
-    /// out.
-    pub(crate) fn approvals(&mut self) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
-        self.cases("")
-    }
-
-    /// The same of the requests whose ids begin with `text`.
-    fn cases(&mut self, text: &str) -> Result<Vec<(Case, Option<Row>)>, CommandError> {
-        let cases = read::<_, StoreError>(&mut *self.store, |tx| {
-            let mut cases = Vec::new();
-            for request in tx.requests(text)? {
-                if let Some(case) = Case::of(tx, request)? {
-                    let row = row_of(tx, &case)?;
-                    cases.push((case, row));
-                }
-            }
-            Ok(cases)
-        });
-        Ok(cases?)
-    }
-
-    /// The request whose id begins with this text; of several with one id, the newest.
-    pub(crate) fn approval(&mut self, text: &str) -> Result<(Case, Option<Row>), VoteError> {
-        let beginning = text.strip_prefix("apr_").unwrap_or(text);
-        // An empty variable of a shell names no request, even if there is only one.
-        if beginning.is_empty() {
-            return Err(VoteError::Nothing(text.to_owned()));
-        }
-        let whole = format!("apr_{beginning}");
-        let mut cases = self.cases(&whole)?;
-        if cases.iter().any(|(case, _)| case.id == whole) {
-            cases.retain(|(case, _)| case.id == whole);
-        }
-        let names: BTreeSet<&str> = cases.iter().map(|(case, _)| case.id.as_str()).collect();
-        if names.len() > 1 {
-            let names: Vec<&str> = names.into_iter().collect();
-            return Err(VoteError::Several(text.to_owned(), names.join(", ")));
-        }
-        cases
-            .into_iter()
-            .next()
-            .ok_or_else(|| VoteError::Nothing(text.to_owned()))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     evidence::{AskedApproval, Bound},
-    ledger::approval::Vote,
+    ledger::Vote,
     task::{Answer, Approver, Policy},
 };
 
@@ -44,8 +44,8 @@ fn vote(actor: &str, answer: Answer) -> Vote {
 }
 
 /// A request of uid 2000 that two others have approved.
-fn approved() -> Case {
-    Case {
+fn approved() -> Approval {
+    Approval {
         id: "apr_1".to_owned(),
         asked: AskedApproval {
             bound: Bound::Call,
@@ -76,14 +76,14 @@ fn approved() -> Case {
 
 /// A case, and what the run intends.
 struct Suit {
-    case: Option<Case>,
+    case: Option<Approval>,
     intended: Intended,
     now: &'static str,
     session: SessionIs,
     asker: &'static str,
 }
 
-fn suit(change: impl FnOnce(&mut Case)) -> Suit {
+fn suit(change: impl FnOnce(&mut Approval)) -> Suit {
     let mut case = approved();
     change(&mut case);
     Suit {
@@ -253,7 +253,7 @@ fn a_failure_asks_waits_or_refuses() {
         assert_eq!(fault, check(number).fault, "{number}");
     }
     // Nobody has decided about it yet, so a new request takes its place.
-    let undecided = Case {
+    let undecided = Approval {
         votes: Vec::new(),
         ..approved()
     };

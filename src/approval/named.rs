@@ -10,19 +10,19 @@ use crate::{
 };
 
 /// Each step of a job, as the request of its own would be.
-pub(in crate::record) fn each(job: &ToolJob, hidden: &Hidden) -> Vec<AskedStep> {
+pub(super) fn each(job: &ToolJob, hidden: &Hidden) -> Vec<AskedStep> {
     let steps = job.steps.iter().map(Named::Capability);
     steps.map(|step| step.asked(hidden)).collect()
 }
 
 /// What a task names: a capability, or a workflow with its own parameters.
-pub(super) enum Named<'j> {
+pub(crate) enum Named<'j> {
     Capability(&'j Step),
     Workflow(&'j Called),
 }
 
 /// What the task names, in its order.
-pub(super) fn named(job: &ToolJob) -> Vec<Named<'_>> {
+pub(crate) fn named(job: &ToolJob) -> Vec<Named<'_>> {
     let mut named = Vec::new();
     for (at, step) in job.steps.iter().enumerate() {
         let workflow = job.workflows.iter().find(|each| each.steps.contains(&at));
@@ -43,7 +43,7 @@ impl Named<'_> {
         }
     }
 
-    pub(super) fn asked(&self, hidden: &Hidden) -> AskedStep {
+    pub(crate) fn asked(&self, hidden: &Hidden) -> AskedStep {
         let (parameters, shown) = match self {
             Self::Capability(step) => (&step.asked, hidden.shown(&step.entry, &step.asked)),
             Self::Workflow(workflow) => (
@@ -109,7 +109,7 @@ fn answers(input: &Input) -> Option<Value> {
 }
 
 /// The arguments of one capability; of several, those of each one under its id.
-pub(super) fn args(named: &[Named<'_>], hidden: &Hidden) -> Value {
+pub(crate) fn args(named: &[Named<'_>], hidden: &Hidden) -> Value {
     match named {
         [one] => one.args(hidden),
         several => {
@@ -120,7 +120,7 @@ pub(super) fn args(named: &[Named<'_>], hidden: &Hidden) -> Value {
     }
 }
 
-pub(super) fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(object) => object,
         _ => Map::new(),

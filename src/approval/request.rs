@@ -1,32 +1,21 @@
-//! Approvals. A run that must wait adds a request with its answer, and people decide about it (`people`). The run that uses the
-//! approval, or finds it unusable, writes that into the request. An improvised action that waits for one of its steps gives
-//! the approval back.
-
-pub(super) mod checks;
-mod join;
+//! A request for an approval, with the decisions of people about it, as the ledger has them.
 
 use jiff::{SignedDuration, Timestamp};
 
 use serde_json::{Value, json};
 
-use super::{
-    Ledger,
-    record::{Request, Row, Seq, Vote},
-    request::Asked,
-    store::{StoreError, Tx, Which, read},
-    validity::sealed,
-    words::{Ask, LedgerError, Note, Running, Who},
-};
 use crate::{
     evidence::{
         AskedApproval, Bound, Purpose, Signer, instant, sha256,
         signature::{SignatureError, check},
     },
     host,
+    ledger::{
+        Ask, Asked, Ledger, LedgerError, Note, Request, Row, Running, Seq, StoreError, Tx, Vote,
+        Which, Who, read, sealed,
+    },
     task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
-
-pub(crate) use checks::{asked_it, may_approve};
 
 /// What would be performed, and under which policy: an approval has to be for exactly this.
 #[derive(Debug, Clone)]
@@ -42,7 +31,7 @@ pub(crate) struct Intended {
 
 /// A request for an approval, and everything that happened to it since.
 #[derive(Debug, Clone)]
-pub(crate) struct Case {
+pub(crate) struct Approval {
     /// `apr_…`
     pub(crate) id: String,
     pub(crate) asked: AskedApproval,
@@ -81,11 +70,11 @@ pub(crate) enum Passage {
     /// An approval must be requested.
     Ask,
     /// It is requested; people have not decided yet.
-    Wait(Box<Case>),
+    Wait(Box<Approval>),
     Refused {
         fault: Fault,
         why: String,
-        case: Box<Case>,
+        case: Box<Approval>,
     },
     /// The grant does not cover the call.
     Ungranted(Failure),
@@ -93,7 +82,7 @@ pub(crate) enum Passage {
 
 impl Person {
     /// Whether both have a name in common. Then they are one person, because nothing proves that they are two.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Uid(uid) | Self::Host(uid, _), Self::Uid(other) | Self::Host(other, _)) => {
                 uid == other
@@ -108,7 +97,7 @@ impl Person {
         }
     }
 
-    fn is(&self, approver: &Approver) -> bool {
+    pub(super) fn is(&self, approver: &Approver) -> bool {
         match (self, approver) {
             (Self::Uid(uid), Approver::Uid(said)) => uid == said,
             (Self::Uid(uid), Approver::User(name)) => host::is_named(*uid, name),
@@ -124,7 +113,7 @@ impl Person {
 
 impl Vote {
     /// The person, if it is certain who it is.
-    fn person(&self, case: &Case, signers: &[Signer]) -> Option<Person> {
+    pub(super) fn person(&self, case: &Approval, signers: &[Signer]) -> Option<Person> {
         let uid = || self.actor.strip_prefix("uid:")?.parse().ok();
         match (&self.signature, &self.host) {
             (None, None) => uid().map(Person::Uid),
@@ -134,7 +123,7 @@ impl Vote {
     }
 }
 
-impl Case {
+impl Approval {
     /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
     pub(super) fn newest(
         tx: &mut Tx<'_>,
@@ -268,7 +257,7 @@ impl Note {
 }
 
 /// The hash of the policy, as a request states it.
-fn policy(intended: &Intended) -> String {
+pub(super) fn policy(intended: &Intended) -> String {
     sha256(intended.policy.terms())
 }
 
@@ -303,19 +292,19 @@ impl Ledger<'_> {
         ask: &Ask<'_>,
         running: &Running,
         root: Option<&str>,
-    ) -> Result<Option<Case>, LedgerError> {
+    ) -> Result<Option<Approval>, LedgerError> {
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
         Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            Case::newest(tx, session, request, (ask.who.task_id, root))
+            Approval::newest(tx, session, request, (ask.who.task_id, root))
         })?)
     }
 
     /// The newest request of that id.
-    pub(crate) fn case_named(&mut self, id: &str) -> Result<Option<Case>, LedgerError> {
+    pub(crate) fn case_named(&mut self, id: &str) -> Result<Option<Approval>, LedgerError> {
         Ok(read::<_, StoreError>(&mut *self.store, |tx| {
             let requests = tx.requests(id)?.into_iter();
             for request in requests.filter(|request| request.id == id) {
-                if let Some(case) = Case::of(tx, request)? {
+                if let Some(case) = Approval::of(tx, request)? {
                     return Ok(Some(case));
                 }
             }
@@ -325,7 +314,7 @@ impl Ledger<'_> {
 }
 
 /// The row of the answer that asked, if it matches its link. People see the parameters in its request.
-pub(crate) fn row_of(tx: &mut Tx<'_>, case: &Case) -> Result<Option<Row>, StoreError> {
+pub(crate) fn row_of(tx: &mut Tx<'_>, case: &Approval) -> Result<Option<Row>, StoreError> {
     let row = tx.row(&Which::link(case.link))?;
     let row = row.filter(|row| row.id == case.row_id && has_request(row));
     let link = tx.link(case.link)?;

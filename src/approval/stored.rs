@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::request::Approval;
 use crate::{
     envelope::{Received, Source, parse},
     executor::Hidden,
     gate::Caller,
-    ledger::{Approval, Asked, Bound, Row},
+    ledger::{Asked, Bound, Row},
     task::{CallContext, NamedSession, SessionFrom},
 };
 
@@ -85,10 +86,10 @@ pub(crate) fn about(row: Option<&Row>) -> Option<Value> {
 /// The request for an approval with which a run goes on, and in which session.
 #[derive(Debug, Clone)]
 pub(crate) struct Joined {
-    pub(super) id: String,
-    pub(super) session_id: String,
-    pub(super) task: Option<String>,
-    pub(super) bound: Bound,
+    pub(crate) id: String,
+    pub(crate) session_id: String,
+    pub(crate) task: Option<String>,
+    pub(crate) bound: Bound,
 }
 
 impl Joined {

@@ -10,7 +10,7 @@ use crate::{
     task::{Input, Links, Sight, Unseen, Uri, canonical},
 };
 
-use super::ask::each;
+use super::named::each;
 
 const ANSWERS: &str = "input_responses";
 const SUMMARY: &str = "plan_summary";

@@ -1,13 +1,11 @@
-//! Grants (R-003-06): what happened to one. Whether it covers a call is checked beside the approvals, in `approval/checks.rs`.
+//! Grants (R-003-06): what happened to one. Whether it covers a call is checked beside the approvals, in `checks.rs`.
 
 use serde_json::Value;
 
-use super::{
-    record::{Grant, Row, Seq},
-    review,
-    store::{StoreError, Tx, Which},
+use crate::{
+    ledger::{Grant, Row, Seq, StoreError, Tx, Which, review},
+    task::{Granted, IMPROVISED},
 };
-use crate::task::{Granted, IMPROVISED};
 
 /// A grant, and everything that happened to it since.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ const ALWAYS: &str = "an improvised action is always approved by a person";
 const NOT_COVERED: &str = "a grant covers no call of high risk";
 
 /// The request for a grant, and its parameters as the ledger may show them. A grant is opened for each delivery anew.
-pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask<'a>, Value) {
+pub(crate) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask<'a>, Value) {
     let lasts = SignedDuration::try_from(grant.lasts).unwrap_or_default();
     let entries: Vec<&String> = grant.entries.keys().collect();
     let parameters = json!({
@@ -55,7 +55,7 @@ pub(super) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask
 }
 
 /// The operation under whose grant the task is.
-pub(super) fn operation(received: &Received) -> Option<&str> {
+pub(crate) fn operation(received: &Received) -> Option<&str> {
     match &received.task {
         Ok(Task::Capabilities(task)) => task.under.as_deref(),
         _ => None,
@@ -63,7 +63,7 @@ pub(super) fn operation(received: &Received) -> Option<&str> {
 }
 
 /// The call of the only capability of a task, as its grant has to cover it.
-pub(super) fn under<'a>(
+pub(crate) fn under<'a>(
     received: &'a Received,
     work: &Work,
     context: &Context<'_>,
@@ -81,7 +81,7 @@ pub(super) fn under<'a>(
 }
 
 /// The name of the root. A root without a name counts by its path.
-pub(super) fn root(context: &Context<'_>) -> String {
+pub(crate) fn root(context: &Context<'_>) -> String {
     root_of(context.state_dir, context.root)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn root_of(state_dir: &Utf8Path, root: &Utf8Path) -> String {
 }
 
 /// The policy of an improvised action, with the reasons why it waits.
-pub(super) fn asked<'a>(
+pub(crate) fn asked<'a>(
     mut policy: Policy,
     apart: impl Iterator<Item = (&'a str, Risk)>,
 ) -> Policy {
@@ -102,7 +102,7 @@ pub(super) fn asked<'a>(
 }
 
 /// The steps that the approval of an improvised action does not cover.
-pub(super) fn apart(job: &ToolJob) -> impl Iterator<Item = (&str, Risk)> {
+pub(crate) fn apart(job: &ToolJob) -> impl Iterator<Item = (&str, Risk)> {
     let each = job.steps.iter().map(|step| {
         let risk = assess(&step.entry.gated().hazards).risk;
         (step.entry.id.as_str(), risk)
@@ -111,7 +111,7 @@ pub(super) fn apart(job: &ToolJob) -> impl Iterator<Item = (&str, Risk)> {
 }
 
 /// The rule of a step of an approved improvised action. The action was approved under the rules of all its steps.
-pub(super) fn of_step(rule: ApprovalRule) -> ApprovalRule {
+pub(crate) fn of_step(rule: ApprovalRule) -> ApprovalRule {
     ApprovalRule {
         when: When::From(Grant::NOT_COVERED),
         ..rule
@@ -120,7 +120,7 @@ pub(super) fn of_step(rule: ApprovalRule) -> ApprovalRule {
 
 /// The policy of a call under a grant. The approval of the grant was given under the rules of the entry, so it is
 /// enough for a call below high risk.
-pub(super) fn covered(mut policy: Policy) -> Policy {
+pub(crate) fn covered(mut policy: Policy) -> Policy {
     if policy.risk < Grant::NOT_COVERED {
         policy.need = Need::None;
     } else {

@@ -1,7 +1,7 @@
 //! The request for an approval with which a task goes on. A caller who names no session gets a new one for each task, so
 //! the request of the first run is found in all sessions, and the next run of the task joins its session.
 
-use super::{Case, row_of};
+use super::request::{Approval, row_of};
 use crate::{
     evidence::Bound,
     ledger::{Ask, Claim, Ledger, LedgerError, Row, StoreError, Tx, Who, read},
@@ -28,11 +28,11 @@ impl Ledger<'_> {
         &mut self,
         ask: &Ask<'_>,
         root: &str,
-    ) -> Result<Option<Case>, LedgerError> {
+    ) -> Result<Option<Approval>, LedgerError> {
         self.absorb_outbox();
         let request = ask.asked.hashes(&self.key(ask)?).request_hash;
-        let fits = |case: &Case| case.fits(&ask.who, root);
-        let is_same = |case: &Case| {
+        let fits = |case: &Approval| case.fits(&ask.who, root);
+        let is_same = |case: &Approval| {
             case.request_hash == request || case.asked.whole.as_ref() == Some(&request)
         };
         let open = self.open_requests(&ask.who, |case| is_same(case) && fits(case))?;
@@ -52,13 +52,13 @@ impl Ledger<'_> {
     pub(crate) fn open_requests(
         &mut self,
         who: &Who<'_>,
-        fits: impl Fn(&Case) -> bool,
-    ) -> Result<Vec<Case>, LedgerError> {
+        fits: impl Fn(&Approval) -> bool,
+    ) -> Result<Vec<Approval>, LedgerError> {
         let (now, actor) = (self.host.timestamp(), self.actor.clone());
         let found = read::<_, StoreError>(&mut *self.store, |tx| {
             let mut open = Vec::new();
             for request in tx.open_requests_of(&actor, MOST)? {
-                let Some(case) = Case::of(tx, request)? else {
+                let Some(case) = Approval::of(tx, request)? else {
                     continue;
                 };
                 let is_usable = case.is_open() && now < case.expires();
@@ -75,14 +75,14 @@ impl Ledger<'_> {
     }
 
     /// The row of the answer that asked. None if it is not the one that was recorded.
-    pub(crate) fn asked_row(&mut self, case: &Case) -> Result<Option<Row>, LedgerError> {
+    pub(crate) fn asked_row(&mut self, case: &Approval) -> Result<Option<Row>, LedgerError> {
         Ok(read::<_, StoreError>(&mut *self.store, |tx| {
             row_of(tx, case)
         })?)
     }
 }
 
-impl Case {
+impl Approval {
     /// Whether a request of this caller in this root may use the approval.
     fn fits(&self, who: &Who<'_>, root: &str) -> bool {
         let in_session = self.session_id == who.session_id;
@@ -100,7 +100,7 @@ impl Case {
 }
 
 /// Whether the request was used, and a call in the session that was made for it may have happened.
-fn is_in_doubt(tx: &mut Tx<'_>, case: &Case) -> Result<bool, StoreError> {
+fn is_in_doubt(tx: &mut Tx<'_>, case: &Approval) -> Result<bool, StoreError> {
     if case.used.is_none() || case.asked.bound != Bound::Call {
         return Ok(false);
     }
@@ -109,7 +109,7 @@ fn is_in_doubt(tx: &mut Tx<'_>, case: &Case) -> Result<bool, StoreError> {
 }
 
 /// All tasks of a session have the same context.
-fn has_context(tx: &mut Tx<'_>, case: &Case, who: &Who<'_>) -> Result<bool, StoreError> {
+fn has_context(tx: &mut Tx<'_>, case: &Approval, who: &Who<'_>) -> Result<bool, StoreError> {
     let session = tx.session(&case.session_id)?;
     Ok(session.is_some_and(|session| session.context == who.context))
 }

@@ -7,14 +7,15 @@ use super::{
     super::{
         differs::Compared,
         effective::Seen,
-        grants,
+        improvised,
+        request::{Approval, Intended},
         stored::{KEPT, Kept, about},
     },
     Approvals, Pass, Sent, Through,
 };
 use crate::{
     executor::Context,
-    ledger::{Approval, Ask, Bound, Intended, Ledger, Note, Row, Running},
+    ledger::{Ask, Bound, Ledger, Note, Row, Running},
     task::{
         Elicitation, Failure, Fault, IMPROVISED, Outcome, Phase, Policy, Preview, State, Waiting,
         WaitingApproval, abridge,
@@ -22,17 +23,17 @@ use crate::{
 };
 
 /// A request for an approval, or what becomes of one, to be recorded with the answer.
-pub(in crate::record) struct Asks {
-    pub(in crate::record) note: Note,
+pub(crate) struct Asks {
+    pub(crate) note: Note,
     /// The request as the row keeps it, if the answer asks.
-    pub(in crate::record) request: Option<String>,
+    pub(crate) request: Option<String>,
     /// What is sent to the program that is told of requests.
     pub(super) told: Option<Value>,
 }
 
 impl Asks {
     /// If a step of an improvised action waits, the approval of the action is used again when the action goes on.
-    pub(in crate::record) fn kept(
+    pub(crate) fn kept(
         outcome: &Outcome,
         ledger: &mut Ledger<'_>,
         (ask, running): (&Ask<'_>, &Running),
@@ -44,7 +45,7 @@ impl Asks {
         }
         // Without the note, a person has to approve again.
         let case = ledger
-            .case(ask, running, Some(&grants::root(context)))
+            .case(ask, running, Some(&improvised::root(context)))
             .ok()??;
         Some(Box::new(Self {
             note: Note::Keeps { id: case.id },
@@ -215,7 +216,7 @@ pub(super) fn unlike(
     now: &Compared,
     context: &Context<'_>,
 ) -> Option<String> {
-    let root = grants::root(context);
+    let root = improvised::root(context);
     let in_root = |case: &Approval| {
         let is_other = match case.asked.bound {
             Bound::Task => case.session_id == ask.who.session_id,

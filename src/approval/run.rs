@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::{
     differs::Compared,
     effective::{Seen, intended},
-    grants,
+    improvised,
+    request::{Approval, Intended, Passage},
     stored::Approved,
 };
 use crate::{
@@ -21,14 +22,14 @@ use crate::{
     executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
     gate::Caller,
     host::{self, Moment, Program},
-    ledger::{Approval, Ask, Intended, Ledger, LedgerError, Note, Passage, Running},
+    ledger::{Ask, Ledger, LedgerError, Note, Running},
     task::{
-        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Risk,
-        Sanction, State, Waiting,
+        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Sanction,
+        State, Waiting,
     },
 };
 
-pub(super) use waits::Asks;
+pub(crate) use waits::Asks;
 use waits::{compared, unlike, why};
 
 /// How long the program that is told of a request may take.
@@ -43,6 +44,8 @@ const OF_PLAN: &str = "the plan changes protected files, or asks for an approval
 /// The rules for the approvals of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Approvals {
+    /// The decision of the gate, which is recorded with the request. None if the task names no entry.
+    pub(crate) admission: Option<Admission>,
     /// One for each entry of the task.
     pub(crate) rules: Vec<ApprovalRule>,
     pub(crate) settings: ApprovalSettings,
@@ -64,30 +67,32 @@ pub enum Through {
 
 /// A task as it was sent, and who sent it.
 #[derive(Clone, Copy)]
-pub(super) struct Sent<'a> {
-    pub(super) received: &'a Received,
-    pub(super) caller: &'a Caller,
-    pub(super) hidden: &'a Hidden,
-    pub(super) admission: Option<&'a Admission>,
+pub(crate) struct Sent<'a> {
+    pub(crate) received: &'a Received,
+    pub(crate) caller: &'a Caller,
+    pub(crate) hidden: &'a Hidden,
 }
 
 /// What a run does after its request was claimed.
-pub(super) enum Pass {
+pub(crate) enum Pass {
     Go,
     /// Nothing is performed: this is the answer, and what its link says about the approval.
     Held(Box<Outcome>, Option<Box<Asks>>),
 }
 
 impl Approvals {
-    pub(super) fn policy(&self, admission: Option<&Admission>) -> Policy {
-        let (risk, because) = admission.map_or((Risk::default(), Vec::new()), |admission| {
-            (admission.risk, admission.because.clone())
-        });
+    pub(crate) fn policy(&self) -> Policy {
+        let (risk, because) = self
+            .admission
+            .as_ref()
+            .map_or_else(Default::default, |admission| {
+                (admission.risk, admission.because.clone())
+            });
         Policy::of(self.rules.iter(), risk, &because)
     }
 
     /// Dispatches the request, or holds it back because it needs an approval that it does not have.
-    pub(super) fn pass(
+    pub(crate) fn pass(
         &self,
         ledger: &mut Ledger<'_>,
         (ask, running): (&Ask<'_>, &Running),
@@ -101,19 +106,19 @@ impl Approvals {
             // Each step waits for its own approval.
             return Ok(went(ledger.dispatch(ask, running, None)?));
         }
-        let policy = self.policy(sent.admission);
+        let policy = self.policy();
         let mut policy = match (&ask.under, &*work) {
-            (Some(_), _) => grants::covered(policy),
+            (Some(_), _) => improvised::covered(policy),
             (None, Work::Grant(grant)) => {
                 let apart = grant.apart.iter().map(|(id, risk)| (id.as_str(), *risk));
-                grants::asked(policy, apart)
+                improvised::asked(policy, apart)
             }
             (None, Work::Tools(ready)) if ready.job.is_improvised() => {
-                grants::asked(policy, grants::apart(&ready.job))
+                improvised::asked(policy, improvised::apart(&ready.job))
             }
             (None, Work::Tools(_) | Work::Files(_) | Work::Said(_)) => policy,
         };
-        policy.root = Some(grants::root(context));
+        policy.root = Some(improvised::root(context));
         let exactly = self.approved.as_ref().filter(|approved| approved.is_whole);
         // A plan turns out to need an approval only when it is checked. Then it was requested by an earlier run.
         let known = match work {
@@ -188,7 +193,7 @@ impl Approvals {
     }
 
     /// The request of a plan that was refused because it needs an approval; none if the plan was not.
-    pub(super) fn of_plan(
+    pub(crate) fn of_plan(
         &self,
         outcome: &Outcome,
         (ledger, ask): (&mut Ledger<'_>, &Ask<'_>),
@@ -200,9 +205,9 @@ impl Approvals {
             .as_ref()
             .filter(|failure| failure.fault == Fault::ApprovalRequired)?;
         let preview = outcome.preview.clone()?;
-        let mut policy = self.policy(sent.admission);
+        let mut policy = self.policy();
         policy.because.push(OF_PLAN.to_owned());
-        policy.root = Some(grants::root(context));
+        policy.root = Some(improvised::root(context));
         let mut shown = policy.clone();
         shown.because.push(needed.message.clone());
         let intended = Intended {
@@ -230,7 +235,7 @@ impl Approvals {
 
     /// Waits until a person decides about this answer's request, it expires, or the time is over, if the operator wants
     /// the run to wait. Returns whether it is worth beginning the request again. `case` reads the request of that id.
-    pub(super) fn decided(
+    pub(crate) fn decided(
         &self,
         executed: &Executed,
         begun: Moment,
@@ -264,12 +269,12 @@ impl Approvals {
     }
 
     /// Tells the operator's program of a new request. Its failure is a note.
-    pub(super) fn tell(&self, asks: &Asks, context: &Context<'_>) -> Option<String> {
+    pub(crate) fn tell(&self, asks: &Asks, context: &Context<'_>) -> Option<String> {
         self.notify(asks.told.as_ref()?, "request", context)
     }
 
     /// Tells the operator's program, in one line of JSON, of a `subject`. Its failure is a note.
-    pub(super) fn notify(
+    pub(crate) fn notify(
         &self,
         told: &Value,
         subject: &str,
