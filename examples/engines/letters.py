@@ -1,7 +1,7 @@
 """A post office for the recipes of docs/engines.md: letters.py SECONDS
 
-`send` adds a line to the file `sent` of the working directory, and takes SECONDS. It fails if an address has no @. While
-there is a file `closed`, the server dies before it is ready. It needs only Python's standard library.
+`send` adds a line to the file `sent` of the working directory, and takes SECONDS. It fails if an address has no @.
+While there is a file `closed`, the server dies before it is ready. It needs only Python's standard library.
 """
 
 import json

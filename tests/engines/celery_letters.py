@@ -1,7 +1,7 @@
 """The app of examples/engines/celery with a queue in the root: celery_letters.py performs letters by its worker.
 
-Prints what each came to, as JSON: a letter, the same delivery again, a letter to nobody, and one whose soft time limit is
-over while it is sent.
+Prints what each came to, as JSON: a letter, the same delivery again, a letter to nobody, and one whose soft time
+limit is over while it is sent.
 """
 
 import json
@@ -38,7 +38,7 @@ def until(found):
 
 
 def main():
-    worker = [sys.executable, "-m", "celery", "-A", "celery_letters", "worker", "--concurrency", "1", "--loglevel", "warning"]
+    worker = [sys.executable, "-m", "celery", "-A", "celery_letters", "worker", "--concurrency=1", "--loglevel=warning"]
     with subprocess.Popen(worker, stdout=sys.stderr) as worker:
         try:
             one = [came_to(ask("one", "ada@example.org", "Hello")) for _ in range(2)]

@@ -5,7 +5,16 @@ A run that ends well is executed again from its beginning.
 
 import sys
 
-from dagster import DagsterInstance, OpExecutionContext, ReexecutionOptions, RetryPolicy, execute_job, job, op, reconstructable
+from dagster import (
+    DagsterInstance,
+    OpExecutionContext,
+    ReexecutionOptions,
+    RetryPolicy,
+    execute_job,
+    job,
+    op,
+    reconstructable,
+)
 from letters_job import Letter, send
 from tried import tried
 

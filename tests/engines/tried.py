@@ -1,7 +1,7 @@
 """What scripts/proof-engines has an engine perform, around the function of a recipe.
 
-The first try of a letter to twice@example.org dies after the letter was sent. The post office opens after the first try that
-found it closed.
+The first try of a letter to twice@example.org dies after the letter was sent. The post office opens after the first
+try that found it closed.
 """
 
 import os

@@ -1,7 +1,7 @@
 """A LangGraph agent whose tools are the actions of a catalog: each tool call is performed once.
 
-A node that died is run again from its beginning, and so is one that was interrupted. The id of the tool call is the name
-of the delivery, so that calls that were performed are answered from the ledger.
+A node that died is run again from its beginning, and so is one that was interrupted. The id of the tool call is the
+name of the delivery, so that calls that were performed are answered from the ledger.
 """
 
 from langchain_core.messages import ToolMessage
@@ -12,10 +12,9 @@ from langgraph.types import interrupt
 def agent(session, model, checkpointer=None):
     """`session` is `oneact.Oneact(ROOT).session(session_id=THREAD)`; `model` is a chat model."""
     offered = [
-        {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}}
-        for tool in session.tools()
+        {"name": tool.name, "description": tool.description, "parameters": tool.input_schema} for tool in session.tools()
     ]
-    model = model.bind_tools(offered)
+    model = model.bind_tools([{"type": "function", "function": tool} for tool in offered])
 
     def think(state):
         return {"messages": [model.invoke(state["messages"])]}
@@ -34,7 +33,7 @@ def agent(session, model, checkpointer=None):
                     name=call["name"],
                     tool_call_id=call["id"],
                     status="success" if result.ok else "error",
-                    artifact=result.files,
+                    artifact=[file.uri for file in result.files],  # a checkpoint holds only plain values
                 )
             )
         return {"messages": answers}

@@ -1,6 +1,6 @@
 """The actions of a catalog as tools of Pydantic AI: each tool call is performed once."""
 
-from pydantic_ai import ModelRetry, Tool
+from pydantic_ai import Tool
 
 
 async def tools(session):
@@ -8,10 +8,9 @@ async def tools(session):
 
     def tool_of(tool):
         async def call(context, **arguments):
-            result = await session.call(tool.name, arguments, idempotency_key=context.tool_call_id)
-            if result.fault == "params_invalid":
-                raise ModelRetry(result.text)  # nothing was performed, and the model can correct it
-            return result.text
+            # An exception would end the run of the agent, and so does a second ModelRetry. The text of a failure says
+            # what is wrong.
+            return (await session.call(tool.name, arguments, idempotency_key=context.tool_call_id)).text
 
         return Tool.from_schema(call, tool.name, tool.description, tool.input_schema, takes_ctx=True)
 
