@@ -1,11 +1,11 @@
-"""A Prefect flow whose task is performed once, however often Prefect tries it: letters_flow.py TO TEXT"""
+"""A Prefect flow whose task is performed once, however often Prefect tries it: letters_flow.py NAME TO TEXT"""
 
 import os
 import sys
 
 import oneact
 from prefect import flow, task
-from prefect.runtime import flow_run, task_run
+from prefect.runtime import flow_run
 
 
 class Later(Exception):
@@ -17,9 +17,8 @@ def is_later(task, run, state):
 
 
 @task(retries=5, retry_delay_seconds=[10, 30, 60, 60, 60], retry_condition_fn=is_later)
-def send(to, text):
-    # The same in every try of the task and of the flow run.
-    name = task_run.name
+def send(name, to, text):
+    # A retry of the flow run gives every task run another id and another name, so the caller names the letter.
     letter = oneact.Task.call(
         "send_letter", {"to": to, "text": text}, session_id=flow_run.id, task_id=name, idempotency_key=name
     )
@@ -31,8 +30,8 @@ def send(to, text):
 
 
 @flow
-def letters(to, text):
-    return send(to, text)
+def letters(name, to, text):
+    return send(name, to, text)
 
 
 if __name__ == "__main__":
