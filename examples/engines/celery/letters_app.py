@@ -1,4 +1,4 @@
-"""A Celery task that is performed once, however often a worker gets it."""
+"""A Celery task that is performed once, however often a worker gets it: celery -A letters_app worker"""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A Dagster job whose op is performed once, however often Dagster tries it."""
+"""A Dagster job whose op is performed once, however often Dagster tries it: dagster dev -f letters_job.py"""
 
 import os
 
