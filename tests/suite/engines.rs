@@ -1,5 +1,5 @@
-//! The recipes of docs/engines.md, performed by the engines themselves (examples/engines). scripts/proof-engines does it
-//! with the engines that are too slow for the suite, and clients/python/tests/test_agents.py with the agent libraries.
+//! The recipes of `docs/engines.md`, performed by the engines themselves. `scripts/proof-engines` does it with the engines
+//! that are too slow for the suite, and `clients/python/tests/test_agents.py` with the agent libraries.
 
 use std::{
     fs,
@@ -7,7 +7,6 @@ use std::{
     process::{Command, Output},
 };
 
-use camino::Utf8PathBuf;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -227,8 +226,7 @@ fn complaint(root: &Root, program: &str, arguments: &[&str]) -> String {
 #[test]
 fn the_files_for_systemd_kubernetes_and_github_actions_pass_their_linters() {
     let root = Root::new();
-    let linter =
-        |name: &str| Utf8PathBuf::from(installed(&format!("linters/bin/{name}"))).into_string();
+    let linter = |name: &str| installed(&format!("linters/bin/{name}")).into_string();
     let cases = [
         (
             "systemd/letter.service",

@@ -20,7 +20,7 @@ use crate::{
     approvals::approve,
     engines::{post_office, sent, states},
     ledger_shared::cluster::Cluster,
-    program::{Answer, ONEACT, Root, feed, run, signal_child, until},
+    program::{Answer, ONEACT, feed, run, signal_child, until},
 };
 
 /// A letter under a key, as an engine sends it in each attempt.
