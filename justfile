@@ -43,6 +43,13 @@ bench *args:
     cargo build --release
     scripts/bench "$@"
 
+# Run the recipes of docs/engines.md with the engines that are too slow for the suite
+[group('release')]
+proof *engines:
+    scripts/setup-tests
+    cargo build --release
+    scripts/proof-engines "$@"
+
 # Fuzz a target of fuzz/ (reader, catalog or message); needs `cargo install cargo-fuzz`
 [group('dev')]
 fuzz target seconds='60':

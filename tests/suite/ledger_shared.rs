@@ -25,7 +25,7 @@ use crate::program::{ONEACT, Root, feed, run, signal_child};
     dead_code,
     reason = "shared with the tests of the store, which need more of it"
 )]
-mod cluster;
+pub(crate) mod cluster;
 
 use cluster::Cluster;
 

@@ -30,6 +30,10 @@ mod documents;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod engines;
+#[cfg(test)]
+mod engines_bad;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod evidence;
