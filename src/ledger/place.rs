@@ -69,7 +69,7 @@ impl Place {
             Self::File(path) => {
                 let real = real(path);
                 let mut files = SqliteStore::files(&real);
-                files.extend([path.clone(), real.with_extension(HEAD)]);
+                files.push(path.clone());
                 files
             }
             Self::Postgres(_) | Self::Nowhere => Vec::new(),
@@ -79,6 +79,7 @@ impl Place {
     /// The files that oneact makes in a state directory.
     pub(crate) fn kept_in(state_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
         let mut files = Self::default_in(state_dir).files();
+        files.push(state_dir.join(FILE).with_extension(HEAD));
         let names = [OUTBOX, MARK, "staging", "spare", "servers"];
         files.extend(names.map(|name| state_dir.join(name)));
         files
@@ -132,9 +133,16 @@ impl Place {
         }
     }
 
+    /// The file that names a link. That of a ledger elsewhere is in the state directory, so that a volume which is not
+    /// mounted is not taken for a ledger that begins.
     fn head(&self, real: &Utf8Path, state_dir: &Utf8Path) -> HeadFile {
         HeadFile::new(match self {
-            Self::File(_) => real.with_extension(HEAD),
+            Self::File(_) if *self == Self::default_in(state_dir) => real.with_extension(HEAD),
+            Self::File(path) => {
+                let name = sha256(path.as_str());
+                let name = name.get(..16).unwrap_or_default();
+                state_dir.join(format!("ledger-{name}.{HEAD}"))
+            }
             Self::Postgres(_) | Self::Nowhere => state_dir.join(FILE).with_extension(HEAD),
         })
     }

@@ -201,6 +201,27 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     );
 }
 
+/// The mount point of a volume that is away is an empty directory.
+#[test]
+fn a_ledger_whose_volume_is_away_is_not_taken_for_a_new_one() {
+    let root = Root::with_catalog(&format!("{CATALOG}[ledger]\nuri = \"volume/ledger.db\"\n"));
+    assert_eq!(root.run(&request("once", "t1")).exit, 0);
+    let [volume, away] = ["volume", "away"].map(|name| root.path.join(name));
+    fs::rename(&volume, &away).unwrap();
+    fs::create_dir(&volume).unwrap();
+    let refused = root.run(&request("once", "t1"));
+    assert_eq!(
+        refused.fault(),
+        "ledger_unavailable",
+        "{}",
+        refused.envelope
+    );
+    fs::remove_dir_all(&volume).unwrap();
+    fs::rename(&away, &volume).unwrap();
+    let again = root.run(&request("once", "t1"));
+    assert_eq!(again.state(), "replayed", "{}", again.envelope);
+}
+
 #[test]
 fn a_signed_head_is_checked_against_the_public_key_and_ssh_keygen_agrees() {
     let signed = format!("{CATALOG}[ledger]\nsign_key = \"key\"\n");

@@ -268,7 +268,6 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
         "data/ledger.sqlite",
         "data/ledger.sqlite-wal",
         "data/ledger.lock",
-        "data/ledger.head",
         "data/LEDGER.sqlite",
         "way/ledger.sqlite",
         "keys/sign",
@@ -411,7 +410,6 @@ fn what_oneact_keeps_is_no_built_in_tools_target_wherever_settings_put_it() {
         for target in [
             "var/state/outbox/x.json",
             "var/state/x",
-            "data/ledger.head",
             "agent_outputs/reports/x",
         ] {
             let refused = answer(capability, target);
