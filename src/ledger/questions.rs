@@ -1,7 +1,8 @@
 //! One transaction of [`begin`](super::begin): the three questions, and the claim.
 //!
 //! A delivery is named by its idempotency key, else by its request, task and attempt ([`names`]). A request is named by the
-//! hash of what is asked for: entries, versions, parameters and outputs (`request.rs`). Both are looked for among the answers
+//! hash of what is asked for: entries, versions, parameters, outputs and the salt, without what the entry calls volatile and
+//! the signatures of links, and with secrets and answers by a keyed hash (`request.rs`). Both are looked for among the answers
 //! of the session, here, and among its claims, for runs that left no answer (`questions/delivery.rs`; for steps,
 //! `questions/steps.rs`).
 

@@ -1,10 +1,11 @@
 //! Is an old answer still good? The first condition that does not hold is the reason why not (R-004-37, C-35).
 //!
-//! The answer is the `response` of a row; `record/wording.rs` words it. `questions.rs` asks for each way to give it again that
+//! The answer is the `response` of a row: of the newest row of the delivery, else of the newest success of the request;
+//! `record/wording.rs` words it. `questions.rs` asks for each way to give it again that
 //! it was not withdrawn, that its link seals it, and that no review withholds it. Beside this:
 //!
 //! - a delivery that is replayed must have the same request. For a step, [`judge`] is asked as well;
-//! - a duplicate that is suppressed must be the [`same`];
+//! - a duplicate that is suppressed must be the [`same`], and its files untouched where the entry says so;
 //! - a reused answer must be [`good`], and nothing in the session may have changed the state since (`questions.rs`).
 
 use std::time::Duration;
