@@ -52,7 +52,14 @@ class Service:
 
 
 def temporal(directory: Path, port: int) -> Service:
-    argv = [INSTALLED / "engines" / "bin" / "temporal", "server", "start-dev", "--headless", "--log-level", "error"]
+    argv: list[str | Path] = [
+        INSTALLED / "engines" / "bin" / "temporal",
+        "server",
+        "start-dev",
+        "--headless",
+        "--log-level",
+        "error",
+    ]
     argv += ["--ip", "127.0.0.1", "--port", str(port), "--db-filename", directory / "temporal.db"]
     return Service(argv, directory / "temporal.log", {"HOME": str(directory)})
 
@@ -71,7 +78,13 @@ async def connected(port: int) -> Client:
 def seaweed(directory: Path, port: int) -> Service:
     """With the bucket `media`."""
     (directory / "s3").mkdir()
-    argv = [INSTALLED / "s3" / "bin" / "weed", "mini", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={directory}/s3"]
+    argv: list[str | Path] = [
+        INSTALLED / "s3" / "bin" / "weed",
+        "mini",
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        f"-dir={directory}/s3",
+    ]
     argv += [f"-s3.port={port}", "-bucket=media"]
     for name in ("s3", "master", "volume", "filer", "admin"):
         argv += [f"-{name}.port={free_port()}"] if name != "s3" else []
@@ -92,9 +105,19 @@ def postgres(directory: Path, port: int) -> Service:
         for parent in [directory, *directory.parents[:-2]]:
             parent.chmod(parent.stat().st_mode | 0o011)
         other = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    make = [*other, programs / "initdb", "-D", data / "data", "-U", "postgres", "-A", "trust", "--no-sync"]
+    make: list[str | Path] = [
+        *other,
+        programs / "initdb",
+        "-D",
+        data / "data",
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "--no-sync",
+    ]
     subprocess.run(make, check=True, capture_output=True, cwd="/")
-    argv = [*other, programs / "postgres", "-D", data / "data", "-k", data, "-p", str(port)]
+    argv: list[str | Path] = [*other, programs / "postgres", "-D", data / "data", "-k", data, "-p", str(port)]
     return Service([*argv, "-c", "listen_addresses=127.0.0.1"], directory / "postgres.log")
 
 

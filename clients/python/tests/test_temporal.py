@@ -44,7 +44,9 @@ class One:
             task,
             start_to_close_timeout=timedelta(seconds=60),
             heartbeat_timeout=timedelta(seconds=2),
-            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=50), maximum_interval=timedelta(seconds=1)),
+            retry_policy=RetryPolicy(
+                initial_interval=timedelta(milliseconds=50), maximum_interval=timedelta(seconds=1)
+            ),
         )
 
 
@@ -87,9 +89,7 @@ def run(test: Coroutine[Any, Any, Result]) -> Result:
 async def working(port: int, root: Path) -> AsyncIterator[Client]:
     client = await services.connected(port)
     activities = temporal.Activities(oneact.AsyncOneact(root))
-    async with Worker(
-        client, task_queue=root.parent.name, workflows=[One], activities=[activities.perform]
-    ):
+    async with Worker(client, task_queue=root.parent.name, workflows=[One], activities=[activities.perform]):
         yield client
 
 
@@ -200,7 +200,7 @@ def test_a_large_result_is_a_reference(port: int, bank: Path, monkeypatch: pytes
             blob = (await (await start(client, bank, pay("talks much"))).result()).result
             assert blob["$blob"]["bytes"] > 700 << 10
             monkeypatch.setattr(temporal, "LARGEST_RESULT", 10)
-            outcome = await oneact.AsyncOneact(bank).perform({"task_id": "t", **pay("fine")})  # type: ignore[typeddict-item]
+            outcome = await oneact.AsyncOneact(bank).perform(oneact.Task.call("pay", {"how": "fine"}))
             made = temporal.performed(outcome)
             assert made.result == {"$operation": made.operation_id, "bytes": 16}
             assert made.operation_id in command(bank, "show", made.operation_id)

@@ -6,8 +6,7 @@ It needs the package `temporalio` (`pip install 'oneact[temporal]'`). Temporal d
 whether it is performed again: every attempt sends the same task under the same key.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: the sandbox of workflows could not resolve the types of `Performed`.
 import asyncio
 import copy
 import json
@@ -23,20 +22,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 try:
     from temporalio import activity
-    from temporalio.client import AsyncActivityCancelledError
+    from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
     from temporalio.exceptions import ApplicationError
     from temporalio.service import RPCError, RPCStatusCode
 except ImportError as error:
     raise ImportError("oneact.temporal needs the package temporalio: pip install 'oneact[temporal]'") from error
 
+from ._client import AsyncOneact
+from ._outcome import Outcome
+from ._process import RunProgress
 from .errors import NoEnvelope
 
 if TYPE_CHECKING:
-    from temporalio.client import AsyncActivityHandle
-
-    from ._client import AsyncOneact
-    from ._outcome import Outcome
-    from ._process import RunProgress
     from .models import TaskDocument
 
 # Temporal takes no payload of more than 2 MiB. A larger result is a reference.
@@ -113,7 +110,7 @@ class Activities:
             activity.raise_complete_async()
         return performed(outcome)
 
-    async def _complete(self, document: TaskDocument, handle: AsyncActivityHandle, interval: float) -> None:
+    async def _complete(self, document: "TaskDocument", handle: AsyncActivityHandle, interval: float) -> None:
         """Waits for the approval, performs the task and completes the activity.
 
         If this worker dies, the heartbeats end, and the next attempt waits for the same approval.
@@ -138,7 +135,7 @@ class Activities:
 
     async def _run(
         self,
-        document: TaskDocument,
+        document: "TaskDocument",
         stop: asyncio.Event,
         heartbeat: Callable[[RunProgress], None],
         interval: float,
@@ -188,7 +185,7 @@ def _interval(info: activity.Info) -> float:
     return min(HEARTBEAT, timeout.total_seconds() / 3) if timeout else HEARTBEAT
 
 
-def delivery(task: Mapping[str, Any], info: activity.Info) -> TaskDocument:
+def delivery(task: Mapping[str, Any], info: activity.Info) -> "TaskDocument":
     """The task with the names of its delivery, which are the same for all attempts.
 
     The session is that of the workflow and of the task queue, because a session belongs to one root. The idempotency key
