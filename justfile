@@ -37,6 +37,13 @@ generate-clients:
 advisories:
     scripts/deny advisories
 
+# What takes minutes: the sample workflow for Temporal, killed at ten places
+[group('release')]
+proof:
+    scripts/setup-tests
+    cargo build --release --quiet
+    scripts/test-clients temporal
+
 # Speed, as ratios within one run (medians)
 [group('release')]
 bench *args:

@@ -1,4 +1,4 @@
-"""The sample workflow, killed at ten places. It takes minutes, so it is run by hand: `just proof-temporal`."""
+"""The sample workflow, killed at ten places, and a worker that waits. It takes minutes, so it is run by hand: `just proof`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 from temporalio.client import WorkflowHandle
+from temporalio.worker import Worker
 
 import services
 from sample import STEPS, Machines, Sample
+from test_temporal import One, bank, command, lines, other_worker, pay, port, start, until, waiting
 
+# Fixtures.
+__all__ = ["bank", "port"]
 pytestmark = pytest.mark.timeout(180)
 
 PLACES = [
@@ -76,3 +80,26 @@ def test_a_workflow_that_is_killed_ends_right(machines: Machines, tmp_path: Path
         asyncio.run(test())
     finally:
         sample.close()
+
+
+def test_a_request_whose_worker_is_killed_waits_on(port: int, bank: Path) -> None:
+    async def test() -> None:
+        client = await services.connected(port)
+        async with Worker(client, task_queue=bank.parent.name, workflows=[One]):
+            handle = await start(client, bank, pay("fine", "pay_approved"))
+            worker = other_worker(port, bank)
+            await until("a request", lambda: waiting(bank))
+            # The run that waits for the approval.
+            await until("a run that waits", lambda: "--wait" in str(services.processes(bank)))
+            worker.kill()
+            worker.wait()
+            await until("the end of all processes", lambda: not services.processes(bank))
+            worker = other_worker(port, bank)
+            await until("a run that waits", lambda: "--wait" in str(services.processes(bank)))
+            command(bank, "approve", waiting(bank), "--key", str(bank / "key"))
+            assert (await handle.result()).result == {"text": "paid"}
+            worker.kill()
+            worker.wait()
+
+    asyncio.run(test())
+    assert lines(bank, "paid") == ["fine"]

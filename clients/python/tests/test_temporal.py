@@ -29,6 +29,7 @@ import services
 from conftest import CLIENT, HERE
 from oneact import temporal
 from oneact._process import found
+from sample import STEPS, Machines, Sample
 
 Result = TypeVar("Result")
 
@@ -244,13 +245,17 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+def other_worker(port: int, root: Path) -> subprocess.Popen[bytes]:
+    """A worker of the activity in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": f"{CLIENT / 'src'}:{HERE}"}
+    return subprocess.Popen([sys.executable, "-c", WORKER, str(port), str(root), root.parent.name], env=env)
+
+
 def test_a_worker_that_is_killed_leaves_no_process_and_its_call_is_not_made_twice(port: int, bank: Path) -> None:
     async def test() -> None:
         client = await services.connected(port)
         queue = bank.parent.name
-        env = {**os.environ, "PYTHONPATH": f"{CLIENT / 'src'}:{HERE}"}
-        argv = [sys.executable, "-c", WORKER, str(port), str(bank), queue]
-        worker = await asyncio.to_thread(subprocess.Popen, argv, env=env)
+        worker = other_worker(port, bank)
         async with Worker(client, task_queue=queue, workflows=[One]):
             handle = await start(client, bank, pay("hangs"))
             await until("a payment", lambda: lines(bank, "paid"))
@@ -321,11 +326,48 @@ def test_a_denial_fails_and_a_cancel_ends_the_waiting(port: int, bank: Path) -> 
     assert lines(bank, "paid") == []
 
 
-def test_a_worker_that_stops_hands_its_task_over() -> None:
+def test_a_worker_that_stops_hands_over_what_may_be_repeated(port: int, bank: Path) -> None:
+    async def test() -> None:
+        async with working(port, bank) as client:
+            handle = await start(client, bank, pay("hangs", "pay_again"))
+            await until("a payment", lambda: lines(bank, "paid"))
+        assert not services.processes(bank)
+        async with working(port, bank):
+            assert (await handle.result()).state == "done"
+
+    run(test())
+    assert lines(bank, "tried") == ["hangs", "hangs"]
+
+
+def test_after_143_an_unknown_effect_is_not_retried() -> None:
     ended = SimpleNamespace(recoverable=True, state="cancelled", exit_code=143, effect="unknown")
     assert not temporal.may_retry(ended)  # type: ignore[arg-type]
     ended.effect = "none"
     assert temporal.may_retry(ended)  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(170)
+def test_the_sample_workflow_whose_run_is_killed_ends_right(tmp_path: Path) -> None:
+    machines = Machines(tmp_path, shared_ledger=False)
+    directory = tmp_path / "sample"
+    directory.mkdir()
+    sample = Sample(machines, directory)
+
+    async def test() -> None:
+        held = sample.hold("transcriber")
+        handle = await sample.start()
+        await until("the call", lambda: sample.calls("transcriber") == 1)
+        [process] = sample.runs("text")
+        os.kill(process, signal.SIGKILL)
+        held.unlink()
+        await sample.finished(handle)
+
+    try:
+        run(test())
+    finally:
+        sample.close()
+        machines.close()
+    assert [sample.calls(tool) for tool in STEPS] == [1, 2, 1]
 
 
 def test_the_delay_that_a_server_asks_for() -> None:

@@ -31,7 +31,7 @@ def pay(how, token):
         file.write(how + "\n")
     if how == "dies":
         os._exit(1)
-    if how == "hangs":
+    if how == "hangs" and times == 1:
         params = {"progressToken": token, "progress": 1, "total": 3, "message": "the bank thinks about it"}
         print(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}), flush=True)
         time.sleep(300)
