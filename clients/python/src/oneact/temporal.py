@@ -95,13 +95,17 @@ class Activities:
             outcome = await asyncio.shield(running)
         except asyncio.CancelledError:
             stop.set()
-            outcome = await running
             cause = activity.cancellation_details()
-            if not outcome.ok and not (cause and cause.worker_shutdown):
-                activity.logger.warning("oneact was cancelled: %s", _facts(outcome))
-                raise
-            if not outcome.ok:
-                raise failure(outcome, again=outcome.recoverable) from None
+            try:
+                outcome = await running
+                if not outcome.ok:
+                    raise failure(outcome, again=outcome.recoverable)
+            except ApplicationError as ended:
+                # A worker that stops hands over what may be repeated.
+                if cause is not None and cause.worker_shutdown:
+                    raise
+                activity.logger.warning("oneact was cancelled: %s: %s", ended, ended.details)
+                raise asyncio.CancelledError from ended
         if outcome.approval_id is not None and not info.is_local:
             handle = activity.client().get_async_activity_handle(task_token=info.task_token)
             later = asyncio.ensure_future(self._complete(document, handle, _interval(info)))
@@ -125,8 +129,8 @@ class Activities:
                 send = handle.report_cancellation()
             else:
                 send = handle.complete(performed(outcome))
-        except ApplicationError as failure:
-            send = handle.fail(failure)
+        except ApplicationError as ended:
+            send = handle.fail(ended)
         finally:
             beating.cancel()
         # If Temporal does not get it, the next attempt gets the answer from the ledger.
