@@ -2,7 +2,7 @@
 
     python3 transcribe.py worker media media    # on the machine with the media tools: task queue, root
     python3 transcribe.py worker text text      # on the machine with the speech model
-    python3 transcribe.py start https://…/film.mp4, s3://media/in/film.mp4 or a path on the first machine
+    python3 transcribe.py start FILM            # s3://media/in/film.mp4, or a path on the first machine
 
 Each machine has its own catalog, root and ledger. What one makes, the other reads from a bucket.
 """
