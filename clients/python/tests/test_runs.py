@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import oneact
+from oneact._process import sorted_out
 from oneact.models import TaskPlan
 
 PLAN: TaskPlan = {
@@ -236,3 +237,37 @@ def history(root: Path) -> dict[str, list[dict[str, object]]]:
     argv = [os.environ["ONEACT_BINARY"], "history", "--root", str(root), "--json"]
     said: dict[str, list[dict[str, object]]] = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
     return said
+
+
+def test_a_run_tells_its_progress_and_can_be_stopped(async_client: oneact.AsyncOneact) -> None:
+    async def test() -> None:
+        stop = asyncio.Event()
+        told = []
+
+        def tell(progress: dict[str, object]) -> None:
+            told.append(progress)
+            if progress.get("done") == 1:
+                stop.set()
+
+        task = oneact.Task.call("work", {"seconds": 40, "steps": 100})
+        outcome = await async_client.perform(task, stop=stop, progress=tell)
+        assert (outcome.state, outcome.exit_code) == ("cancelled", 143)
+        steps = [progress for progress in told if "done" in progress]
+        assert steps[1] == {"tool": "work", "done": 1, "total": 100, "message": "step 1"}
+        assert "step 1" not in outcome.stderr and "cancelled" in outcome.stderr
+
+    asyncio.run(test())
+
+
+def test_what_is_progress_and_what_is_not() -> None:
+    told: list[object] = []
+    heartbeat = b'{"heartbeat": {"phase": "call", "waiting_for": null, "elapsed_ms": 5}}'
+    others = [b"oneact: warning", b'{"progress": 1}', b'{"progress": {"tool"', b'{"result": {}}']
+    assert sorted_out([others[0], heartbeat, *others[1:]], told.append) == b"".join(line + b"\n" for line in others)
+    assert told == [{"phase": "call", "waiting_for": None, "elapsed_ms": 5}]
+
+
+def test_a_run_waits_for_its_approval_no_longer_than_it_is_told(client: oneact.Oneact) -> None:
+    outcome = client.perform(oneact.Task.call("send", {"text": "hello"}), wait=0.2)
+    assert outcome.is_waiting and outcome.effect == "none"
+    assert "oneact approve" in outcome.stderr

@@ -31,7 +31,7 @@ def test_the_package_is_typed(version: str) -> None:
 
 
 def test_programs_that_are_right() -> None:
-    examples = sorted((CLIENT / "examples").glob("*.py"))
+    examples = sorted((CLIENT / "examples").rglob("*.py"))
     code, said = mypy(TYPED / "good.py", *examples)
     assert code == 0, said
 

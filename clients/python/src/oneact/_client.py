@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ._json import compact
-from ._process import GRACE, LEFT_OPEN, Settings, abandon, not_started, outcome_of
+from ._process import GRACE, LEFT_OPEN, PROGRESS, Settings, abandon, not_started, outcome_of, sorted_out
 from ._task import Inputs, Task, present
 
 if TYPE_CHECKING:
+    from asyncio import Event
+
     from ._async_session import AsyncSession
     from ._outcome import Outcome
+    from ._process import RunProgress
     from ._session import Session
     from ._task import StrPath
     from ._wire import Approve, AsyncApprove
@@ -51,8 +54,12 @@ def _approved(approval_id: str) -> list[str]:
     return ["--approved", approval_id]
 
 
-def _flags(dry_run: bool, expect: str | None) -> list[str]:
-    return (["--dry-run"] if dry_run else []) + ([] if expect is None else ["--expect", expect])
+def _flags(dry_run: bool, expect: str | None, wait: float | None) -> list[str]:
+    return [
+        *(["--dry-run"] if dry_run else []),
+        *([] if expect is None else ["--expect", expect]),
+        *([] if wait is None else ["--wait", f"{wait:.3f}"]),
+    ]
 
 
 class Oneact(_Client):
@@ -65,15 +72,17 @@ class Oneact(_Client):
         timeout: float | None = None,
         dry_run: bool = False,
         expect: str | None = None,
+        wait: float | None = None,
     ) -> Outcome:
         """Performs the task. A fault of the task is no exception: see `Outcome.ok`.
 
         After `timeout` seconds, the run is cancelled, and the outcome says so. `dry_run` checks everything and starts
-        nothing. `expect` is the hash of a dry run: a file plan is applied only if it makes exactly that change.
+        nothing. `expect` is the hash of a dry run: a file plan is applied only if it makes exactly that change. If the
+        task needs an approval, the run waits for it for at most `wait` seconds.
         """
         task = _read(task)
         with present(task.inputs):
-            return self._run(compact(task.document), _flags(dry_run, expect), timeout)
+            return self._run(compact(task.document), _flags(dry_run, expect, wait), timeout)
 
     def call(
         self,
@@ -169,11 +178,17 @@ class AsyncOneact(_Client):
         timeout: float | None = None,
         dry_run: bool = False,
         expect: str | None = None,
+        wait: float | None = None,
+        stop: Event | None = None,
+        progress: Callable[[RunProgress], None] | None = None,
     ) -> Outcome:
-        """As `Oneact.perform`."""
+        """As `Oneact.perform`. When `stop` is set, the run is cancelled, and the outcome says so.
+
+        `progress` gets what the run tells while it works, such as `{"tool": …, "done": 1, "total": 4, "message": …}`.
+        """
         task = _read(task)
         with present(task.inputs):
-            return await self._run(compact(task.document), _flags(dry_run, expect), timeout)
+            return await self._run(compact(task.document), _flags(dry_run, expect, wait), timeout, stop, progress)
 
     async def call(
         self,
@@ -215,10 +230,18 @@ class AsyncOneact(_Client):
 
         return AsyncSession(self._settings, session_id, approve, startup_timeout)
 
-    async def _run(self, stdin: bytes, flags: Sequence[str], timeout: float | None) -> Outcome:
+    async def _run(
+        self,
+        stdin: bytes,
+        flags: Sequence[str],
+        timeout: float | None,
+        stop: Event | None = None,
+        progress: Callable[[RunProgress], None] | None = None,
+    ) -> Outcome:
         import asyncio
 
         settings = self._settings
+        flags = [*flags, *(PROGRESS if progress is not None else ())]
         argv = settings.argv(["run"], flags)
         root = settings.base()
         pipe = asyncio.subprocess.PIPE
@@ -229,16 +252,42 @@ class AsyncOneact(_Client):
         except OSError as error:
             raise not_started(argv[0], error) from error
         # A task, so that a timeout does not lose what was read.
-        reading = asyncio.ensure_future(process.communicate(stdin))
+        reading = asyncio.ensure_future(_exchange(process, stdin, progress))
+        stopping = set() if stop is None else {asyncio.ensure_future(stop.wait())}
         try:
-            done, _ = await asyncio.wait({reading}, timeout=timeout)
-            if not done:
+            await asyncio.wait({reading, *stopping}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
                 await _stopped_async(process, reading)
         except BaseException:
             await _stopped_async(process, reading)
             raise
+        finally:
+            for waiting in stopping:
+                waiting.cancel()
         stdout, stderr = (b"", b"") if reading.cancelled() else reading.result()
         return outcome_of(stdout, stderr, process.returncode, root)
+
+
+async def _exchange(process: Any, stdin: bytes, progress: Callable[[RunProgress], None] | None) -> tuple[bytes, bytes]:
+    """As `communicate` of the process; `progress` gets what is told on stderr while the process works."""
+    import asyncio
+
+    async def feed() -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(stdin)
+            await process.stdin.drain()
+        process.stdin.close()
+
+    async def told() -> bytes:
+        kept = begun = b""
+        while some := await process.stderr.read(1 << 16):
+            *lines, begun = (begun + some).split(b"\n")
+            kept += sorted_out(lines, progress)
+        return kept + begun
+
+    _, stdout, stderr = await asyncio.gather(feed(), process.stdout.read(), told())
+    await process.wait()
+    return stdout, stderr
 
 
 async def _stopped_async(process: Any, reading: Any) -> None:

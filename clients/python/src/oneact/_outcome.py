@@ -153,10 +153,15 @@ class Outcome(Answer):
     @property
     def result(self) -> Any:
         """The result data. For a file plan, its report; for a dry run, what would be done; for a suggestion, its card."""
+        return _whole(self.inline_result)
+
+    @property
+    def inline_result(self) -> Any:
+        """As `result`, but that result data in a file of its own stays a reference: `{"$blob": {"storage_uri": …}}`."""
         content = self.envelope["output"]["content"]
         data = content["task_result"]["result_data"]
         if data is not None:
-            return _whole(data)
+            return data
         facts = content["oneact"]
         return content.get("execution_report") or content.get("suggestion") or facts.get("preview") or facts.get("plan")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ._json import parse
 from ._outcome import Outcome
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 GRACE = 12.0
 # How long pipes may stay open after a kill: a process that somebody else started may still hold them.
 LEFT_OPEN = 1.0
+# The flag with which a run tells its progress on stderr.
+PROGRESS = ("--progress",)
+# What a line of progress contains.
+RunProgress: TypeAlias = dict[str, Any]
+
+# A program that becomes oneact. Linux keeps the signal of a parent's death (PR_SET_PDEATHSIG, 1) over exec.
+TIED = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Settings:
@@ -30,10 +42,17 @@ class Settings:
         self._binary = None if binary is None else os.fspath(binary)
         self._env = dict(env or {})
         self._args = list(args)
+        self._before: list[str] = []
+
+    def tied(self) -> Settings:
+        """The same, but that the process gets SIGTERM when this one dies, also by SIGKILL."""
+        settings = Settings(self.root, self._binary, self._env, self._args)
+        settings._before = [sys.executable, "-I", "-S", "-c", TIED, str(os.getpid())]
+        return settings
 
     def argv(self, verb: Sequence[str], flags: Sequence[str]) -> list[str]:
         root = [] if self.root is None else ["--root", self.root]
-        return [self._binary or found(), *verb, *root, *self._args, *flags]
+        return [*self._before, self._binary or found(), *verb, *root, *self._args, *flags]
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self._env}
@@ -81,6 +100,28 @@ def abandon(process: Any) -> None:
 
 def tail(stderr: bytes) -> str:
     return stderr[-4096:].decode("utf-8", "replace").strip()
+
+
+def sorted_out(lines: Sequence[bytes], progress: Callable[[RunProgress], None] | None) -> bytes:
+    """Hands the lines that tell progress to `progress`, and returns the others."""
+    others = []
+    for line in lines:
+        told = _told(line) if progress is not None else None
+        if progress is None or told is None:
+            others.append(line + b"\n")
+        else:
+            progress(told)
+    return b"".join(others)
+
+
+def _told(line: bytes) -> RunProgress | None:
+    if not line.startswith((b'{"progress":', b'{"heartbeat":')):
+        return None
+    try:
+        [told] = parse(line).values()
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def how_it_ended(exit_code: int | None) -> str:
