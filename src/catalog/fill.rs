@@ -331,7 +331,7 @@ pub(crate) fn supply(
     }
     let parameters = std::mem::take(&mut step.parameters);
     (step.parameters, _) = check(&step.entry, parameters, &[])?;
-    Ok(())
+    step.check_fence()
 }
 
 /// The parameters of a step that is not performed, with references in the places of what earlier steps would give.

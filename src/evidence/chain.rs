@@ -45,6 +45,8 @@ pub(crate) struct Body {
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
     pub(crate) entry_digest: Option<String>,
+    /// Of a claim: the hash of the action, if the entry has a `fence`.
+    pub(crate) fence: Option<String>,
     /// The grant that the answer opens.
     pub(crate) grant: Option<Granted>,
     /// The root in which a claimed plan is performed, or in which a grant was opened.
@@ -97,6 +99,7 @@ impl Body {
             action: self.action.clone(),
             home: self.home.clone(),
             entry_digest: self.entry_digest.clone(),
+            fence: self.fence.clone(),
             reason: self.reason.clone(),
             claimed_at: link.at.clone(),
             ..Claim::default()
@@ -433,6 +436,7 @@ mod tests {
             delivery: text("delivery:2"),
             effects: text("once"),
             entry_digest: text("d"),
+            fence: text("hmac-sha256:1"),
             grant: Some(Granted {
                 entries: [("e".to_owned(), "s".to_owned())].into(),
                 max_calls: 2,
@@ -461,7 +465,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.json(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 27);
+        assert_eq!(told.as_object().unwrap().len(), 28);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

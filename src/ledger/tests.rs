@@ -143,6 +143,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,
+            fence: None,
         },
         request: "{}".to_owned(),
         target: None,
