@@ -94,7 +94,11 @@ fn fence(
             "is of a call that may be repeated, because `effects` says read_only or idempotent; remove one of the two",
         ));
     }
-    let pointers: Vec<String> = said.get_ref().iter().map(|field| pointer_to(field)).collect();
+    let pointers: Vec<String> = said
+        .get_ref()
+        .iter()
+        .map(|field| pointer_to(field))
+        .collect();
     if pointers.is_empty() || pointers.iter().any(|pointer| pointer == "/") {
         return Err(wrong(
             "must name at least one parameter, e.g. [\"invoice_id\"]",

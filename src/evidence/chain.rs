@@ -381,7 +381,8 @@ impl Body {
 }
 
 impl Row {
-    pub(crate) fn seal(&self) -> RowSeal {
+    /// What the seal of the row covers: all columns, without request, response, `revoked_by` and `pruned`.
+    pub(super) fn sealed_text(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         for column in Self::COLUMNS {
             if column.sealed == Sealed::No
@@ -390,11 +391,15 @@ impl Row {
                 *value = Value::Null;
             }
         }
+        canonical(&exact(value))
+    }
+
+    pub(crate) fn seal(&self) -> RowSeal {
         RowSeal {
             id: self.id.clone(),
             request_sha256: self.request_sha256.clone(),
             response_sha256: self.response_sha256.clone(),
-            row_sha256: sha256(canonical(&exact(value))),
+            row_sha256: sha256(self.sealed_text()),
         }
     }
 }

@@ -7,6 +7,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod fences;
 mod grants;
 mod knots;
 mod load;

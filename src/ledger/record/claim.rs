@@ -127,8 +127,7 @@ impl Record for Claim {
 
 /// Takes the advisory lock of an action. A transaction takes it after the lock of its session, so no two transactions wait
 /// for each other.
-const FENCE: &str =
-    "SELECT pg_catalog.pg_advisory_xact_lock(12131, pg_catalog.hashtext(?1))::text";
+const FENCE: &str = "SELECT pg_catalog.pg_advisory_xact_lock(12131, pg_catalog.hashtext(?1))::text";
 
 impl Tx<'_> {
     /// Adds a claim. It is refused while another claim of its key is open.
