@@ -34,6 +34,8 @@ mod eras;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod fences;
+#[cfg(test)]
 mod grants;
 #[cfg(test)]
 mod growth;
@@ -90,6 +92,8 @@ mod queries;
 mod races;
 #[cfg(test)]
 mod real_servers;
+#[cfg(test)]
+mod receipts;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]
