@@ -10,7 +10,7 @@ use crate::task::{
 };
 
 use super::{
-    bind::{Bound, Form, Source},
+    bind::{Bound, Form, Source, pointer},
     entry::Entry,
     handed::Handed,
     job::{Late, Places, Step, StepOutput, Supply, What},
@@ -251,11 +251,6 @@ fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
             .map_err(|error| error.to_string()),
         Form::Path => Ok(path.to_string()),
     }
-}
-
-/// The JSON Pointer of a member.
-pub(super) fn pointer(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Puts a value in the place of that pointer. Without a value, a member of an object is removed.

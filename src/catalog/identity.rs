@@ -11,10 +11,10 @@ use crate::task::{
 };
 
 use super::{
+    bind::pointer,
     code::Code,
     document::{CatalogError, Named},
     entry::{Identity, ResultKind},
-    fill::pointer,
     raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
 };
 

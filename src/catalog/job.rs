@@ -157,9 +157,7 @@ impl Step {
         let mut assets = bound.filter(|bound| bound.source.is_asset());
         assets.any(|bound| self.parameters.contains_key(&bound.parameter))
     }
-}
 
-impl Step {
     /// The values that name the action, by the JSON Pointers of the entry's `fence`. A value that is not there is null.
     pub(crate) fn fence(&self) -> Map<String, Value> {
         let asked = Value::Object(self.asked.clone());

@@ -129,7 +129,7 @@ fn a_receipt_that_was_changed_is_not_proven() {
         ("/predicate/row", json!("{}"), "the row"),
         ("/subject/0/digest/sha256", json!("00"), "the response"),
         ("/subject/1/digest/sha256", json!("00"), "the request"),
-        ("/predicate/link/actor", json!("uid:0"), "link "),
+        ("/predicate/link/actor", json!("mallory"), "link "),
         ("/predicate/tied/0", json!("00"), "link "),
         ("/predicate/links/0/at", json!("now"), "link "),
     ];
