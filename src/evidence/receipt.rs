@@ -104,6 +104,9 @@ pub(crate) fn statement(row: &Row, own: &Link, path: &Path, assets: &[Asset]) ->
 /// A link with its own hash, which is the SHA-256 of the canonical JSON of its other members.
 fn whole(link: &Link) -> Value {
     let mut value = json!(link);
-    value["entry_hash"] = link.entry_hash.as_str().into();
+    if let Some(members) = value.as_object_mut() {
+        let entry_hash = link.entry_hash.as_str().into();
+        members.insert("entry_hash".to_owned(), entry_hash);
+    }
     value
 }
