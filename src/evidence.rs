@@ -6,6 +6,7 @@ pub(crate) mod anchor;
 pub(crate) mod canonical;
 pub(crate) mod chain;
 mod head;
+pub(crate) mod receipt;
 pub(crate) mod signature;
 pub(crate) mod verify;
 

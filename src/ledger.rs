@@ -36,7 +36,7 @@ pub(crate) use record::{
     Claim, ClaimKey, ClaimState, Effects, Event, Grant, Head, Judgement, Link, Made, NOTHING,
     Request, Row, RowOutcome, RowState, SeenInput, Seq, Session, Vote,
 };
-pub(crate) use request::{Asked, AskedStep, Signatures};
+pub(crate) use request::{Asked, AskedStep, Fence, Signatures};
 pub(crate) use settle::Case;
 pub(crate) use store::{
     Counts, Durability, Store, StoreError, Trouble, Tx, Which, Wish, read, write, write_in,

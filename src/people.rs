@@ -9,13 +9,14 @@ mod grant;
 mod naming;
 mod prune;
 mod reading;
+mod receipt;
 mod replay;
 mod resolve;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
-    evidence::{AnchorError, KeyError, Signers, public_half, read_anchors, read_signers},
+    evidence::{AnchorError, KeyError, Signers, public_half, read_signers},
     host::Host,
     ledger::LedgerError,
     record::Project,
@@ -23,7 +24,7 @@ use crate::{
 };
 
 pub(crate) use crate::approval::{Approval, Gesture, Voted};
-pub(crate) use crate::evidence::{Broken, HeadSays, Signer, Verdict};
+pub(crate) use crate::evidence::{Broken, HeadSays, Signer, Verdict, read_anchors};
 pub(crate) use crate::ledger::{Effects, Ledger, Made, Row, RowOutcome, RowState, Wish};
 pub(crate) use approval::{allowed_signers, approved, approvers};
 pub(crate) use decide::{Dependants, Review};

@@ -54,6 +54,9 @@ impl Ledger<'_> {
         write_in(&mut *self.store, session, Durability::Disk, |tx| {
             tx.expect(|tx| {
                 tx.ends(session)?;
+                if let Some(fence) = &running.hashes.fence {
+                    tx.open_claims_of_action(fence)?;
+                }
                 tx.claim(running.claim).map(drop)
             })?;
             // A database that crashed may have lost the claim, and may have given its number to another one.
@@ -77,6 +80,17 @@ impl Ledger<'_> {
                     });
                 }
                 _ => {}
+            }
+            // The same holds for a run of the same action in another session.
+            if let Some(fence) = &claim.fence
+                && let Some(theirs) = tx
+                    .open_claims_of_action(fence)?
+                    .into_iter()
+                    .find(|other| other.seq != claim.seq && other.may_have_happened())
+            {
+                return Err(LedgerError::Unknown {
+                    operation: theirs.operation_id,
+                });
             }
             let grant = match &ask.under {
                 None => None,

@@ -143,6 +143,11 @@ impl Form {
     }
 }
 
+/// The JSON Pointer of a member.
+pub(super) fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

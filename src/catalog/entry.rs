@@ -69,6 +69,8 @@ pub(crate) struct Identity {
     pub(crate) entry: String,
     /// Parameters that differ between runs and are not part of the request.
     pub(crate) volatile: Vec<String>,
+    /// JSON Pointers into the parameters. Two once-only calls with the same values there are the same action.
+    pub(crate) fence: Vec<String>,
     pub(crate) on_duplicate: OnDuplicate,
 }
 

@@ -10,7 +10,7 @@ use crate::task::{
 };
 
 use super::{
-    bind::{Bound, Form, Source},
+    bind::{Bound, Form, Source, pointer},
     entry::Entry,
     handed::Handed,
     job::{Late, Places, Step, StepOutput, Supply, What},
@@ -253,11 +253,6 @@ fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
     }
 }
 
-/// The JSON Pointer of a member.
-pub(super) fn pointer(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
 /// Puts a value in the place of that pointer. Without a value, a member of an object is removed.
 pub(crate) fn put(parameters: &mut Map<String, Value>, to: &str, value: Option<Value>) {
     let (before, last) = to.rsplit_once('/').unwrap_or_default();
@@ -331,7 +326,7 @@ pub(crate) fn supply(
     }
     let parameters = std::mem::take(&mut step.parameters);
     (step.parameters, _) = check(&step.entry, parameters, &[])?;
-    Ok(())
+    step.check_fence()
 }
 
 /// The parameters of a step that is not performed, with references in the places of what earlier steps would give.

@@ -6,9 +6,12 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::{Effects, Ground, OnDuplicate, Unless, canonical, duration, hexadecimal};
+use crate::task::{
+    Effects, Ground, OnDuplicate, Repeatable, Unless, canonical, duration, hexadecimal,
+};
 
 use super::{
+    bind::pointer,
     code::Code,
     document::{CatalogError, Named},
     entry::{Identity, ResultKind},
@@ -51,6 +54,7 @@ pub(super) fn compile(
         version: raw.version,
         entry: entry(named, server(raw))?,
         volatile: raw.volatile.clone(),
+        fence: fence(named, raw, effects)?,
         on_duplicate: match &raw.on_duplicate {
             Some(said) => duplicates(named, said, effects)?,
             None => unsaid(effects, raw),
@@ -72,6 +76,42 @@ fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     match (effects.idempotent, effects.destructive) {
         (Some(true), Some(true)) => OnDuplicate::Repeat,
         _ => OnDuplicate::Suppress(Unless::InputsChanged),
+    }
+}
+
+/// The pointers of `fence`. The name of a parameter stands for its pointer.
+fn fence(
+    named: Named<'_>,
+    raw: &RawCapability,
+    effects: Effects,
+) -> Result<Vec<String>, CatalogError> {
+    let Some(said) = &raw.fence else {
+        return Ok(Vec::new());
+    };
+    let wrong = |problem: &str| named.wrong_at(said.span().start, &format!("`fence` {problem}"));
+    if effects.repeatable() == Repeatable::Yes {
+        return Err(wrong(
+            "is of a call that may be repeated, because `effects` says read_only or idempotent; remove one of the two",
+        ));
+    }
+    let pointers: Vec<String> = said
+        .get_ref()
+        .iter()
+        .map(|field| pointer_to(field))
+        .collect();
+    if pointers.is_empty() || pointers.iter().any(|pointer| pointer == "/") {
+        return Err(wrong(
+            "must name at least one parameter, e.g. [\"invoice_id\"]",
+        ));
+    }
+    Ok(pointers)
+}
+
+fn pointer_to(field: &str) -> String {
+    if field.starts_with('/') {
+        field.to_owned()
+    } else {
+        pointer(field)
     }
 }
 

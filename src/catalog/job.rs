@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Assessment, Format, IMPROVISED, Input, RefId, RiskRule};
+use crate::task::{Assessment, Failure, Fault, Format, IMPROVISED, Input, RefId, RiskRule};
 
 use super::{
     bind::Form,
@@ -156,6 +156,35 @@ impl Step {
         let bound = self.entry.bind.iter();
         let mut assets = bound.filter(|bound| bound.source.is_asset());
         assets.any(|bound| self.parameters.contains_key(&bound.parameter))
+    }
+
+    /// The values that name the action, by the JSON Pointers of the entry's `fence`. A value that is not there is null.
+    pub(crate) fn fence(&self) -> Map<String, Value> {
+        let asked = Value::Object(self.asked.clone());
+        let value = |to: &str| asked.pointer(to).cloned().unwrap_or_default();
+        let fence = self.entry.identity.fence.iter();
+        fence.map(|to| (to.clone(), value(to))).collect()
+    }
+
+    /// Fails if a value of the fence is not there, and no earlier step gives it. Without it, nobody could tell which action
+    /// this is.
+    pub(super) fn check_fence(&self) -> Result<(), Failure> {
+        let late = |to: &String| {
+            let parameter = to.split('/').nth(1).unwrap_or_default();
+            self.late.iter().any(|late| late.parameter() == parameter)
+        };
+        let mut fence = self.fence().into_iter();
+        match fence.find(|(to, value)| value.is_null() && !late(to)) {
+            None => Ok(()),
+            Some((to, _)) => Err(Failure::new(
+                Fault::ParamsInvalid,
+                format!(
+                    "the task does not say which action it is: the `fence` of {} names `{to}`, and the parameters have no \
+                     value there. Add it",
+                    self.entry.id
+                ),
+            )),
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Listed {
     pub(crate) assessment: Assessment,
     /// `None` if each step has its own.
     pub(crate) on_duplicate: Option<OnDuplicate>,
+    /// The JSON Pointers of what names the action.
+    pub(crate) fence: Vec<String>,
     pub(crate) approval: ApprovalRule,
     pub(crate) parameters: Vec<Parameter>,
     /// The JSON Schema of the parameters that a task sets: without the bound ones.
@@ -125,6 +127,7 @@ fn of_pipeline(pipeline: Pipeline) -> Listed {
         effects: pipeline.effects,
         assessment: assess(&pipeline::hazards(&pipeline)),
         on_duplicate: Some(FilePlan::built_in().on_duplicate),
+        fence: Vec::new(),
         approval: ApprovalRule::default(),
         parameters: parameters(&pipeline.parameters, &Map::new()),
         schema: pipeline.parameters.clone(),
@@ -152,6 +155,10 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
     let effects = Effects::worst(gated.iter().map(|gated| gated.hazards.effects));
     let available_in = Contexts::common(gated.iter().map(|gated| gated.available_in));
     let approval = capability.approval();
+    let fence = match &capability {
+        Capability::Tool(entry) => entry.identity.fence.clone(),
+        Capability::FilePlan(_) | Capability::Workflow(_) => Vec::new(),
+    };
     let (id, on_duplicate, schema, defaults, executor, binds) = match capability {
         Capability::FilePlan(entry) => (
             entry.id,
@@ -194,6 +201,7 @@ pub(crate) fn listed(tables: &Tables<'_>, id: &str) -> Result<Option<Listed>, Ca
         effects,
         assessment,
         on_duplicate,
+        fence,
         approval,
         parameters: parameters(&schema, &defaults),
         schema,

@@ -74,6 +74,7 @@ pub(super) struct RawCapability {
     pub(super) on_duplicate: Option<Spanned<RawOnDuplicate>>,
     #[serde(default)]
     pub(super) volatile: Vec<String>,
+    pub(super) fence: Option<Spanned<Vec<String>>>,
     pub(super) timeout: Option<Spanned<String>>,
     pub(super) timeout_max: Option<Spanned<String>>,
     pub(super) on_failure: Option<OnFailure>,

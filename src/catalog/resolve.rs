@@ -142,7 +142,7 @@ pub(crate) fn resolve(
             // Neither a grant nor the approval of an improvised action covers a call of this risk.
             risk.when = When::From(Grant::NOT_COVERED);
         }
-        steps.push(Step {
+        let step = Step {
             handed: sources.handed(&entry),
             entry,
             risk,
@@ -155,7 +155,9 @@ pub(crate) fn resolve(
             input: input.clone(),
             late,
             note,
-        });
+        };
+        step.check_fence()?;
+        steps.push(step);
     }
     Ok(Job::Tools(ToolJob {
         steps,

@@ -12,11 +12,11 @@ use crate::task::{
 };
 
 use super::{
-    bind::{Bound, Form, Source},
+    bind::{Bound, Form, Source, pointer},
     code::{Code, Place},
     document::{CatalogError, Named},
     entry::Entry,
-    fill::{pointer, put},
+    fill::put,
     identity,
     job::{Called, Late, What},
     raw::{RawStep, RawWorkflow},

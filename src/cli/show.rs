@@ -2,19 +2,21 @@
 
 use std::process::ExitCode;
 
+use camino::Utf8PathBuf;
 use clap::Args;
 use serde_json::{Map, Value};
 
 use crate::{
     envelope::{OldAnswer, read_response},
     host::Interrupts,
-    people::{Made, Row, RowState, Whole},
+    people::{Made, OpenError, Row, RowState, Whole, read_anchors},
     task::Sight,
 };
 
 use super::{
     Stop, printed,
     printing::{Desk, ReadArgs, columns, json, size, words},
+    stop,
     terminal::{fit, hanging, padded, width},
 };
 
@@ -23,6 +25,12 @@ pub(super) struct ShowArgs {
     /// The number of a step, or the beginning of an operation's or a row's id
     #[arg(value_name = "STEP|ID")]
     id: String,
+    /// Print a receipt of the answer, which can be checked without the ledger, as a Statement of in-toto
+    #[arg(long, conflicts_with = "json")]
+    receipt: bool,
+    /// A file with anchors; the receipt leads to the first one that vouches for the answer
+    #[arg(long, value_name = "FILE", requires = "receipt")]
+    anchor: Option<Utf8PathBuf>,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -30,6 +38,18 @@ pub(super) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.read, interrupts)?;
     let row = desk.find(&args.id)?;
+    if args.receipt {
+        let anchors = args.anchor.as_deref().map_or(Ok(Vec::new()), read_anchors);
+        let anchors = anchors.map_err(OpenError::from)?;
+        let go_on = || desk.host.interrupts().caught().is_none();
+        let root = &desk.project.root;
+        let receipt = desk.reading.receipt(&row, &anchors, root, &go_on)?;
+        // A file that was not read to its end is missing.
+        if let Some(signal) = desk.host.interrupts().caught() {
+            return Err(stop(128 + signal.number())("no receipt was made"));
+        }
+        return Ok(printed(json::line(&receipt), 0));
+    }
     let whole = desk.reading.whole_of(row)?;
     let text = if args.read.json {
         json::line(&json::whole_step(&whole))

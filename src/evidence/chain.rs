@@ -45,6 +45,8 @@ pub(crate) struct Body {
     /// Of a claim: the name of its [`Effects`](super::Effects).
     pub(crate) effects: Option<String>,
     pub(crate) entry_digest: Option<String>,
+    /// Of a claim: the hash of the action, if the entry has a `fence`.
+    pub(crate) fence: Option<String>,
     /// The grant that the answer opens.
     pub(crate) grant: Option<Granted>,
     /// The root in which a claimed plan is performed, or in which a grant was opened.
@@ -97,6 +99,7 @@ impl Body {
             action: self.action.clone(),
             home: self.home.clone(),
             entry_digest: self.entry_digest.clone(),
+            fence: self.fence.clone(),
             reason: self.reason.clone(),
             claimed_at: link.at.clone(),
             ..Claim::default()
@@ -378,7 +381,8 @@ impl Body {
 }
 
 impl Row {
-    pub(crate) fn seal(&self) -> RowSeal {
+    /// What the seal of the row covers: all columns, without request, response, `revoked_by` and `pruned`.
+    pub(super) fn sealed_text(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         for column in Self::COLUMNS {
             if column.sealed == Sealed::No
@@ -387,11 +391,15 @@ impl Row {
                 *value = Value::Null;
             }
         }
+        canonical(&exact(value))
+    }
+
+    pub(crate) fn seal(&self) -> RowSeal {
         RowSeal {
             id: self.id.clone(),
             request_sha256: self.request_sha256.clone(),
             response_sha256: self.response_sha256.clone(),
-            row_sha256: sha256(canonical(&exact(value))),
+            row_sha256: sha256(self.sealed_text()),
         }
     }
 }
@@ -433,6 +441,7 @@ mod tests {
             delivery: text("delivery:2"),
             effects: text("once"),
             entry_digest: text("d"),
+            fence: text("hmac-sha256:1"),
             grant: Some(Granted {
                 entries: [("e".to_owned(), "s".to_owned())].into(),
                 max_calls: 2,
@@ -461,7 +470,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.json(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 27);
+        assert_eq!(told.as_object().unwrap().len(), 28);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -136,6 +136,7 @@ fn built_in() -> Listed {
         assessment: assess(&hazards),
         effects: hazards.effects,
         on_duplicate: Some(plan.on_duplicate),
+        fence: Vec::new(),
         parameters: Vec::new(),
         schema: plan_schema().into(),
         executor: Executor::FilePlan,

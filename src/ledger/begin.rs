@@ -127,7 +127,7 @@ impl Ledger<'_> {
                         });
                     }
                     tracing::info!(
-                        "Operation {} is performing the same request or delivery; this run waits for it.",
+                        "Operation {} is performing the same request, delivery or action; this run waits for it.",
                         claim.operation_id
                     );
                     thread::sleep(pause.min(ask.patience.saturating_sub(waited)));
@@ -180,9 +180,9 @@ impl Ledger<'_> {
         )
     }
 
-    /// The key for hashes of secrets, which the first request with secrets makes. Without secrets it is all zeros.
+    /// The key for hashes of secrets and fences, which the first request with one makes. Without any, it is all zeros.
     pub(crate) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
-        if !ask.asked.has_secrets() {
+        if !ask.asked.needs_key() {
             return Ok([0; 32]);
         }
         if let Some(key) = read(&mut *self.store, Tx::secret_key)? {

@@ -96,6 +96,9 @@ pub(super) fn of_a_new_request(
     if let Some(task) = who.task_id {
         tx.row(&Which::task(who.session_id, task))?;
     }
+    if let Some(fence) = &hashes.fence {
+        tx.open_claims_of_action(fence)?;
+    }
     Ok(())
 }
 

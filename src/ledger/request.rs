@@ -20,6 +20,16 @@ pub(crate) struct Asked {
     pub(crate) outputs: Vec<String>,
     /// A text that makes this another request: "yes, again".
     pub(crate) salt: Option<String>,
+    /// What names the action of a once-only call whose entry has a `fence`.
+    pub(crate) fence: Option<Fence>,
+}
+
+/// What names an action: the entry, and the values of the fields of its `fence`, by their JSON Pointers. Calls of the same
+/// action can be different requests.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Fence {
+    pub(crate) entry: String,
+    pub(crate) fields: Map<String, Value>,
 }
 
 /// One capability and its parameters, before a retry changes any.
@@ -54,12 +64,14 @@ pub(crate) struct Hashes {
     pub(crate) request_hash: String,
     /// The hash of the parameters alone, as specification 004 has it: 64 hexadecimal digits.
     pub(crate) inputs_hash: String,
+    /// The HMAC of what names the action. It depends on nothing else, so it is the same in each session of the ledger.
+    pub(crate) fence: Option<String>,
 }
 
 impl Asked {
-    /// Whether the parameters hold a secret. Only then a key is needed.
-    pub(crate) fn has_secrets(&self) -> bool {
-        self.steps.iter().any(AskedStep::has_secrets)
+    /// Whether the hashes need the key: for a secret, or for a fence.
+    pub(crate) fn needs_key(&self) -> bool {
+        self.fence.is_some() || self.steps.iter().any(AskedStep::has_secrets)
     }
 
     /// The hashes, with the key for secrets, which never leaves the ledger.
@@ -84,7 +96,17 @@ impl Asked {
         Hashes {
             request_hash: format!("sha256:{}", sha256(canonical(&Value::Object(whole)))),
             inputs_hash,
+            fence: self.fence.as_ref().map(|fence| fence.hash(key)),
         }
+    }
+}
+
+impl Fence {
+    fn hash(&self, key: &[u8; 32]) -> String {
+        let mut fields = Value::Object(self.fields.clone());
+        without_signature(&mut fields);
+        let whole = json!({"entry": self.entry, "fence": exact(fields), "v": RULE});
+        mac(key, &canonical(&whole))
     }
 }
 
@@ -237,6 +259,7 @@ mod tests {
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,
+            fence: None,
         }
     }
 
@@ -273,7 +296,7 @@ mod tests {
         };
         assert_eq!(hash(&signed("aa")), hash(&signed("bb")));
         // Its signature is no secret of the request: no key is needed.
-        assert!(!asked(&signed("aa")).has_secrets());
+        assert!(!asked(&signed("aa")).needs_key());
         let written = |signature: &str| {
             let mut asked = asked(&signed(signature));
             asked.steps[0].signatures = Signatures::Counted;
@@ -295,7 +318,7 @@ mod tests {
         ] {
             let one = asked(&json!({"input_uri": one}).to_string());
             let other = asked(&json!({"input_uri": other}).to_string());
-            assert!(one.has_secrets());
+            assert!(one.needs_key());
             assert_ne!(one.hashes(&KEY), other.hashes(&KEY));
             assert_ne!(one.hashes(&KEY), one.hashes(&[8; 32]));
         }
@@ -308,7 +331,7 @@ mod tests {
             asked.steps[0].answers = Some(json!({"sure": {"action": action}}));
             asked
         };
-        assert!(answered("accept").has_secrets());
+        assert!(answered("accept").needs_key());
         let hash = |asked: Asked| asked.hashes(&KEY).request_hash;
         assert_ne!(hash(answered("accept")), hash(answered("decline")));
         assert_ne!(hash(answered("accept")), hash(asked(AUDIO)));
@@ -339,6 +362,46 @@ mod tests {
             ..asked(AUDIO)
         };
         assert_ne!(salted.hashes(&KEY).request_hash, hash(AUDIO));
+    }
+
+    #[test]
+    fn the_hash_of_a_fence_depends_on_the_entry_the_fields_and_the_key_alone() {
+        let fence = |fields: &str| Fence {
+            entry: "pay".to_owned(),
+            fields: serde_json::from_str(fields).unwrap(),
+        };
+        let one = fence(r#"{"/invoice":17,"/to":{"a":1,"b":[2]}}"#);
+        let hash = |fence: Fence| {
+            let asked = Asked {
+                fence: Some(fence),
+                ..asked(AUDIO)
+            };
+            assert!(asked.needs_key());
+            let salted = Asked {
+                salt: Some("again".to_owned()),
+                outputs: Vec::new(),
+                ..asked.clone()
+            };
+            let hash = asked.hashes(&KEY).fence.unwrap();
+            assert_eq!(salted.hashes(&KEY).fence, Some(hash.clone()));
+            assert_ne!(asked.hashes(&[8; 32]).fence, Some(hash.clone()));
+            hash
+        };
+        assert_eq!(
+            hash(fence(r#"{"/to":{"b":[2],"a":1},"/invoice":17}"#)),
+            hash(one.clone())
+        );
+        for other in [
+            fence(r#"{"/invoice":"17","/to":{"a":1,"b":[2]}}"#),
+            fence(r#"{"/invoice":17}"#),
+            Fence {
+                entry: "refund".to_owned(),
+                ..one.clone()
+            },
+        ] {
+            assert_ne!(hash(other), hash(one.clone()));
+        }
+        assert_eq!(asked(AUDIO).hashes(&KEY).fence, None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod fences;
 mod grants;
 mod knots;
 mod load;
@@ -143,6 +144,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,
+            fence: None,
         },
         request: "{}".to_owned(),
         target: None,

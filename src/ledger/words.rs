@@ -313,11 +313,11 @@ pub(crate) enum LedgerError {
     )]
     OtherStep { operation: String },
     #[error(
-        "{by} is performing the same request or delivery and did not end within {waited:?}; send the request again later"
+        "{by} is performing the same request, delivery or action and did not end within {waited:?}; send the request again later"
     )]
     InFlight { by: String, waited: Duration },
     #[error(
-        "operation {operation} may have performed this request, or the same delivery with another content: its outcome is unknown, or its result failed a check. Therefore nothing was performed. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
+        "operation {operation} may have performed this request, the same delivery with another content, or the same action (`fence` of the entry): its outcome is unknown, or its result failed a check. Therefore nothing was performed. Find out whether it happened, then record this with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
     #[error(

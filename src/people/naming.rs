@@ -79,6 +79,11 @@ pub(crate) enum CommandError {
         "the row {row} was changed: its link does not seal it. No decision was recorded; see `oneact verify`"
     )]
     Unsealed { row: String },
+    #[error("there is no receipt of operation {operation}: {why}")]
+    NoReceipt {
+        operation: String,
+        why: &'static str,
+    },
     #[error("{row} was already revoked by link {by}")]
     RevokedBefore { row: String, by: Seq },
     #[error("operation {operation} opened no grant; `oneact history` lists what it did")]

@@ -11,7 +11,7 @@ use crate::{
     catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
-    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
+    ledger::{Ask, Asked, AskedStep, Change, Effects, Fence, Signatures, Target, Who, home},
     task::{
         self, Admission, CUT, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
         abridge, abridged, hexadecimal, numbered, recorded_id,
@@ -123,6 +123,11 @@ fn tools<'a>(
             steps: asked,
             outputs,
             salt: salt(task.and_then(|task| task.salt.as_deref()), &base.who),
+            // Each of several steps has a fence of its own.
+            fence: match steps.as_slice() {
+                [step] if !job.is_several() => fence(step),
+                _ => None,
+            },
         },
         target: target.map(|id| Target { kind: "ref", id }),
         entry_digest: digest(job),
@@ -156,6 +161,12 @@ fn salt(said: Option<&str>, who: &Who<'_>) -> Option<String> {
         0 => said.map(ToOwned::to_owned),
         equals => Some(format!("{} again {equals}", said.unwrap_or_default())),
     }
+}
+
+fn fence(step: &Step) -> Option<Fence> {
+    let fields = step.fence();
+    let entry = step.entry.id.clone();
+    (!fields.is_empty()).then_some(Fence { entry, fields })
 }
 
 /// A unique name for each step, even if two steps have the same capability.

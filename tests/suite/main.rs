@@ -38,6 +38,8 @@ mod eras;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod fences;
+#[cfg(test)]
 mod grants;
 #[cfg(test)]
 mod growth;
@@ -94,6 +96,8 @@ mod queries;
 mod races;
 #[cfg(test)]
 mod real_servers;
+#[cfg(test)]
+mod receipts;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]

@@ -1846,6 +1846,10 @@ export interface CapabilityEntry {
    */
   volatile?: string[];
   /**
+   * What names the action of a once-only call: names of parameters, or JSON Pointers into them. While the outcome of a call is unknown, no call with the same values there is made, whatever its session, key and other parameters are.
+   */
+  fence?: string[];
+  /**
    * Whether this capability of a task of several has a server process of its own. Otherwise all calls of the task on the same server share one.
    */
   fresh_process?: boolean;

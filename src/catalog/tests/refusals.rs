@@ -90,6 +90,19 @@ fn a_table_of_a_later_part_is_not_built_in_yet() {
 }
 
 #[test]
+fn a_fence_is_of_a_call_that_must_not_happen_twice_and_names_a_parameter() {
+    for effects in ["read_only = true", "idempotent = true"] {
+        let entry = format!("effects = {{ {effects} }}\nfence = [\"id\"]");
+        says(&entry, 7, &["`fence` is of a call that may be repeated"]);
+    }
+    for fence in ["[]", "[\"\"]", "[\"/\"]"] {
+        let entry = format!("fence = {fence}");
+        says(&entry, 6, &["`fence` must name at least one parameter"]);
+    }
+    says("fence = \"id\"", 6, &["string", "sequence"]);
+}
+
+#[test]
 fn a_value_of_the_wrong_type_is_named_with_its_line() {
     says("\ntimeout = 5", 7, &["integer", "string"]);
     says("is_action = \"yes\"", 6, &["boolean"]);

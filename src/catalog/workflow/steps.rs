@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use super::{Given, Whence, WorkflowStep};
 use crate::catalog::{
-    bind::Form,
+    bind::{Form, pointer},
     document::nearest,
     entry::{Entry, ResultKind},
-    fill::pointer,
     raw::RawStep,
     schema::Schema,
 };

@@ -137,6 +137,7 @@ pub(super) fn one(entries: &[&Listed]) -> String {
             ("risk", why),
             ("contexts", entry.available_in.names().join(", ")),
             ("repeated", duplicates(entry.on_duplicate)),
+            ("fence", entry.fence.join(", ")),
         ];
         let said = lines.iter().filter(|(_, value)| !value.is_empty());
         let said: Vec<String> = said
@@ -204,7 +205,7 @@ pub(super) fn json_of(entry: &Listed) -> Value {
         "is_action": entry.audience == Audience::Models, "aliases": words.aliases, "tags": words.tags,
         "examples": words.examples, "available_in": entry.available_in.names(),
         "risk": entry.assessment.risk.name(), "because": entry.assessment.because,
-        "on_duplicate": duplicates(entry.on_duplicate),
+        "on_duplicate": duplicates(entry.on_duplicate), "fence": entry.fence,
         "server": server, "tool": tool, "steps": steps, "pipeline": pipeline,
         "parameter_schema": entry.schema,
     })

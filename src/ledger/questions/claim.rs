@@ -14,8 +14,11 @@ use crate::{
 };
 
 impl Questions<'_, '_, '_> {
-    /// Opens the session and claims the request. In a new session, no other run can have claimed it.
+    /// Opens the session and claims the request. In a new session, no other run can have claimed the request.
     pub(super) fn claim_first(&mut self) -> Result<Step, LedgerError> {
+        if let Some(step) = self.same_action()? {
+            return Ok(step);
+        }
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let (who, attempt) = (&self.ask.who, self.attempt(None));
         let seal = SessionSeal {
@@ -42,6 +45,9 @@ impl Questions<'_, '_, '_> {
             ControlFlow::Continue(theirs) => theirs,
         };
         let Some(theirs) = theirs else {
+            if let Some(step) = self.same_action()? {
+                return Ok(step);
+            }
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
@@ -66,12 +72,33 @@ impl Questions<'_, '_, '_> {
                 Ok(Step::Unknown { operation })
             }
             _ => {
+                if let Some(step) = self.same_action()? {
+                    return Ok(step);
+                }
                 // An earlier run of the delivery may have claimed it for another content.
                 let is_same = theirs.request_hash == self.hashes.request_hash;
                 let turn = self.turn(if is_same { Some(Why::TakenOver) } else { why })?;
                 Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
             }
         }
+    }
+
+    /// The open claim of the same action, in any session, that stands against performing it. The claim of a dead run that
+    /// has sent nothing does not. If that run is not dead, but lost its connection, its call is refused when it is to be sent.
+    fn same_action(&mut self) -> Result<Option<Step>, LedgerError> {
+        let Some(fence) = &self.hashes.fence else {
+            return Ok(None);
+        };
+        for claim in self.tx.open_claims_of_action(fence)? {
+            let is_dead = self.known.dead.contains(&claim.operation_id);
+            match claim.state {
+                ClaimState::Reserved if is_dead => {}
+                ClaimState::Dispatched if is_dead => return Ok(Some(unknown(claim))),
+                ClaimState::Unknown => return Ok(Some(unknown(claim))),
+                _ => return Ok(Some(Step::Claimed(Box::new(claim)))),
+            }
+        }
+        Ok(None)
     }
 
     /// Adds the claim and its link. The link opens `session`, or takes the claim `before` over.
@@ -92,6 +119,7 @@ impl Questions<'_, '_, '_> {
             request_hash: Some(request_hash.clone()),
             continues,
             entry_digest: Some(self.ask.entry_digest.clone()),
+            fence: self.hashes.fence.clone(),
             reason: Some(why.name().to_owned()),
             claim: before.as_ref().map(|claim| claim.seq),
             about: before.as_ref().map(|claim| claim.operation_id.clone()),
@@ -127,6 +155,7 @@ impl Questions<'_, '_, '_> {
             action: body.action,
             home: body.home,
             entry_digest: body.entry_digest,
+            fence: body.fence,
             reason: body.reason,
             claimed_at: chain::instant(self.stamp.at),
             ..Claim::default()
@@ -217,4 +246,9 @@ impl Questions<'_, '_, '_> {
         let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
         self.ask.who.attempt.unwrap_or_else(next)
     }
+}
+
+fn unknown(claim: Claim) -> Step {
+    let operation = claim.operation_id;
+    Step::Unknown { operation }
 }

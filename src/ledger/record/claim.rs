@@ -32,6 +32,8 @@ pub(crate) struct Claim {
     /// The root in which a plan is performed.
     pub(crate) home: Option<String>,
     pub(crate) entry_digest: Option<String>,
+    /// The hash of the action, the same in all sessions; none if the entry has no `fence`.
+    pub(crate) fence: Option<String>,
     /// The name of the reason why the request is performed.
     pub(crate) reason: Option<String>,
     /// When it was made: RFC 3339, UTC, milliseconds.
@@ -108,6 +110,7 @@ impl Record for Claim {
         column("action", Kind::Text, |r| &mut r.action),
         column("home", Kind::Text, |r| &mut r.home),
         column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
+        column("fence", Kind::Text, |r| &mut r.fence),
         column("reason", Kind::Text, |r| &mut r.reason),
         column("claimed_at", Kind::Text, |r| &mut r.claimed_at),
         column("state", Kind::Text, |r| &mut r.state),
@@ -121,6 +124,10 @@ impl Record for Claim {
         engine.choose(["claims", "public.oneact_claims"])
     }
 }
+
+/// Takes the advisory lock of an action. A transaction takes it after the lock of its session, so no two transactions wait
+/// for each other.
+const FENCE: &str = "SELECT pg_catalog.pg_advisory_xact_lock(12131, pg_catalog.hashtext(?1))::text";
 
 impl Tx<'_> {
     /// Adds a claim. It is refused while another claim of its key is open.
@@ -154,6 +161,18 @@ impl Tx<'_> {
         self.one(
             "WHERE session_id = ?1 AND claimed = ?2 AND ended IS NULL",
             &[key.session_id.as_str().into(), key.claimed.as_str().into()],
+        )
+    }
+
+    /// The open claims of an action in all sessions, in ascending order. Until this transaction ends, no other one can ask
+    /// this about the action: in SQLite because it writes alone.
+    pub(crate) fn open_claims_of_action(&mut self, fence: &str) -> Result<Vec<Claim>, StoreError> {
+        if self.engine == Engine::Postgres {
+            self.db.run(FENCE, &[fence.into()])?;
+        }
+        self.all(
+            "WHERE fence = ?1 AND ended IS NULL ORDER BY seq",
+            &[fence.into()],
         )
     }
 

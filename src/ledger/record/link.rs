@@ -280,6 +280,49 @@ impl Tx<'_> {
         Ok(head.map(|head| head.entry_hash))
     }
 
+    /// The hashes that a knot ties: of the knot before, and of all links between the two.
+    pub(crate) fn tied_by(&mut self, knot: Seq) -> Result<Vec<String>, StoreError> {
+        let links = Link::table(self.engine);
+        let since = format!(
+            "WHERE seq < ?1 AND seq >= COALESCE((SELECT max(seq) FROM {links} WHERE session_id = ?2 AND seq < ?1), 0) \
+             ORDER BY seq"
+        );
+        let heads: Vec<Head> = self.all(&since, &[knot.into(), KNOTS.into()])?;
+        Ok(heads.into_iter().map(|head| head.entry_hash).collect())
+    }
+
+    /// The first link of a session after that link.
+    pub(crate) fn link_after(
+        &mut self,
+        session_id: &str,
+        seq: Seq,
+    ) -> Result<Option<Link>, StoreError> {
+        self.one(
+            "WHERE session_id = ?1 AND seq > ?2 ORDER BY number LIMIT 1",
+            &[session_id.into(), seq.into()],
+        )
+    }
+
+    pub(crate) fn last_link(&mut self, session_id: &str) -> Result<Option<Link>, StoreError> {
+        self.one(
+            "WHERE session_id = ?1 ORDER BY number DESC LIMIT 1",
+            &[session_id.into()],
+        )
+    }
+
+    /// The links of a session after the link `after` up to the link `until`, in ascending order.
+    pub(crate) fn links_between(
+        &mut self,
+        session_id: &str,
+        after: Seq,
+        until: Seq,
+    ) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            "WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY number",
+            &[session_id.into(), after.into(), until.into()],
+        )
+    }
+
     /// The links of a session, in ascending order.
     pub(crate) fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
         self.all(

@@ -269,6 +269,7 @@ CREATE TABLE public.oneact_claims (
   action text,
   home text,
   entry_digest text,
+  fence text COLLATE "C",                   -- the action, the same in all sessions
   reason text,
   claimed_at text NOT NULL,
   state text NOT NULL CHECK (state IN (
@@ -285,6 +286,7 @@ CREATE INDEX oneact_claims_request ON public.oneact_claims (session_id, request_
 CREATE INDEX oneact_claims_delivery ON public.oneact_claims (session_id, delivery, seq) WHERE delivery IS NOT NULL;
 CREATE INDEX oneact_claims_operation ON public.oneact_claims (operation_id);
 CREATE INDEX oneact_claims_changed ON public.oneact_claims (session_id, changed) WHERE changed IS NOT NULL;
+CREATE INDEX oneact_claims_fence ON public.oneact_claims (fence) WHERE fence IS NOT NULL AND ended IS NULL;
 CREATE INDEX oneact_claims_under ON public.oneact_claims (under) WHERE under IS NOT NULL;
 
 -- What people are asked for, and what they decided.

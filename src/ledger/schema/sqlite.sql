@@ -110,6 +110,7 @@ CREATE TABLE claims (
   action       TEXT,
   home         TEXT,
   entry_digest TEXT,
+  fence        TEXT,                        -- the action, the same in all sessions
   reason       TEXT,
   claimed_at   TEXT NOT NULL,
   state        TEXT NOT NULL,
@@ -125,6 +126,7 @@ CREATE INDEX claims_request ON claims (session_id, request_hash, seq);
 CREATE INDEX claims_delivery ON claims (session_id, delivery, seq) WHERE delivery IS NOT NULL;
 CREATE INDEX claims_operation ON claims (operation_id);
 CREATE INDEX claims_changed ON claims (session_id, changed) WHERE changed IS NOT NULL;
+CREATE INDEX claims_fence ON claims (fence) WHERE fence IS NOT NULL AND ended IS NULL;
 CREATE INDEX claims_under ON claims (under) WHERE under IS NOT NULL;
 
 -- What people are asked for, and what they decided.

@@ -15,14 +15,14 @@ pub(super) const SQLITE: Schema = Schema {
     version: 1,
     name: "the ledger",
     text: include_str!("../schema/sqlite.sql"),
-    checksum: "406a3e09dad1e69278d250f0fb7a192bf871c196510d92f3c8ed8e21e8a84fe7",
+    checksum: "6978424db0678c448518cf0c5a9b23523d9e4c168c1654035bf5c9c359e02728",
 };
 
 pub(super) const POSTGRES: Schema = Schema {
     version: 1,
     name: "the ledger",
     text: include_str!("../schema/postgres.sql"),
-    checksum: "c9c4f85043cd1c886ae2ef87ee50100bcb5181cbe86fb2d363f79e0791148031",
+    checksum: "76937dfa3bba0ef3029e5efaf61566b9ae1d5c21a90ec37a8c919a606eca3785",
 };
 
 /// Refuses a database to which another schema was applied: a later one, except to read it, or that of a build that was

@@ -147,6 +147,11 @@ impl Kind {
         !matches!(self, Self::Look | Self::Make)
     }
 
+    /// Whether its entry has a `fence`. All requests of the entry are the same action.
+    const fn is_fenced(self) -> bool {
+        matches!(self, Self::Send | Self::Post)
+    }
+
     fn is_once(self) -> bool {
         self.effects() == Effects::Once
     }
@@ -165,6 +170,10 @@ impl Name {
 impl Call {
     fn is_same_request(self, other: Self) -> bool {
         (self.session, self.kind) == (other.session, other.kind)
+    }
+
+    fn is_same_action(self, other: Self) -> bool {
+        self.kind.is_fenced() && self.kind == other.kind
     }
 
     fn is_same_delivery(self, other: Self) -> bool {

@@ -12,7 +12,7 @@ fn a_claim_that_nobody_made_is_found() {
         let file = InFile::filled();
         file.change(&format!(
             "INSERT INTO claims SELECT {seq}, session_id, 'x', request_hash, 'op_9', delivery, attempt, task_id, {seq}, \
-             effects, action, home, entry_digest, reason, claimed_at, state, under, sent, changed, ended FROM claims LIMIT 1"
+             effects, action, home, entry_digest, fence, reason, claimed_at, state, under, sent, changed, ended FROM claims LIMIT 1"
         ));
         let found = broken(&file);
         assert_eq!(found.link, Some(seq));
@@ -43,6 +43,7 @@ fn what_is_open_cannot_be_made_to_look_as_if_it_were_not() {
             false,
         ),
         ("UPDATE claims SET claimed = 'x' WHERE seq = 14", 14, false),
+        ("UPDATE claims SET fence = 'x' WHERE seq = 14", 14, false),
         (
             "UPDATE claims SET session_id = 'x' WHERE seq = 11",
             11,

@@ -3445,6 +3445,10 @@ class CapabilityEntry(TypedDict):
     """
     Parameters whose values do not matter: two requests that differ only in them are the same.
     """
+    fence: NotRequired[list[str]]
+    """
+    What names the action of a once-only call: names of parameters, or JSON Pointers into them. While the outcome of a call is unknown, no call with the same values there is made, whatever its session, key and other parameters are.
+    """
     fresh_process: NotRequired[bool]
     """
     Whether this capability of a task of several has a server process of its own. Otherwise all calls of the task on the same server share one.

@@ -225,11 +225,14 @@ impl Reference {
             self.runs[run].sent = true;
             return Passed::Sent;
         }
-        if state != State::Claimed {
+        let call = self.runs[run].call;
+        let mut others = self.runs.iter();
+        // Its own state is `Claimed`, so it is not among them.
+        let is_sent = |other: &Run| other.call.is_same_action(call) && other.may_have_happened();
+        if state != State::Claimed || others.any(is_sent) {
             return Passed::Taken;
         }
         if kind == Kind::Pay {
-            let call = self.runs[run].call;
             let now = self.minutes;
             match self.requests.iter_mut().rfind(|asked| asked.is_for(call)) {
                 Some(asked) if asked.is_closed => return Passed::Ask,
@@ -249,16 +252,19 @@ impl Reference {
     }
 
     /// Whether a once-only call may be made: no earlier one of the same request that may have happened counts, of an
-    /// entry that says `repeat` only those of the same delivery.
+    /// entry that says `repeat` only those of the same delivery; and no open one of the same action.
     pub(super) fn may_happen(&self, run: usize) -> bool {
         let call = self.runs[run].call;
         let is_same = |other: &Run| {
             let same_delivery = other.call.is_same_delivery(call);
             other.call.is_same_request(call) && (call.kind.mode() != Mode::Repeat || same_delivery)
         };
+        let stands = |other: &Run| {
+            let may_have_happened = other.call.is_same_action(call) && other.may_have_happened();
+            may_have_happened || is_same(other) && other.sent && !other.undone
+        };
         let mut others = self.runs.iter().enumerate();
-        !call.kind.is_once()
-            || !others.any(|(at, other)| at != run && is_same(other) && other.sent && !other.undone)
+        !call.kind.is_once() || !others.any(|(at, other)| at != run && stands(other))
     }
 
     /// The answer of a run, and the state of its row.
@@ -352,13 +358,15 @@ impl Run {
     }
 
     /// Whether it may keep that call from being made: it is of the same delivery or, unless duplicates are repeated, of
-    /// the same request; or its outcome is unknown, and it is the same request of the same task.
+    /// the same request; or its outcome is unknown, and it is the same request of the same task. In any session, it may be
+    /// of the same action.
     fn stands_against(&self, call: Call) -> bool {
         let is_same = self.call.is_same_request(call);
         let is_open = self.state != State::Closed;
         let of_task = self.call.name.task().is_some() && self.call.name.task() == call.name.task();
         is_open
             && (self.call.is_same_delivery(call)
+                || self.call.is_same_action(call)
                 || is_same && call.kind.mode() != Mode::Repeat
                 || is_same && of_task && self.may_have_happened())
     }

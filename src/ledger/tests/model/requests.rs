@@ -6,7 +6,7 @@ use super::{
     super::{Ask, Change, Ground, OnDuplicate, Unless, Who, ask, reuse},
     Call, Kind, Name, TTL_OF_LOOK,
 };
-use crate::task::Policy;
+use crate::{ledger::Fence, task::Policy};
 
 impl Kind {
     /// Its entry, and the digest of it.
@@ -36,6 +36,10 @@ pub(super) fn asked(id: &str, call: Call) -> Ask<'_> {
     let base = ask("op");
     let mut asked = base.asked.clone();
     asked.steps[0].entry = call.kind.id().to_owned();
+    asked.fence = call.kind.is_fenced().then(|| Fence {
+        entry: call.kind.id().to_owned(),
+        ..Fence::default()
+    });
     let effects = call.kind.effects();
     Ask {
         who: Who {

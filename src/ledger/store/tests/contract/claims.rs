@@ -22,6 +22,7 @@ fn whole(seq: u64) -> Claim {
         action: some("CAP-PRE-002"),
         home: some("root"),
         entry_digest: some("digest"),
+        fence: some("hmac-sha256:1"),
         reason: some("new"),
         ..claim("a", seq)
     }
@@ -112,6 +113,11 @@ pub(crate) fn claims_are_found_by_what_they_are_about(ledger: &dyn Ledger) {
     assert_eq!(found(&|tx| tx.claims_of_request("other", "a")), [0; 0]);
     assert_eq!(found(&|tx| tx.claims_named("op_2")), [2, 3]);
     assert_eq!(found(&|tx| tx.claims_named("op_2.")), [3]);
+    assert_eq!(found(&|tx| tx.open_claims_of_action("hmac-sha256:1")), [4]);
+    assert_eq!(
+        found(&|tx| tx.open_claims_of_action("hmac-sha256:2")),
+        [0; 0]
+    );
     let success = |tx: &mut Tx<'_>| Ok(tx.success_of(&whole(1).key, "a")?.into_iter().collect());
     assert_eq!(found(&success), [1]);
     assert_eq!(seen(&mut *store, |tx| tx.calls_under("op_1")), ["op_2.1"]);
