@@ -88,19 +88,20 @@ impl Ledger<'_> {
             let mut used = None;
             if let Some(intended) = intended {
                 let about = (ask.who.task_id, intended.policy.root.as_deref());
-                let case = Approval::newest(tx, session, request, about)?;
-                let session_is_open = checks::is_open(tx, session)?;
+                let Some(case) = Approval::newest(tx, session, request, about)? else {
+                    return Ok(Passage::Ask);
+                };
                 let facts = checks::Facts {
-                    case: case.as_ref(),
+                    case: &case,
                     intended,
                     now: stamp.at,
-                    session: session_is_open,
+                    session: tx.session(session)?,
                     asker: stamp.actor,
                 };
-                if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
+                if let Some(failed) = checks::first_failed(&checks::CHECKS, &facts) {
                     return Ok(failed.passage(case));
                 }
-                used = case;
+                used = Some(case);
             }
             let body = Body {
                 request_hash: Some(request.clone()),
