@@ -79,7 +79,7 @@ pub(super) const CHECKS: [Check; 11] = [
         number: 9,
         fault: Fault::ApprovalMismatch,
         why: "another user requested the approval, or the session of the request is not open",
-        holds: |of| of.case.by == of.asker && of.session.is_some(),
+        holds: |of| of.case.asked_by == of.asker && of.session.is_some(),
     },
     Check {
         number: 2,
@@ -156,7 +156,7 @@ pub(super) fn may_approve(person: &Person, intended: &Intended) -> bool {
 
 /// Whether the policy refuses this person, because the same user asked. The holder of a key is not a user.
 pub(super) fn asked_it(person: &Person, case: &Approval, intended: &Intended) -> bool {
-    let same = matches!(person, Person::Uid(uid) | Person::Host(uid, _) if case.by == format!("uid:{uid}"));
+    let same = matches!(person, Person::Uid(uid) | Person::Host(uid, _) if case.asked_by == format!("uid:{uid}"));
     same && intended.policy.own == SelfApproval::Prevented
 }
 

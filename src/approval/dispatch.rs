@@ -11,8 +11,8 @@ use super::{
 use crate::{
     evidence::{Body, chain},
     ledger::{
-        Ask, Claim, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request,
-        Running, stamp, write_in,
+        Ask, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request, Running,
+        stamp, write_in,
     },
 };
 
@@ -109,25 +109,17 @@ impl Ledger<'_> {
                 claim: Some(running.claim),
                 changes: chain::changes(ask.change),
                 approval: used.as_ref().map(|case| case.id.clone()),
-                under: grant.clone(),
+                under: grant,
                 ..Body::default()
             };
             let Head { seq, .. } = chain::append(tx, Event::Dispatched, stamp, &body)?;
-            if let Some(case) = used
-                && let Some(request) = tx.request(case.link)?
-            {
+            if let Some(case) = used {
                 tx.settle_request(&Request {
                     used: Some(seq),
-                    ..request
+                    ..case.request
                 })?;
             }
-            tx.advance(&Claim {
-                state: ClaimState::Dispatched,
-                under: grant,
-                sent: Some(seq),
-                changed: ask.change.at(seq).or(claim.changed),
-                ..claim
-            })?;
+            tx.advance(&claim.after(&stamp.link(Event::Dispatched, seq), &body))?;
             Ok(Passage::Dispatched)
         })
     }

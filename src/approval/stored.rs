@@ -97,7 +97,7 @@ impl Joined {
         Self {
             id: case.id.clone(),
             session_id: case.session_id.clone(),
-            task: case.task.clone(),
+            task: case.task_id.clone(),
             bound: case.asked.bound,
         }
     }

@@ -5,7 +5,6 @@
 //! ledger needs no more memory than a short one, and writers do not wait. Only the ends of chains since the last knot, the open
 //! claims and the requests for approvals are kept.
 
-mod tables;
 mod vouched;
 mod walk;
 

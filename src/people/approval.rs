@@ -78,10 +78,10 @@ pub(crate) fn approved(
         )));
     }
     let us = format!("uid:{}", host::user_id());
-    if case.by != us {
+    if case.asked_by != us {
         return Err(mismatch(format!(
             "{id} was requested by {}, and only that user performs it; this is {us}",
-            case.by
+            case.asked_by
         )));
     }
     case.decidable(host.timestamp())?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     evidence::{AskedApproval, Bound},
-    ledger::Vote,
+    ledger::{Request, Vote},
     task::{Answer, Approver, Policy},
 };
 
@@ -46,32 +46,26 @@ fn vote(actor: &str, answer: Answer) -> Vote {
 
 /// A request of uid 2000 that two others have approved.
 fn approved() -> Approval {
-    Approval {
+    let request = Request {
+        seq: 3,
         id: "apr_1".to_owned(),
         asked: AskedApproval {
             bound: Bound::Call,
-            whole: None,
             expires_at: "2026-02-24T10:15:00.000Z".to_owned(),
             intent_hash: "sha256:1".to_owned(),
-            nonce: "n".to_owned(),
             policy: policy(&intended()),
-            preview_hash: None,
-            root: None,
+            ..AskedApproval::default()
         },
-        by: "uid:2000".to_owned(),
-        at: "2026-02-24T10:00:00.000Z".to_owned(),
-        session_id: "s".to_owned(),
-        operation_id: "op_1".to_owned(),
-        request_hash: "sha256:r".to_owned(),
-        task: Some("task_1".to_owned()),
-        row_id: "row".to_owned(),
-        link: 3,
+        asked_by: "uid:2000".to_owned(),
+        asked_at: "2026-02-24T10:00:00.000Z".to_owned(),
+        ..Request::default()
+    };
+    Approval {
+        request,
         votes: vec![
             vote("uid:1000", Answer::Approved),
             vote("uid:1001", Answer::Approved),
         ],
-        used: None,
-        ended: None,
     }
 }
 
@@ -115,11 +109,11 @@ fn suite() -> Vec<(u8, Suit)> {
         (2, suit(|case| case.votes.clear())),
         (
             3,
-            suit(|case| case.asked.intent_hash = "sha256:2".to_owned()),
+            suit(|case| case.request.asked.intent_hash = "sha256:2".to_owned()),
         ),
         (
             3,
-            suit(|case| case.asked.preview_hash = Some("sha256:2".to_owned())),
+            suit(|case| case.request.asked.preview_hash = Some("sha256:2".to_owned())),
         ),
         (4, late),
         (5, suit(|case| case.votes.truncate(1))),
@@ -151,9 +145,12 @@ fn suite() -> Vec<(u8, Suit)> {
             10,
             suit(|case| case.votes.push(vote("uid:3000", Answer::Denied))),
         ),
-        (11, suit(|case| case.asked.policy = "other".to_owned())),
-        (12, suit(|case| case.used = Some(9))),
-        (12, suit(|case| case.ended = Some(9))),
+        (
+            11,
+            suit(|case| case.request.asked.policy = "other".to_owned()),
+        ),
+        (12, suit(|case| case.request.used = Some(9))),
+        (12, suit(|case| case.request.ended = Some(9))),
     ]
 }
 

@@ -83,6 +83,16 @@ impl Request {
         }
     }
 
+    /// Whose task it is about, in which root.
+    pub(crate) fn task(&self) -> [Option<&str>; 4] {
+        [
+            Some(&self.session_id),
+            Some(&self.request_hash),
+            self.task_id.as_deref(),
+            self.root.as_deref(),
+        ]
+    }
+
     /// The same request, whatever became of it.
     pub(crate) fn as_made(&self) -> Self {
         Self {

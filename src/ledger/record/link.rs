@@ -274,10 +274,9 @@ impl Tx<'_> {
         row.seq.map_or(Ok(None), |seq| self.link(seq))
     }
 
-    /// The hash of the link of that number.
-    pub(crate) fn entry_hash(&mut self, seq: Seq) -> Result<Option<String>, StoreError> {
-        let head: Option<Head> = self.one("WHERE seq = ?1", &[seq.into()])?;
-        Ok(head.map(|head| head.entry_hash))
+    /// The number and the hash of that link.
+    pub(crate) fn head(&mut self, seq: Seq) -> Result<Option<Head>, StoreError> {
+        self.one("WHERE seq = ?1", &[seq.into()])
     }
 
     /// The links of a session, in ascending order.
