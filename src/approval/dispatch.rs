@@ -56,12 +56,8 @@ impl Ledger<'_> {
                 tx.ends(session)?;
                 tx.claim(running.claim).map(drop)
             })?;
-            // A database that crashed may have lost the claim, and may have given its number to another one.
-            let claim = tx.claim(running.claim)?.filter(|claim| {
-                let is_ours =
-                    claim.key.session_id == session && claim.operation_id == ask.who.operation_id;
-                claim.is_open() && is_ours
-            });
+            let claim = tx.claim(running.claim)?;
+            let claim = claim.filter(|claim| claim.is_open_of(session, ask.who.operation_id));
             let Some(claim) = claim else {
                 return Err(LedgerError::InFlight {
                     by: "another run".to_owned(),
@@ -87,8 +83,9 @@ impl Ledger<'_> {
             };
             let mut used = None;
             if let Some(intended) = intended {
-                let about = (ask.who.task_id, intended.policy.root.as_deref());
-                let Some(case) = Approval::newest(tx, session, request, about)? else {
+                let (task, root) = (ask.who.task_id, intended.policy.root.as_deref());
+                let task = [Some(session), Some(request), task, root];
+                let Some(case) = Approval::newest(tx, task)? else {
                     return Ok(Passage::Ask);
                 };
                 let facts = checks::Facts {

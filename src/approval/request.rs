@@ -13,7 +13,7 @@ use crate::{
     host,
     ledger::{
         Ask, Asked, Ledger, LedgerError, Note, Request, Row, Running, StoreError, Tx, Vote, Which,
-        Who, has_own_request, read, sealed,
+        Who, read, sealing,
     },
     task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
@@ -118,14 +118,12 @@ impl Vote {
 }
 
 impl Approval {
-    /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
+    /// The newest request for an approval of that task in that root ([`Request::task`]). Roots can share a ledger.
     pub(super) fn newest(
         tx: &mut Tx<'_>,
-        session_id: &str,
-        request_hash: &str,
-        about: (Option<&str>, Option<&str>),
+        task: [Option<&str>; 4],
     ) -> Result<Option<Self>, StoreError> {
-        match tx.newest_request((session_id, request_hash), about)? {
+        match tx.newest_request(task)? {
             Some(request) => Self::of(tx, request),
             None => Ok(None),
         }
@@ -274,9 +272,9 @@ impl Ledger<'_> {
         root: Option<&str>,
     ) -> Result<Option<Approval>, LedgerError> {
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
-        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            Approval::newest(tx, session, request, (ask.who.task_id, root))
-        })?)
+        let task = [Some(session), Some(request), ask.who.task_id, root];
+        let case = read(&mut *self.store, |tx| Approval::newest(tx, task))?;
+        Ok(case)
     }
 
     /// The newest request of that id.
@@ -296,8 +294,8 @@ impl Ledger<'_> {
 /// The row of the answer that asked, if it matches its link. People see the parameters in its request.
 pub(crate) fn row_of(tx: &mut Tx<'_>, case: &Approval) -> Result<Option<Row>, StoreError> {
     let row = tx.row(&Which::link(case.seq))?;
-    let row = row.filter(|row| row.id == case.row_id);
-    let row = row.filter(|row| row.request.is_some() && has_own_request(row));
-    let link = tx.link(case.seq)?;
-    Ok(row.filter(|row| link.is_some_and(|link| sealed(row, &link))))
+    let Some(row) = row.filter(|row| row.id == case.row_id && row.request.is_some()) else {
+        return Ok(None);
+    };
+    Ok(sealing(tx, &row)?.map(|_| row))
 }

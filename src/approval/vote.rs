@@ -11,7 +11,7 @@ use super::{
 use crate::{
     evidence::{Body, Signer, chain},
     host,
-    ledger::{Event, Head, Ledger, StoreError, Tx, Vote},
+    ledger::{Event, Head, Ledger, Request, StoreError, Tx, Vote},
     task::{Answer, Failure, Fault, Policy},
 };
 
@@ -168,7 +168,7 @@ impl Ledger<'_> {
             if answer == Answer::Approved
                 && let Some(before) = case.approved_by(&person, &intended.signers)
             {
-                let head = tx.head(before.seq)?;
+                let head: Option<Head> = tx.of(before.seq)?;
                 let head = head.ok_or_else(|| VoteError::Other(case.id.clone()))?;
                 let voted = Voted {
                     before: Some(before.at.clone()),
@@ -198,7 +198,7 @@ impl Ledger<'_> {
             };
             let link = chain::append(tx, event, stamp, &body)?;
             let made = stamp.link(event, link.seq);
-            tx.put_vote(&Vote::made_by(&made, &body, case.seq))?;
+            tx.insert_record(&Vote::made_by(&made, &body, case.seq))?;
             let missing = missing(&same(tx, shown)?);
             Ok((
                 Voted {
@@ -221,7 +221,7 @@ fn uid_of(actor: &str) -> Result<u32, VoteError> {
 
 /// The same request as it is now, if it is still the one that the person saw.
 fn same(tx: &mut Tx<'_>, shown: &Approval) -> Result<Approval, VoteError> {
-    let now = tx.request(shown.seq)?;
+    let now: Option<Request> = tx.of(shown.seq)?;
     let now = now.filter(|now| now.id == shown.id && now.asked == shown.asked);
     let now = now.ok_or_else(|| VoteError::Other(shown.id.clone()))?;
     let now = Approval::of(tx, now)?;

@@ -152,13 +152,13 @@ impl HeadFile {
     /// Refuses a ledger that does not contain the link in the file.
     pub(crate) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
         let place = tx.place().to_owned();
-        self.agrees(place, &mut |seq| tx.head(seq))
+        self.agrees(place, &mut |seq| tx.of(seq))
     }
 
     /// Asks the question of [`agrees_with`](Self::agrees_with).
     pub(crate) fn expect(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         match self.read() {
-            Written::Note(note) => tx.head(note.seq).map(drop),
+            Written::Note(note) => tx.of::<Head>(note.seq).map(drop),
             _ => Ok(()),
         }
     }

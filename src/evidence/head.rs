@@ -43,7 +43,7 @@ impl Ledger<'_> {
             // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
             Written::Note(before) if before.seq >= head.seq => return Ok(()),
             Written::Note(before) => {
-                let held = read(&mut *self.store, |tx| tx.head(before.seq))?;
+                let held = read(&mut *self.store, |tx| tx.of::<Head>(before.seq))?;
                 if held.is_none_or(|held| held.entry_hash != before.entry_hash) {
                     let why = format!(
                         "it names link {}, which the ledger does not contain. It is kept as evidence; see `oneact verify`",

@@ -47,11 +47,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// The last link that an anchor or a signed head file names. A writer of the ledger cannot forge those.
     pub(crate) fn vouched(&self) -> Option<Seq> {
-        let signed = match self.head {
-            HeadSays::Signed { seq, .. } => Some(seq),
-            _ => None,
-        };
-        self.anchored.max(signed)
+        self.anchored.max(self.head.signed())
     }
 }
 
@@ -73,6 +69,17 @@ pub(crate) enum HeadSays {
         at: Option<String>,
         fingerprint: String,
     },
+}
+
+impl HeadSays {
+    fn signed(&self) -> Option<Seq> {
+        match self {
+            Self::Signed { seq, .. } => Some(*seq),
+            Self::Nothing | Self::Unreadable | Self::Unsigned { .. } | Self::Unchecked { .. } => {
+                None
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,11 +259,7 @@ impl Ledger<'_> {
             Some(Damage::Forged { whose: *whose, why })
         });
         let head = head_says(written, signers);
-        let signed = match head {
-            HeadSays::Signed { seq, .. } => Some(seq),
-            _ => None,
-        };
-        let mut walk = Walk::new(remembered, signed);
+        let mut walk = Walk::new(remembered, head.signed());
         let broken = loop {
             match read(&mut *self.store, |tx| walk.page(tx)) {
                 Ok(ControlFlow::Continue(())) => {}

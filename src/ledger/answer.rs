@@ -43,7 +43,7 @@ pub(super) fn again(
         timestamp: instant(at),
         started_at: instant(at),
         state: Some(state),
-        reason: Some(state.name().to_owned()),
+        reason: Some(state.name()),
         attempt: ask.who.attempt.unwrap_or(original.attempt),
         ..asked(ask, hashes)
     }
@@ -100,7 +100,7 @@ pub(super) fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
         request_id: owned(who.request_id),
         idempotency_key: owned(who.idempotency_key),
         task_id: owned(who.task_id),
-        parent: owned(who.part.map(|part| part.parent)),
+        parent: who.part.map(|part| part.parent.clone()),
         position: who.part.map(|part| part.position),
         entry_version: match ask.asked.steps.as_slice() {
             [step] => step.version.map(|version| version.to_string()),
@@ -212,7 +212,7 @@ impl Note {
     fn record(&self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), StoreError> {
         let id = match self {
             Self::Requests { .. } => return tx.put_request(&Request::made_by(link, body)),
-            Self::Opens { .. } => return tx.put_grant(&Grant::made_by(link, body)),
+            Self::Opens { .. } => return tx.insert_record(&Grant::made_by(link, body)),
             Self::Ends { id } | Self::Keeps { id } => id,
         };
         let Some(request) = tx.request_named(&link.session_id, id)? else {

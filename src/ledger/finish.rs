@@ -237,16 +237,13 @@ impl Letter {
         let Some(row) = rows.iter().find(|row| same(row)) else {
             return Ok(None);
         };
-        row.seq.map_or(Ok(None), |seq| tx.head(seq))
+        row.seq.map_or(Ok(None), |seq| tx.of(seq))
     }
 
     fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
         let mut row = self.row.clone();
-        let claim = tx.claim(self.claim)?.filter(|claim| {
-            let is_ours = (&claim.key.session_id, &claim.operation_id)
-                == (&row.session_id, &row.operation_id);
-            claim.is_open() && is_ours
-        });
+        let claim = tx.claim(self.claim)?;
+        let claim = claim.filter(|claim| claim.is_open_of(&row.session_id, &row.operation_id));
         let event = match (&claim, &self.approval) {
             (Some(_), Some(Note::Requests { .. })) => Event::ApprovalRequested,
             (Some(_), _) => event(row.state),

@@ -4,6 +4,12 @@ use super::{Claim, ClaimState, Event, Link, word};
 use crate::evidence::Body;
 
 impl Claim {
+    /// Whether it is open, and of that operation in that session. A database that crashed may have lost a claim, and may have
+    /// given its number to another one.
+    pub(crate) fn is_open_of(&self, session_id: &str, operation_id: &str) -> bool {
+        self.is_open() && self.key.session_id == session_id && self.operation_id == operation_id
+    }
+
     /// The claim after a link that settles or advances it.
     pub(crate) fn after(self, link: &Link, body: &Body) -> Self {
         let event = word(&link.event);

@@ -80,6 +80,14 @@ impl Value {
         }
     }
 
+    /// The number from 0 on that it is.
+    pub(in crate::ledger) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Int(number) => u64::try_from(*number).ok(),
+            Self::Null | Self::Real(_) | Self::Text(_) | Self::Bytes(_) => None,
+        }
+    }
+
     pub(in crate::ledger) fn limit(most: usize) -> Self {
         Self::Int(i64::try_from(most).unwrap_or(i64::MAX))
     }
@@ -205,9 +213,10 @@ pub(in crate::ledger) fn text(value: Value) -> Result<Option<String>, String> {
 
 /// A number from 0 on.
 fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
-    match (value, writer) {
-        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
-        (Value::Null, _) | (_, Writer::Another) => Ok(None),
-        (_, Writer::Oneact) => Err("is not a whole number of 0 or more".to_owned()),
+    match (value.number(), writer) {
+        (None, Writer::Oneact) if *value != Value::Null => {
+            Err("is not a whole number of 0 or more".to_owned())
+        }
+        (number, _) => Ok(number),
     }
 }

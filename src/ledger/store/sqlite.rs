@@ -10,7 +10,7 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, collections::BTreeSet, fs::File, io, thread, time::Duration};
+use std::{collections::BTreeSet, fs::File, io, thread, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -140,10 +140,6 @@ impl Store for SqliteStore {
         self.files.place()
     }
 
-    fn is_remote(&self) -> bool {
-        false
-    }
-
     fn begin(&mut self, access: Access<'_>) -> Result<Tx<'_>, StoreError> {
         let patient = match access {
             Access::IfFree => self.conn.busy_timeout(MOMENT),
@@ -225,10 +221,6 @@ impl Store for SqliteStore {
             }
             _ => Ok(()),
         }
-    }
-
-    fn closing(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }
 

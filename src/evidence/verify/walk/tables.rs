@@ -103,7 +103,7 @@ impl Walk {
 
     fn request(&mut self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), Stop> {
         let said = Request::made_by(link, body);
-        let stored = tx.request(link.seq)?.map(|stored| stored.as_made());
+        let stored = tx.of(link.seq)?.map(|stored: Request| stored.as_made());
         self.same(stored.as_ref() == Some(&said), Kept::Request)?;
         let requests = self.tables.requests.values_mut();
         for other in requests.filter(|other| other.ended.is_none()) {
@@ -141,7 +141,7 @@ impl Walk {
         let request = named.find(|of| is_named(of, link, body));
         let said = request.map(|request| Vote::made_by(link, body, request.seq));
         self.tables.votes += 1;
-        self.same(tx.vote(link.seq)? == said, Kept::Vote)
+        self.same(tx.of(link.seq)? == said, Kept::Vote)
     }
 
     fn grant(&mut self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), Stop> {
@@ -161,7 +161,7 @@ impl Walk {
             at: link.at.clone(),
         };
         self.tables.reviews += 1;
-        self.same(tx.review_at(link.seq)? == Some(said), Kept::Review)
+        self.same(tx.of(link.seq)? == Some(said), Kept::Review)
     }
 
     /// Checks that nothing is left in the tables that no link says.
@@ -174,7 +174,7 @@ impl Walk {
             }
         }
         for (seq, said) in &self.tables.requests {
-            if tx.request(*seq)?.as_ref() != Some(said) {
+            if tx.of(*seq)?.as_ref() != Some(said) {
                 let what = Kept::Request;
                 return stop(Some(*seq), last, Damage::RecordChanged { what });
             }
