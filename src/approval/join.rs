@@ -76,9 +76,7 @@ impl Ledger<'_> {
 
     /// The row of the answer that asked. None if it is not the one that was recorded.
     pub(crate) fn asked_row(&mut self, case: &Approval) -> Result<Option<Row>, LedgerError> {
-        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            row_of(tx, case)
-        })?)
+        Ok(read(&mut *self.store, |tx| row_of(tx, case))?)
     }
 }
 

@@ -273,8 +273,7 @@ impl Ledger<'_> {
     ) -> Result<Option<Approval>, LedgerError> {
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
         let task = [Some(session), Some(request), ask.who.task_id, root];
-        let case = read(&mut *self.store, |tx| Approval::newest(tx, task))?;
-        Ok(case)
+        Ok(read(&mut *self.store, |tx| Approval::newest(tx, task))?)
     }
 
     /// The newest request of that id.

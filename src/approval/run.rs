@@ -266,11 +266,6 @@ impl Approvals {
         false
     }
 
-    /// Tells the operator's program of a new request. Its failure is a note.
-    pub(crate) fn tell(&self, asks: &Asks, context: &Context<'_>) -> Option<String> {
-        self.notify(asks.told.as_ref()?, "request", context)
-    }
-
     /// Tells the operator's program, in one line of JSON, of a `subject`. Its failure is a note.
     pub(crate) fn notify(
         &self,
@@ -309,8 +304,8 @@ pub(crate) fn signers(settings: &ApprovalSettings, root: &Utf8Path) -> Vec<Signe
 
 /// The answer if the stored call is not the approved one any more.
 fn not_it(ledger: &mut Ledger<'_>, ask: &Ask<'_>, (approved, now): (&Approved, &Compared)) -> Pass {
-    let id = approved.id();
-    let open = ledger.open_requests(&ask.who, |case| case.id == id);
+    let id = &approved.joined.id;
+    let open = ledger.open_requests(&ask.who, |case| case.id == *id);
     let case = open.ok().and_then(|open| open.into_iter().next());
     let fields = case.map_or_else(String::new, |case| fields(ledger, &case, now));
     let message = format!(

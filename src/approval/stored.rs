@@ -124,8 +124,4 @@ impl Approved {
             },
         }
     }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.joined.id
-    }
 }

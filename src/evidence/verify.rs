@@ -276,7 +276,7 @@ impl Ledger<'_> {
             }
         };
         self.sync();
-        let confirmed = walk.confirmed();
+        let confirmed = walk.confirmed;
         let mut verdict = walk.verdict();
         self.store.place().clone_into(&mut verdict.place);
         verdict.head = head;

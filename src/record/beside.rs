@@ -316,7 +316,8 @@ impl<'h> RunLedger<'h> {
             self.keep(ledger);
             return executed;
         }
-        executed.keeping(ledger.closing())
+        // Closing the ledger takes time.
+        executed.keeping(ledger.store)
     }
 
     /// Without a usable ledger, only a request that reads may be performed, and only if the catalog allows it.

@@ -29,7 +29,7 @@ pub(crate) struct Asks {
     /// The request as the row keeps it, if the answer asks.
     pub(crate) request: Option<String>,
     /// What is sent to the program that is told of requests.
-    pub(super) told: Option<Value>,
+    pub(crate) told: Option<Value>,
 }
 
 impl Asks {

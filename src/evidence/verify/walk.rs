@@ -52,7 +52,7 @@ pub(super) struct Walk {
     remembered: Vec<(Note, Whose)>,
     met: usize,
     /// The link up to which copies confirm all.
-    confirmed: Option<Seq>,
+    pub(super) confirmed: Option<Seq>,
     /// The link that a signed head file names.
     signed: Option<Seq>,
     vouched: Vouched,
@@ -85,10 +85,6 @@ impl Walk {
     /// The last link that was examined.
     pub(super) fn last(&self) -> Option<Seq> {
         self.verdict.last.as_ref().map(|last| last.seq)
-    }
-
-    pub(super) fn confirmed(&self) -> Option<Seq> {
-        self.confirmed
     }
 
     pub(super) fn verdict(self) -> Verdict {

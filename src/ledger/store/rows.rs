@@ -247,27 +247,25 @@ impl Which {
         most: usize,
     ) -> (String, Vec<Value>) {
         let table = Row::table(engine);
-        let hint = self.index.map(|index| engine.indexed_by(index));
-        let hint = hint.unwrap_or_default();
+        // SQLite compiles it in two thirds of the time, because it does not weigh other indexes.
+        let hint = match (engine, self.index) {
+            (Engine::Sqlite, Some(index)) => format!("INDEXED BY {index}"),
+            _ => String::new(),
+        };
         let order = engine.choose(self.order.each_ref());
-        let (condition, mut values) = self.condition(engine);
-        values.push(Value::limit(most));
-        let most = values.len();
-        let text = format!(
-            "SELECT {columns} FROM {table} {hint} WHERE {condition} ORDER BY {order} LIMIT ?{most}"
-        );
-        (text, values)
-    }
-
-    /// The condition for each row, and its values.
-    fn condition(&self, engine: Engine) -> (String, Vec<Value>) {
         let mut values = Vec::new();
         let mut all = vec!["TRUE".to_owned()];
         for (condition, value) in engine.choose(self.conditions.each_ref()) {
             values.extend(value.clone());
             all.push(condition.replace('?', &format!("?{}", values.len())));
         }
-        (all.join(" AND "), values)
+        let condition = all.join(" AND ");
+        values.push(Value::limit(most));
+        let most = values.len();
+        let text = format!(
+            "SELECT {columns} FROM {table} {hint} WHERE {condition} ORDER BY {order} LIMIT ?{most}"
+        );
+        (text, values)
     }
 }
 

@@ -44,15 +44,6 @@ impl Engine {
             Self::Postgres => postgres,
         }
     }
-
-    /// Names the index that a statement uses. SQLite compiles it in two thirds of the time, because it does not
-    /// weigh other indexes.
-    pub(super) fn indexed_by(self, index: &str) -> String {
-        match self {
-            Self::Sqlite => format!("INDEXED BY {index}"),
-            Self::Postgres => String::new(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

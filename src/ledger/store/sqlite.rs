@@ -96,9 +96,9 @@ impl SqliteStore {
         Files::of(path).are_plain(path)
     }
 
-    /// Every file that may belong to the ledger at this path, which is without symbolic links.
-    pub(crate) fn files(real: &Utf8Path) -> Vec<Utf8PathBuf> {
-        Files::at(real.to_owned()).all()
+    /// Every file that may belong to the ledger at `path`.
+    pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
+        Files::of(path).all()
     }
 
     /// The length of the write-ahead file in pages.
@@ -247,21 +247,17 @@ impl Sql for Inside<'_> {
         found().map_err(|error| told(self.files.place(), &error))
     }
 
-    fn commit(mut self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
+    fn commit(self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
         let place = self.files.place();
-        if let (Some(flusher), Durability::Disk) = (&mut self.flusher, durability) {
-            flusher
-                .prepare(self.files)
-                .map_err(|error| self.files.refused(&error))?;
+        let mut flusher = self.flusher.filter(|_| durability == Durability::Disk);
+        if let Some(flusher) = &mut flusher {
+            let prepared = flusher.prepare(self.files);
+            prepared.map_err(|error| self.files.refused(&error))?;
         }
         let done = self.transaction.commit();
         done.map_err(|error| unconfirmed(place, &error))?;
-        match (self.flusher, durability) {
-            (Some(flusher), Durability::Disk) => flusher
-                .flush(self.files)
-                .map_err(|error| Trouble::Unconfirmed.with(place, error.to_string())),
-            _ => Ok(()),
-        }
+        let flushed = flusher.map_or(Ok(()), |flusher| flusher.flush(self.files));
+        flushed.map_err(|error| Trouble::Unconfirmed.with(place, error.to_string()))
     }
 
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
