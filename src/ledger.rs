@@ -41,7 +41,7 @@ pub(crate) use settle::Case;
 pub(crate) use store::{
     Counts, Durability, Store, StoreError, Trouble, Tx, Which, Wish, read, write, write_in,
 };
-pub(crate) use validity::{World, has_own_request, holds_cut_link, sealed};
+pub(crate) use validity::{World, holds_cut_link, sealing};
 pub(crate) use words::{
     Again, Answered, Ask, Begun, Ended, LedgerError, Miss, Note, Part, Recorded, Running, Target,
     TaskRun, Under, Who, Why,

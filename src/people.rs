@@ -33,9 +33,7 @@ pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use grant::trace;
 pub(crate) use naming::{Alone, CommandError, Name};
 pub(crate) use prune::Wish as PruneWish;
-pub(crate) use reading::{
-    Across, Filter, How, Most, Open, Page, Reading, Step, Summary, Wanted, Whole,
-};
+pub(crate) use reading::{Across, Filter, How, Open, Page, Reading, Step, Summary, Wanted, Whole};
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 pub(crate) use resolve::{Claimed, Happened, unless_contradicted, vouched};
 

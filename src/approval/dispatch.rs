@@ -11,8 +11,8 @@ use super::{
 use crate::{
     evidence::{Body, chain},
     ledger::{
-        Ask, Claim, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request,
-        Running, stamp, write_in,
+        Ask, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request, Running,
+        stamp, write_in,
     },
 };
 
@@ -59,12 +59,8 @@ impl Ledger<'_> {
                 }
                 tx.claim(running.claim).map(drop)
             })?;
-            // A database that crashed may have lost the claim, and may have given its number to another one.
-            let claim = tx.claim(running.claim)?.filter(|claim| {
-                let is_ours =
-                    claim.key.session_id == session && claim.operation_id == ask.who.operation_id;
-                claim.is_open() && is_ours
-            });
+            let claim = tx.claim(running.claim)?;
+            let claim = claim.filter(|claim| claim.is_open_of(session, ask.who.operation_id));
             let Some(claim) = claim else {
                 return Err(LedgerError::InFlight {
                     by: "another run".to_owned(),
@@ -101,20 +97,22 @@ impl Ledger<'_> {
             };
             let mut used = None;
             if let Some(intended) = intended {
-                let about = (ask.who.task_id, intended.policy.root.as_deref());
-                let case = Approval::newest(tx, session, request, about)?;
-                let session_is_open = checks::is_open(tx, session)?;
+                let (task, root) = (ask.who.task_id, intended.policy.root.as_deref());
+                let task = [Some(session), Some(request), task, root];
+                let Some(case) = Approval::newest(tx, task)? else {
+                    return Ok(Passage::Ask);
+                };
                 let facts = checks::Facts {
-                    case: case.as_ref(),
+                    case: &case,
                     intended,
                     now: stamp.at,
-                    session: session_is_open,
+                    session: tx.session(session)?,
                     asker: stamp.actor,
                 };
-                if let Some(failed) = checks::first_failed(checks::CHECKS.iter(), &facts) {
+                if let Some(failed) = checks::first_failed(&checks::CHECKS, &facts) {
                     return Ok(failed.passage(case));
                 }
-                used = case;
+                used = Some(case);
             }
             let body = Body {
                 request_hash: Some(request.clone()),
@@ -122,25 +120,17 @@ impl Ledger<'_> {
                 claim: Some(running.claim),
                 changes: chain::changes(ask.change),
                 approval: used.as_ref().map(|case| case.id.clone()),
-                under: grant.clone(),
+                under: grant,
                 ..Body::default()
             };
             let Head { seq, .. } = chain::append(tx, Event::Dispatched, stamp, &body)?;
-            if let Some(case) = used
-                && let Some(request) = tx.request(case.link)?
-            {
+            if let Some(case) = used {
                 tx.settle_request(&Request {
                     used: Some(seq),
-                    ..request
+                    ..case.request
                 })?;
             }
-            tx.advance(&Claim {
-                state: ClaimState::Dispatched,
-                under: grant,
-                sent: Some(seq),
-                changed: ask.change.at(seq).or(claim.changed),
-                ..claim
-            })?;
+            tx.advance(&claim.after(&stamp.link(Event::Dispatched, seq), &body))?;
             Ok(Passage::Dispatched)
         })
     }

@@ -40,12 +40,14 @@ impl Seen {
 
     /// Of a grant.
     pub(super) fn of_grant(ask: &Ask<'_>, hidden: &Hidden) -> Self {
-        let mut seen = Self::default();
         let limits = ask.asked.steps.first();
         let limits = limits.map(|limits| limits.parameters.clone());
-        let limits = hidden.secrets().approvable(limits.unwrap_or_default());
-        seen.parameters = Value::Object(seen.add(limits, None));
-        seen
+        let (shown, unseen) = hidden.secrets().approvable(limits.unwrap_or_default());
+        Self {
+            parameters: Value::Object(shown),
+            unseen,
+            ..Self::default()
+        }
     }
 
     /// Adds parameters, and returns what is shown of them. `step` is the name of their step.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    ledger::{Grant, Row, Seq, StoreError, Tx, Which, review},
+    ledger::{Grant, Row, Seq, StoreError, Tx, Which, review, settle::row_of},
     task::{Granted, IMPROVISED},
 };
 
@@ -58,8 +58,7 @@ impl GrantState {
 
 /// The answer of an operation, where it was made. Its mark says whether it was withdrawn.
 pub(crate) fn answer(tx: &mut Tx<'_>, operation_id: &str) -> Result<Option<Row>, StoreError> {
-    let row = tx.row(&Which::operation(operation_id))?;
-    let Some(row) = row.filter(|row| row.operation_id == operation_id) else {
+    let Some(row) = row_of(tx, operation_id)? else {
         return Ok(None);
     };
     let row = match &row.reused_from {

@@ -76,9 +76,7 @@ impl Ledger<'_> {
 
     /// The row of the answer that asked. None if it is not the one that was recorded.
     pub(crate) fn asked_row(&mut self, case: &Approval) -> Result<Option<Row>, LedgerError> {
-        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            row_of(tx, case)
-        })?)
+        Ok(read(&mut *self.store, |tx| row_of(tx, case))?)
     }
 }
 
@@ -87,14 +85,14 @@ impl Approval {
     fn fits(&self, who: &Who<'_>, root: &str) -> bool {
         let in_session = self.session_id == who.session_id;
         let is_bound = match self.asked.bound {
-            Bound::Task => in_session && self.task.as_deref() == who.task_id,
+            Bound::Task => in_session && self.task_id.as_deref() == who.task_id,
             Bound::Session => in_session,
             Bound::Call => in_session || who.bound == Bound::Call,
         };
         is_bound && self.asked.root.as_deref() == Some(root)
     }
 
-    const fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.used.is_none() && self.ended.is_none()
     }
 }

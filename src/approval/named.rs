@@ -44,32 +44,30 @@ impl Named<'_> {
     }
 
     pub(crate) fn asked(&self, hidden: &Hidden) -> AskedStep {
-        let (parameters, shown) = match self {
-            Self::Capability(step) => (&step.asked, hidden.shown(&step.entry, &step.asked)),
-            Self::Workflow(workflow) => (
-                &workflow.asked,
-                of_workflow(workflow, &workflow.asked, hidden),
-            ),
-        };
-        let (version, volatile, answers) = match self {
+        match self {
             Self::Capability(step) => {
-                let identity = &step.entry.identity;
-                (
-                    identity.version,
-                    identity.volatile.clone(),
-                    answers(&step.input),
-                )
+                let (asked, identity) = (&step.asked, &step.entry.identity);
+                let shown = hidden.shown(&step.entry, asked);
+                AskedStep {
+                    entry: self.id().to_owned(),
+                    version: identity.version,
+                    shown: (shown != *asked).then_some(shown),
+                    parameters: asked.clone(),
+                    volatile: identity.volatile.clone(),
+                    signatures: Signatures::LeftOut,
+                    answers: answers(&step.input),
+                }
             }
-            Self::Workflow(workflow) => (workflow.version, Vec::new(), None),
-        };
-        AskedStep {
-            entry: self.id().to_owned(),
-            version,
-            shown: (shown != *parameters).then_some(shown),
-            parameters: parameters.clone(),
-            volatile,
-            signatures: Signatures::LeftOut,
-            answers,
+            Self::Workflow(workflow) => {
+                let shown = of_workflow(workflow, &workflow.asked, hidden);
+                AskedStep {
+                    entry: self.id().to_owned(),
+                    version: workflow.version,
+                    shown: (shown != workflow.asked).then_some(shown),
+                    parameters: workflow.asked.clone(),
+                    ..AskedStep::default()
+                }
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! A request for an approval, with the decisions of people about it, as the ledger has them.
 
-use jiff::{SignedDuration, Timestamp};
+use std::ops::Deref;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
@@ -11,8 +12,8 @@ use crate::{
     },
     host,
     ledger::{
-        Ask, Asked, Ledger, LedgerError, Note, Request, Row, Running, Seq, StoreError, Tx, Vote,
-        Which, Who, read, sealed,
+        Ask, Asked, Ledger, LedgerError, Note, Request, Row, Running, StoreError, Tx, Vote, Which,
+        Who, read, sealing,
     },
     task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
@@ -32,24 +33,17 @@ pub(crate) struct Intended {
 /// A request for an approval, and everything that happened to it since.
 #[derive(Debug, Clone)]
 pub(crate) struct Approval {
-    /// `apr_…`
-    pub(crate) id: String,
-    pub(crate) asked: AskedApproval,
-    /// Who asked: `uid:1000`.
-    pub(crate) by: String,
-    pub(crate) at: String,
-    pub(crate) session_id: String,
-    pub(crate) operation_id: String,
-    pub(crate) request_hash: String,
-    pub(crate) task: Option<String>,
-    /// The row of the answer that asked.
-    pub(crate) row_id: String,
-    pub(crate) link: Seq,
+    pub(crate) request: Request,
     pub(crate) votes: Vec<Vote>,
-    /// The link that used it.
-    pub(crate) used: Option<Seq>,
-    /// The link of the run that found it unusable, or of the request that took its place.
-    pub(crate) ended: Option<Seq>,
+}
+
+/// What is asked of an approval is mostly about its request.
+impl Deref for Approval {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.request
+    }
 }
 
 /// Who gave a vote, as far as that can be proved.
@@ -124,14 +118,12 @@ impl Vote {
 }
 
 impl Approval {
-    /// The newest request for an approval of this task's request in this root. Roots can share a ledger.
+    /// The newest request for an approval of that task in that root ([`Request::task`]). Roots can share a ledger.
     pub(super) fn newest(
         tx: &mut Tx<'_>,
-        session_id: &str,
-        request_hash: &str,
-        about: (Option<&str>, Option<&str>),
+        task: [Option<&str>; 4],
     ) -> Result<Option<Self>, StoreError> {
-        match tx.newest_request((session_id, request_hash), about)? {
+        match tx.newest_request(task)? {
             Some(request) => Self::of(tx, request),
             None => Ok(None),
         }
@@ -153,21 +145,7 @@ impl Approval {
             });
             votes.extend(said.map(|_| vote));
         }
-        Ok(Some(Self {
-            votes,
-            id: request.id,
-            asked: request.asked,
-            by: request.asked_by,
-            at: request.asked_at,
-            session_id: request.session_id,
-            operation_id: request.operation_id,
-            request_hash: request.request_hash,
-            task: request.task_id,
-            row_id: request.row_id,
-            link: request.seq,
-            used: request.used,
-            ended: request.ended,
-        }))
+        Ok(Some(Self { request, votes }))
     }
 
     pub(crate) fn statement(&self, answer: Answer) -> String {
@@ -178,7 +156,7 @@ impl Approval {
             preview_hash: asked.preview_hash.as_deref(),
             nonce: &asked.nonce,
             decision: answer,
-            at: &self.at,
+            at: &self.asked_at,
         };
         statement.text()
     }
@@ -294,9 +272,8 @@ impl Ledger<'_> {
         root: Option<&str>,
     ) -> Result<Option<Approval>, LedgerError> {
         let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
-        Ok(read::<_, StoreError>(&mut *self.store, |tx| {
-            Approval::newest(tx, session, request, (ask.who.task_id, root))
-        })?)
+        let task = [Some(session), Some(request), ask.who.task_id, root];
+        Ok(read(&mut *self.store, |tx| Approval::newest(tx, task))?)
     }
 
     /// The newest request of that id.
@@ -315,13 +292,9 @@ impl Ledger<'_> {
 
 /// The row of the answer that asked, if it matches its link. People see the parameters in its request.
 pub(crate) fn row_of(tx: &mut Tx<'_>, case: &Approval) -> Result<Option<Row>, StoreError> {
-    let row = tx.row(&Which::link(case.link))?;
-    let row = row.filter(|row| row.id == case.row_id && has_request(row));
-    let link = tx.link(case.link)?;
-    Ok(row.filter(|row| link.is_some_and(|link| sealed(row, &link))))
-}
-
-/// Whether the row has the request that was recorded.
-fn has_request(row: &Row) -> bool {
-    row.request.as_ref().map(sha256).as_ref() == Some(&row.request_sha256)
+    let row = tx.row(&Which::link(case.seq))?;
+    let Some(row) = row.filter(|row| row.id == case.row_id && row.request.is_some()) else {
+        return Ok(None);
+    };
+    Ok(sealing(tx, &row)?.map(|_| row))
 }

@@ -82,13 +82,11 @@ pub(crate) enum Pass {
 
 impl Approvals {
     pub(crate) fn policy(&self) -> Policy {
-        let (risk, because) = self
-            .admission
-            .as_ref()
-            .map_or_else(Default::default, |admission| {
-                (admission.risk, admission.because.clone())
-            });
-        Policy::of(self.rules.iter(), risk, &because)
+        let (risk, because) = match &self.admission {
+            Some(admission) => (admission.risk, admission.because.as_slice()),
+            None => Default::default(),
+        };
+        Policy::of(self.rules.iter(), risk, because)
     }
 
     /// Dispatches the request, or holds it back because it needs an approval that it does not have.
@@ -187,7 +185,7 @@ impl Approvals {
                 let waits = self.waits((ask, sent), about, &intended.policy, context);
                 Pass::Held(Box::new(waits), None)
             }
-            Passage::Ungranted(failure) => ungranted(failure),
+            Passage::Ungranted(failure) => rejected(failure, None),
             Passage::Refused { fault, why, case } => refused(ledger, (fault, &why), &case, &now),
         })
     }
@@ -268,11 +266,6 @@ impl Approvals {
         false
     }
 
-    /// Tells the operator's program of a new request. Its failure is a note.
-    pub(crate) fn tell(&self, asks: &Asks, context: &Context<'_>) -> Option<String> {
-        self.notify(asks.told.as_ref()?, "request", context)
-    }
-
     /// Tells the operator's program, in one line of JSON, of a `subject`. Its failure is a note.
     pub(crate) fn notify(
         &self,
@@ -311,17 +304,15 @@ pub(crate) fn signers(settings: &ApprovalSettings, root: &Utf8Path) -> Vec<Signe
 
 /// The answer if the stored call is not the approved one any more.
 fn not_it(ledger: &mut Ledger<'_>, ask: &Ask<'_>, (approved, now): (&Approved, &Compared)) -> Pass {
-    let id = approved.id();
-    let open = ledger.open_requests(&ask.who, |case| case.id == id);
+    let id = &approved.joined.id;
+    let open = ledger.open_requests(&ask.who, |case| case.id == *id);
     let case = open.ok().and_then(|open| open.into_iter().next());
     let fields = case.map_or_else(String::new, |case| fields(ledger, &case, now));
     let message = format!(
         "approval {id}: what would be performed now is not what was approved{fields}; nothing was performed. Send the \
          task again to request a new approval"
     );
-    let failure = Failure::new(Fault::ApprovalMismatch, message);
-    let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
-    Pass::Held(Box::new(outcome), None)
+    rejected(Failure::new(Fault::ApprovalMismatch, message), None)
 }
 
 /// The answer if the approval cannot be used, with the end of the request in the ledger.
@@ -331,23 +322,18 @@ fn refused(
     case: &Approval,
     now: &Compared,
 ) -> Pass {
-    let (fields, again) = match fault {
-        Fault::ApprovalDenied => (
-            String::new(),
-            "Send it with another `salt` to request an approval again.",
-        ),
-        Fault::ApprovalMismatch => (
-            fields(ledger, case, now),
-            "Send it again to request a new approval.",
-        ),
-        _ => (String::new(), "Send it again to request a new approval."),
+    let fields = match fault {
+        Fault::ApprovalMismatch => fields(ledger, case, now),
+        _ => String::new(),
+    };
+    let again = match fault {
+        Fault::ApprovalDenied => "Send it with another `salt` to request an approval again.",
+        _ => "Send it again to request a new approval.",
     };
     let reason = case.denial().and_then(|vote| vote.note.as_ref());
     let reason = reason.map_or_else(String::new, |note| format!(" ({note})"));
     let id = case.id.clone();
     let message = format!("approval {id}: {why}{fields}{reason}; nothing was performed. {again}");
-    let failure = Failure::new(fault, message);
-    let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
     let ends = (fault != Fault::ApprovalDenied).then(|| {
         Box::new(Asks {
             note: Note::Ends { id },
@@ -355,7 +341,7 @@ fn refused(
             told: None,
         })
     });
-    Pass::Held(Box::new(outcome), ends)
+    rejected(Failure::new(fault, message), ends)
 }
 
 /// What this call can be compared by.
@@ -380,21 +366,21 @@ fn under_clock(case: &Approval) -> Pass {
         "{} is not used under --clock, because the real time decides when it expires; send the task without --clock",
         case.id
     );
-    ungranted(Failure::new(Fault::ApprovalMismatch, message))
+    rejected(Failure::new(Fault::ApprovalMismatch, message), None)
 }
 
 /// What follows from the dispatch of a request that needs no approval.
 fn went(passage: Passage) -> Pass {
     match passage {
-        Passage::Ungranted(failure) => ungranted(failure),
+        Passage::Ungranted(failure) => rejected(failure, None),
         _ => Pass::Go,
     }
 }
 
-/// The answer to a call that its grant does not cover.
-fn ungranted(failure: Failure) -> Pass {
+/// The answer to a call that its approval or its grant does not cover, with what its link says about the approval.
+fn rejected(failure: Failure, asks: Option<Box<Asks>>) -> Pass {
     let outcome = Outcome::nothing_done(State::Rejected, Phase::Inputs, Some(failure));
-    Pass::Held(Box::new(outcome), None)
+    Pass::Held(Box::new(outcome), asks)
 }
 
 /// Lets the plan change what the approved preview shows, and nothing else.

@@ -97,7 +97,7 @@ impl Joined {
         Self {
             id: case.id.clone(),
             session_id: case.session_id.clone(),
-            task: case.task.clone(),
+            task: case.task_id.clone(),
             bound: case.asked.bound,
         }
     }
@@ -123,9 +123,5 @@ impl Approved {
                 Bound::Session | Bound::Task => SessionFrom::Caller,
             },
         }
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.joined.id
     }
 }

@@ -9,9 +9,9 @@ use super::{
     request::{Approval, Intended, Person, row_of},
 };
 use crate::{
-    evidence::{Body, Signer, chain, instant},
+    evidence::{Body, Signer, chain},
     host,
-    ledger::{Event, Head, Ledger, StoreError, Tx, Vote},
+    ledger::{Event, Head, Ledger, Request, StoreError, Tx, Vote},
     task::{Answer, Failure, Fault, Policy},
 };
 
@@ -137,14 +137,20 @@ impl Ledger<'_> {
             let case = same(tx, shown)?;
             case.decidable(by.at)?;
             if row_of(tx, &case)?.is_none() {
-                return Err(VoteError::Unsealed(case.id));
+                return Err(VoteError::Unsealed(case.request.id));
             }
+            let (mut signature, mut host) = (None, None);
             let person = match gesture {
                 Gesture::Terminal | Gesture::Before => Person::Uid(uid_of(by.actor)?),
-                Gesture::Told(host) => Person::Host(uid_of(by.actor)?, host.to_owned()),
-                Gesture::Signed(text) => case
-                    .signed(answer, text, &intended.signers)
-                    .map_err(VoteError::Signature)?,
+                Gesture::Told(name) => {
+                    host = Some(name.to_owned());
+                    Person::Host(uid_of(by.actor)?, name.to_owned())
+                }
+                Gesture::Signed(text) => {
+                    signature = Some(text.trim().to_owned());
+                    let signed = case.signed(answer, text, &intended.signers);
+                    signed.map_err(VoteError::Signature)?
+                }
             };
             if !may_approve(&person, &intended) {
                 if let Person::Host(..) = person {
@@ -162,13 +168,8 @@ impl Ledger<'_> {
             if answer == Answer::Approved
                 && let Some(before) = case.approved_by(&person, &intended.signers)
             {
-                let Some(entry_hash) = tx.entry_hash(before.seq)? else {
-                    return Err(VoteError::Other(case.id));
-                };
-                let head = Head {
-                    seq: before.seq,
-                    entry_hash,
-                };
+                let head: Option<Head> = tx.of(before.seq)?;
+                let head = head.ok_or_else(|| VoteError::Other(case.id.clone()))?;
                 let voted = Voted {
                     before: Some(before.at.clone()),
                     missing: missing(&case),
@@ -179,21 +180,15 @@ impl Ledger<'_> {
                 return Ok((voted, head));
             }
             if gesture == Gesture::Before {
-                return Err(VoteError::Other(case.id));
+                return Err(VoteError::Other(case.request.id));
             }
             let body = Body {
                 request_hash: Some(case.request_hash.clone()),
                 about: Some(case.row_id.clone()),
                 approval: Some(case.id.clone()),
                 note: by.note.map(ToOwned::to_owned),
-                signature: match gesture {
-                    Gesture::Terminal | Gesture::Before | Gesture::Told(_) => None,
-                    Gesture::Signed(text) => Some(text.trim().to_owned()),
-                },
-                host: match gesture {
-                    Gesture::Terminal | Gesture::Before | Gesture::Signed(_) => None,
-                    Gesture::Told(host) => Some(host.to_owned()),
-                },
+                signature,
+                host,
                 ..Body::default()
             };
             let stamp = by.stamp(&case.operation_id, &case.session_id);
@@ -202,16 +197,8 @@ impl Ledger<'_> {
                 Answer::Denied => Event::Denied,
             };
             let link = chain::append(tx, event, stamp, &body)?;
-            tx.put_vote(&Vote {
-                seq: link.seq,
-                request: case.link,
-                answer,
-                actor: by.actor.to_owned(),
-                signature: body.signature,
-                host: body.host,
-                at: instant(by.at),
-                note: body.note,
-            })?;
+            let made = stamp.link(event, link.seq);
+            tx.insert_record(&Vote::made_by(&made, &body, case.seq))?;
             let missing = missing(&same(tx, shown)?);
             Ok((
                 Voted {
@@ -234,7 +221,7 @@ fn uid_of(actor: &str) -> Result<u32, VoteError> {
 
 /// The same request as it is now, if it is still the one that the person saw.
 fn same(tx: &mut Tx<'_>, shown: &Approval) -> Result<Approval, VoteError> {
-    let now = tx.request(shown.link)?;
+    let now: Option<Request> = tx.of(shown.seq)?;
     let now = now.filter(|now| now.id == shown.id && now.asked == shown.asked);
     let now = now.ok_or_else(|| VoteError::Other(shown.id.clone()))?;
     let now = Approval::of(tx, now)?;
@@ -254,8 +241,8 @@ impl Approval {
         if self.ended.is_some() {
             return Err(VoteError::Ended(id));
         }
-        if self.at.parse::<Timestamp>().is_ok_and(|at| now < at) {
-            return Err(VoteError::Early(id, self.at.clone()));
+        if self.asked_at.parse::<Timestamp>().is_ok_and(|at| now < at) {
+            return Err(VoteError::Early(id, self.asked_at.clone()));
         }
         if now >= self.expires() {
             return Err(VoteError::Expired(id, self.asked.expires_at.clone()));

@@ -224,7 +224,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<Said,
             "missing": voted.missing, "before": voted.before,
             "link": voted.link.seq, "entry_hash": voted.link.entry_hash,
         });
-        return Ok(Said::Decided(line(&document), voted.case.id));
+        return Ok(Said::Decided(line(&document), voted.case.request.id));
     }
     let until = desk.clock(&voted.case.asked.expires_at);
     let next = match (answer, voted.missing) {
@@ -255,7 +255,7 @@ fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<Said,
             voted.person, voted.link.seq
         ),
     };
-    Ok(Said::Decided(text, voted.case.id))
+    Ok(Said::Decided(text, voted.case.request.id))
 }
 
 /// What is printed about a decision.

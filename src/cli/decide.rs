@@ -370,7 +370,7 @@ fn document(row: &Row) -> Value {
     json!({
         "row": row.id, "operation_id": row.operation_id, "session_id": row.session_id,
         "step_index": row.step_index, "action": row.action_type.as_deref().unwrap_or_default(),
-        "state": row.state.map_or("history", RowState::name),
+        "state": row.state.map_or("history".to_owned(), RowState::name),
     })
 }
 

@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, Zoned, civil::DateTime};
 
 use crate::{
     host::Interrupts,
-    people::{Filter, How, Most, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
+    people::{Filter, How, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
 };
 
 use super::{
@@ -117,10 +117,11 @@ fn across(
     ))
 }
 
-pub(super) fn newest(limit: usize) -> Most {
+/// How many answers are read; 0 means all.
+pub(super) fn newest(limit: usize) -> usize {
     match limit {
-        0 => Most::All,
-        limit => Most::Newest(limit),
+        0 => usize::MAX,
+        limit => limit,
     }
 }
 
@@ -183,12 +184,13 @@ fn since_when(text: &str, now: &Zoned) -> Result<String, String> {
 }
 
 fn holds(row: &Row, word: &str) -> bool {
+    let state = row.state.map(RowState::name);
     let texts = [
         row.action_type.as_deref(),
         row.task_id.as_deref(),
         row.request_id.as_deref(),
         row.target_id.as_deref(),
-        row.state.map(RowState::name),
+        state.as_deref(),
         Some(row.outcome.name()),
         row.fault.as_deref(),
         row.reason.as_deref(),

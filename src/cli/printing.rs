@@ -14,7 +14,7 @@ use rustix::termios::tcgetwinsize;
 
 use crate::{
     host::{Host, Interrupts},
-    people::{Filter, Most, Page, Reading, Row, Step, Whole},
+    people::{Filter, Page, Reading, Row, Step, Whole},
     record::Project,
 };
 
@@ -82,7 +82,7 @@ impl Desk {
         let session = self.reading.session(self.session.as_deref())?;
         let page = self
             .reading
-            .page(&session, Most::All, &Filter::default(), &|_| true)?;
+            .page(&session, usize::MAX, &Filter::default(), &|_| true)?;
         let whole = self.reading.whole(&session, page.steps.clone())?;
         Ok((page, whole))
     }

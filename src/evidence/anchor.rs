@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     host,
-    ledger::{LedgerError, Seq, StoreError, Trouble, Tx},
+    ledger::{Head, LedgerError, Seq, StoreError, Trouble, Tx},
 };
 
 /// A copy of a link's number and hash: one line of JSON.
@@ -152,13 +152,13 @@ impl HeadFile {
     /// Refuses a ledger that does not contain the link in the file.
     pub(crate) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
         let place = tx.place().to_owned();
-        self.agrees(place, &mut |seq| tx.entry_hash(seq))
+        self.agrees(place, &mut |seq| tx.of(seq))
     }
 
     /// Asks the question of [`agrees_with`](Self::agrees_with).
     pub(crate) fn expect(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         match self.read() {
-            Written::Note(note) => tx.entry_hash(note.seq).map(drop),
+            Written::Note(note) => tx.of::<Head>(note.seq).map(drop),
             _ => Ok(()),
         }
     }
@@ -171,7 +171,7 @@ impl HeadFile {
     fn agrees(
         &self,
         place: String,
-        held: &mut dyn FnMut(Seq) -> Result<Option<String>, StoreError>,
+        held: &mut dyn FnMut(Seq) -> Result<Option<Head>, StoreError>,
     ) -> Result<(), LedgerError> {
         let head = self.path.to_string();
         let mut written = self.read();
@@ -180,7 +180,7 @@ impl HeadFile {
             match &written {
                 Written::Nothing => return Ok(()),
                 Written::Note(note) => {
-                    if held(note.seq)?.as_ref() == Some(&note.entry_hash) {
+                    if held(note.seq)?.is_some_and(|held| held.entry_hash == note.entry_hash) {
                         return Ok(());
                     }
                 }

@@ -124,16 +124,6 @@ pub(crate) enum Change {
     State,
 }
 
-impl Change {
-    /// The link `seq`, if it may change what later reads return.
-    pub(crate) fn at(self, seq: Seq) -> Option<Seq> {
-        match self {
-            Self::Nothing => None,
-            Self::State => Some(seq),
-        }
-    }
-}
-
 pub(crate) fn changes(change: Change) -> Option<String> {
     match change {
         Change::Nothing => None,

@@ -43,8 +43,8 @@ impl Ledger<'_> {
             // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
             Written::Note(before) if before.seq >= head.seq => return Ok(()),
             Written::Note(before) => {
-                let held = read(&mut *self.store, |tx| tx.entry_hash(before.seq))?;
-                if held.as_ref() != Some(&before.entry_hash) {
+                let held = read(&mut *self.store, |tx| tx.of::<Head>(before.seq))?;
+                if held.is_none_or(|held| held.entry_hash != before.entry_hash) {
                     let why = format!(
                         "it names link {}, which the ledger does not contain. It is kept as evidence; see `oneact verify`",
                         before.seq
@@ -68,13 +68,8 @@ impl Ledger<'_> {
             host: Some(host::name()),
             signature: None,
         };
-        match self
-            .head
-            .sign_key
-            .as_ref()
-            .map(|key| sign(key, &note.text()))
-            .transpose()
-        {
+        let key = self.head.sign_key.as_ref();
+        match key.map(|key| sign(key, &note.text())).transpose() {
             Ok(signature) => note.signature = signature,
             Err(why) => return (note, Some(why)),
         }

@@ -5,7 +5,6 @@
 //! ledger needs no more memory than a short one, and writers do not wait. Only the ends of chains since the last knot, the open
 //! claims and the requests for approvals are kept.
 
-mod tables;
 mod vouched;
 mod walk;
 
@@ -48,11 +47,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// The last link that an anchor or a signed head file names. A writer of the ledger cannot forge those.
     pub(crate) fn vouched(&self) -> Option<Seq> {
-        let signed = match self.head {
-            HeadSays::Signed { seq, .. } => Some(seq),
-            _ => None,
-        };
-        self.anchored.max(signed)
+        self.anchored.max(self.head.signed())
     }
 }
 
@@ -74,6 +69,17 @@ pub(crate) enum HeadSays {
         at: Option<String>,
         fingerprint: String,
     },
+}
+
+impl HeadSays {
+    fn signed(&self) -> Option<Seq> {
+        match self {
+            Self::Signed { seq, .. } => Some(*seq),
+            Self::Nothing | Self::Unreadable | Self::Unsigned { .. } | Self::Unchecked { .. } => {
+                None
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,11 +259,7 @@ impl Ledger<'_> {
             Some(Damage::Forged { whose: *whose, why })
         });
         let head = head_says(written, signers);
-        let signed = match head {
-            HeadSays::Signed { seq, .. } => Some(seq),
-            _ => None,
-        };
-        let mut walk = Walk::new(remembered, signed);
+        let mut walk = Walk::new(remembered, head.signed());
         let broken = loop {
             match read(&mut *self.store, |tx| walk.page(tx)) {
                 Ok(ControlFlow::Continue(())) => {}
@@ -274,7 +276,7 @@ impl Ledger<'_> {
             }
         };
         self.sync();
-        let confirmed = walk.confirmed();
+        let confirmed = walk.confirmed;
         let mut verdict = walk.verdict();
         self.store.place().clone_into(&mut verdict.place);
         verdict.head = head;

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::{
-    record::{Event, Grant, Head, Request, Row, RowOutcome, RowState, Seq, UNRECORDED},
+    record::{Claim, Event, Grant, Head, Link, Request, Row, RowOutcome, RowState, UNRECORDED},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RESULT_RULES,
@@ -43,7 +43,7 @@ pub(super) fn again(
         timestamp: instant(at),
         started_at: instant(at),
         state: Some(state),
-        reason: Some(state.name().to_owned()),
+        reason: Some(state.name()),
         attempt: ask.who.attempt.unwrap_or(original.attempt),
         ..asked(ask, hashes)
     }
@@ -100,7 +100,7 @@ pub(super) fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
         request_id: owned(who.request_id),
         idempotency_key: owned(who.idempotency_key),
         task_id: owned(who.task_id),
-        parent: owned(who.part.map(|part| part.parent)),
+        parent: who.part.map(|part| part.parent.clone()),
         position: who.part.map(|part| part.position),
         entry_version: match ask.asked.steps.as_slice() {
             [step] => step.version.map(|version| version.to_string()),
@@ -153,7 +153,8 @@ pub(super) fn unrecorded(of: Row) -> Row {
 /// What the link of an answer contains beside the facts of the row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
-    pub(super) claim: Option<Seq>,
+    /// The claim that it settles.
+    pub(super) claim: Option<&'a Claim>,
     /// Of a repeated answer: the hash that names its delivery.
     pub(super) delivery: Option<&'a str>,
     pub(super) note: Option<&'a str>,
@@ -162,7 +163,8 @@ pub(super) struct Beside<'a> {
     pub(super) approval: Option<&'a Note>,
 }
 
-/// Records an answer: counts it in its session, and adds its link and its row. Returns the link and the number.
+/// Records an answer: counts it in its session, adds its link and its row, and settles its claim. Returns the link and the
+/// number.
 pub(super) fn record(
     tx: &mut Tx<'_>,
     event: Event,
@@ -180,7 +182,7 @@ pub(super) fn record(
         reason: row.reason.clone(),
         note: beside.note.map(ToOwned::to_owned),
         changes: chain::changes(beside.change),
-        claim: beside.claim,
+        claim: beside.claim.map(|claim| claim.seq),
         about: row.reused_from.clone(),
         attempt: beside.delivery.map(|_| row.attempt),
         task: row.task_id.clone().filter(|_| beside.delivery.is_some()),
@@ -195,48 +197,25 @@ pub(super) fn record(
     };
     let head = chain::append(tx, event, stamp, &body)?;
     tx.insert(&row)?;
+    let link = stamp.link(event, seq);
     if let Some(note) = beside.approval {
-        note.record(tx, &row, stamp)?;
+        note.record(tx, &link, &body)?;
+    }
+    if let Some(claim) = beside.claim {
+        tx.advance(&claim.clone().after(&link, &body))?;
     }
     Ok((head, row.step_index))
 }
 
 impl Note {
-    /// Writes what the answer of this row says about an approval or a grant.
-    fn record(&self, tx: &mut Tx<'_>, row: &Row, stamp: Stamp<'_>) -> Result<(), StoreError> {
-        let seq = row.seq.unwrap_or_default();
-        let (session_id, operation_id) = (row.session_id.clone(), row.operation_id.clone());
+    /// Writes what the answer of this link says about an approval or a grant.
+    fn record(&self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), StoreError> {
         let id = match self {
-            Self::Requests { id, asked } => {
-                return tx.put_request(&Request {
-                    seq,
-                    id: id.clone(),
-                    session_id,
-                    operation_id,
-                    request_hash: row.request_hash.clone(),
-                    task_id: row.task_id.clone(),
-                    root: asked.root.clone(),
-                    row_id: row.id.clone(),
-                    asked_by: stamp.actor.to_owned(),
-                    asked_at: instant(stamp.at),
-                    asked: asked.clone(),
-                    used: None,
-                    ended: None,
-                });
-            }
-            Self::Opens { granted, home } => {
-                return tx.put_grant(&Grant {
-                    seq,
-                    operation_id,
-                    session_id,
-                    row_id: row.id.clone(),
-                    home: Some(home.clone()),
-                    granted: granted.clone(),
-                });
-            }
+            Self::Requests { .. } => return tx.put_request(&Request::made_by(link, body)),
+            Self::Opens { .. } => return tx.insert_record(&Grant::made_by(link, body)),
             Self::Ends { id } | Self::Keeps { id } => id,
         };
-        let Some(request) = tx.request_named(&session_id, id)? else {
+        let Some(request) = tx.request_named(&link.session_id, id)? else {
             return Ok(());
         };
         tx.settle_request(&match self {
@@ -245,7 +224,7 @@ impl Note {
                 ..request
             },
             _ => Request {
-                ended: request.ended.or(Some(seq)),
+                ended: request.ended.or(Some(link.seq)),
                 ..request
             },
         })

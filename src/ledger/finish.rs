@@ -9,7 +9,7 @@ use super::{
     Ledger,
     answer::{self, Beside},
     begin::lock_of,
-    record::{Claim, ClaimState, Event, Head, KNOTS, Row, RowState, Seq},
+    record::{Event, Head, KNOTS, Row, RowState, Seq},
     store::{Durability, StoreError, Trouble, Tx, Which, write_in},
     words::{Ask, Ended, Note, Recorded, Running},
 };
@@ -237,20 +237,13 @@ impl Letter {
         let Some(row) = rows.iter().find(|row| same(row)) else {
             return Ok(None);
         };
-        let link = tx.link_of(row)?;
-        Ok(link.map(|link| Head {
-            seq: link.seq,
-            entry_hash: link.entry_hash,
-        }))
+        row.seq.map_or(Ok(None), |seq| tx.of(seq))
     }
 
     fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
         let mut row = self.row.clone();
-        let claim = tx.claim(self.claim)?.filter(|claim| {
-            let is_ours = (&claim.key.session_id, &claim.operation_id)
-                == (&row.session_id, &row.operation_id);
-            claim.is_open() && is_ours
-        });
+        let claim = tx.claim(self.claim)?;
+        let claim = claim.filter(|claim| claim.is_open_of(&row.session_id, &row.operation_id));
         let event = match (&claim, &self.approval) {
             (Some(_), Some(Note::Requests { .. })) => Event::ApprovalRequested,
             (Some(_), _) => event(row.state),
@@ -266,28 +259,13 @@ impl Letter {
             actor: &self.actor,
         };
         let beside = Beside {
-            claim: claim.as_ref().map(|claim| claim.seq),
+            claim: claim.as_ref(),
             change: self.change,
             told: Some(self.told),
             approval: self.approval.as_ref(),
             ..Beside::default()
         };
         let (head, _) = answer::record(tx, event, stamp, row, beside)?;
-        if let Some(claim) = claim {
-            let seq = head.seq;
-            // The outcome is unknown, or the result is not good: a person decides before it is performed again.
-            let state = match event {
-                Event::Unknown => ClaimState::Unknown,
-                Event::Succeeded => ClaimState::Succeeded,
-                _ => ClaimState::Ended,
-            };
-            tx.advance(&Claim {
-                state,
-                changed: self.change.at(seq).or(claim.changed),
-                ended: (state != ClaimState::Unknown).then_some(seq),
-                ..claim
-            })?;
-        }
         Ok(head)
     }
 }

@@ -1,10 +1,7 @@
 //! Where the ledger is and how it is opened; and the name of the root in which a plan is performed. Several roots
 //! may share a ledger, but only the journals of one root show how an interrupted plan ended.
 
-use std::{
-    any::Any,
-    io::{self, Write as _},
-};
+use std::io::{self, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
@@ -67,8 +64,7 @@ impl Place {
     pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
         match self {
             Self::File(path) => {
-                let real = real(path);
-                let mut files = SqliteStore::files(&real);
+                let mut files = SqliteStore::files(path);
                 files.push(path.clone());
                 files
             }
@@ -149,11 +145,6 @@ impl Place {
 }
 
 impl<'a> Ledger<'a> {
-    /// The value that closes the ledger when it is dropped, which takes time.
-    pub(crate) fn closing(self) -> Box<dyn Any> {
-        self.store.closing()
-    }
-
     /// Opens the ledger. Answers that cannot be recorded wait in `state_dir`.
     pub(crate) fn open(
         place: &Place,

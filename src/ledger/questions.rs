@@ -181,12 +181,11 @@ impl Questions<'_, '_, '_> {
     }
 
     fn failed_at_a_repeatable_step(&mut self, task: &Row) -> Result<bool, StoreError> {
-        let mut steps = match self.ask.parts {
-            0 => return Ok(false),
-            _ => self
-                .tx
-                .rows(&Which::steps_of(&task.operation_id), usize::MAX)?,
-        };
+        if self.ask.parts == 0 {
+            return Ok(false);
+        }
+        let steps = Which::steps_of(&task.operation_id);
+        let mut steps = self.tx.rows(&steps, usize::MAX)?;
         steps.retain(|step| step.outcome == RowOutcome::Error);
         for step in &steps {
             let body = self.tx.link_of(step)?.and_then(|link| link.body());
@@ -346,10 +345,7 @@ impl Questions<'_, '_, '_> {
             return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
         }
         // Each repetition names the row of the run that made the answer, unless that row is lost.
-        let made = match &original.reused_from {
-            Some(made) => self.tx.row(&Which::id(made))?.map(|row| row.id),
-            None => None,
-        };
+        let made = self.tx.source(&original)?.map(|row| row.id);
         let made = (&original, made.as_ref().unwrap_or(&original.id).as_str());
         let row = answer::again(self.ask, self.hashes, made, state, self.stamp.at);
         let delivery = names::name_of(&self.ask.who);

@@ -1,5 +1,6 @@
 //! The records of the ledger, a file for each kind: its columns, its rules, and the statements that write and find it.
 
+mod after;
 mod approval;
 mod claim;
 mod ends;

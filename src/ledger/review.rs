@@ -58,8 +58,7 @@ pub(crate) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, St
         let mut by = own_withdrawal(tx, &step)?;
         // A repeated answer is withdrawn where it was made.
         if by.is_none()
-            && let Some(origin) = &step.reused_from
-            && let Some(made) = tx.row(&Which::id(origin))?
+            && let Some(made) = tx.source(&step)?
         {
             by = own_withdrawal(tx, &made)?;
         }

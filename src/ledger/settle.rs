@@ -154,23 +154,17 @@ impl Ledger<'_> {
             if tx.claim(left.claim.seq)?.as_ref() != Some(&left.claim) {
                 return Ok(None);
             }
-            let (state, head, step) = match how {
+            let (head, step) = match how {
                 How::Answered(event, row) => {
                     let beside = Beside {
-                        claim: Some(left.claim.seq),
-                        delivery: None,
+                        claim: Some(&left.claim),
                         note,
                         change: Change::State,
-                        told: None,
-                        approval: None,
+                        ..Beside::default()
                     };
                     let row = Row::clone(row);
                     let (head, step) = answer::record(tx, *event, stamp, row, beside)?;
-                    let state = match event {
-                        Event::Succeeded | Event::Resolved => ClaimState::Succeeded,
-                        _ => ClaimState::Ended,
-                    };
-                    (state, head, Some(step))
+                    (head, Some(step))
                 }
                 How::NotMade(reason) => {
                     let body = Body {
@@ -182,16 +176,11 @@ impl Ledger<'_> {
                         ..Body::default()
                     };
                     let head = chain::append(tx, Event::Resolved, stamp, &body)?;
-                    (ClaimState::NotMade, head, None)
+                    let link = stamp.link(Event::Resolved, head.seq);
+                    tx.advance(&left.claim.clone().after(&link, &body))?;
+                    (head, None)
                 }
             };
-            let changes = Change::State.at(head.seq).filter(|_| step.is_some());
-            tx.advance(&Claim {
-                state,
-                changed: changes.or(left.claim.changed),
-                ended: Some(head.seq),
-                ..left.claim.clone()
-            })?;
             Ok::<_, StoreError>(Some((head, step)))
         })?;
         if let Some((head, _)) = &settled {

@@ -170,7 +170,7 @@ pub(crate) enum Access<'a> {
 
 /// A ledger's database. It has one transaction at a time, and writers of other processes wait: in SQLite all, in PostgreSQL
 /// those about the same session.
-pub(crate) trait Store {
+pub(crate) trait Store: Any {
     /// The name of the ledger, for people: a path, or a URI without its password.
     fn place(&self) -> &str;
 
@@ -194,10 +194,9 @@ pub(crate) trait Store {
     fn sync(&mut self) -> Result<(), StoreError>;
 
     /// Whether the database is behind a network, which can be silent for longer than a run may take.
-    fn is_remote(&self) -> bool;
-
-    /// The value that closes the database when it is dropped, which takes time.
-    fn closing(self: Box<Self>) -> Box<dyn Any>;
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 /// Runs `work` in a transaction that writes alone, and returns its result. If it fails, nothing of it is kept.

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
     review::Usable,
+    store::{StoreError, Tx},
     words::{Ask, Miss},
 };
 use crate::{
@@ -54,15 +55,14 @@ pub(super) fn judge(
         OnDuplicate::Suppress(Unless::FilesChanged) => {
             same(row, world)?;
             // A file whose content was not recorded is no reason to perform the request again.
-            let mut files = files(row);
+            let mut files = row.made();
             files.retain(|made| made.print.sight != Sight::Unknown);
             files.iter().try_for_each(|made| untouched(made, world))
         }
         _ if of_task => {
             same(row, world)?;
-            files(row)
-                .iter()
-                .try_for_each(|made| untouched(made, world))
+            let made = row.made();
+            made.iter().try_for_each(|made| untouched(made, world))
         }
         OnDuplicate::Reuse { ttl, ground } => good((row, usable), ask, (ttl, ground), world),
         // The answer of a step of another task, which shares its answers with this one.
@@ -82,11 +82,6 @@ fn same(row: &Row, world: &dyn World) -> Result<(), Miss> {
         }
     }
     Ok(())
-}
-
-/// What the run made or changed.
-fn files(row: &Row) -> Vec<Made> {
-    list(row.output_ids.as_deref()).unwrap_or_default()
 }
 
 /// Fails if an output is known to have changed.
@@ -152,8 +147,14 @@ pub(crate) fn sealed(row: &Row, link: &Link) -> bool {
     has_answer && seal == Some(row.seal())
 }
 
+/// The link of a row, if the row matches it and has the request that was recorded, unless pruned.
+pub(crate) fn sealing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Link>, StoreError> {
+    let link = tx.link_of(row)?;
+    Ok(link.filter(|link| sealed(row, link) && has_own_request(row)))
+}
+
 /// Whether the request of a row, unless pruned, is the one that was recorded.
-pub(crate) fn has_own_request(row: &Row) -> bool {
+fn has_own_request(row: &Row) -> bool {
     match &row.request {
         Some(request) => sha256(request) == row.request_sha256,
         None => row.pruned.is_some(),

@@ -75,8 +75,8 @@ pub(crate) struct Who<'a> {
     pub(crate) task_id: Option<&'a str>,
     /// None if the caller does not count: then the attempt follows the last one for the task.
     pub(crate) attempt: Option<u32>,
-    /// Of a step of a task. Then the idempotency key is [`TaskRun::key`].
-    pub(crate) part: Option<Part<'a>>,
+    /// Of a step of a task. Then the idempotency key is its own.
+    pub(crate) part: Option<&'a Part>,
     /// What an approval of this request is bound to.
     pub(crate) bound: Bound,
     /// The request for an approval with which the task goes on.
@@ -84,18 +84,20 @@ pub(crate) struct Who<'a> {
 }
 
 /// A step of a task.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
     /// The operation of the task.
-    pub(crate) parent: &'a str,
+    pub(crate) parent: String,
     /// From 1.
     pub(crate) position: u64,
+    /// Its delivery ([`TaskRun::key`]), which stands for the caller's idempotency key.
+    pub(crate) key: String,
     /// The number of equal steps before it in the task, which are requests of their own.
     pub(crate) equals: usize,
-    pub(crate) capability: &'a str,
+    pub(crate) capability: String,
     /// The number of steps of this capability before it in the task.
     pub(crate) nth: usize,
-    pub(crate) run: &'a TaskRun,
+    pub(crate) run: TaskRun,
 }
 
 /// A task that this run performs, as its steps need it.
@@ -375,12 +377,10 @@ impl From<LedgerError> for Failure {
             LedgerError::Stopped(failure) => return failure.clone(),
         };
         let mut failure = Self::new(fault, error.to_string());
+        // A ledger that is not usable stays so, unless its own error says that it may pass.
         failure.recoverable &= match &error {
             LedgerError::Store(error) => !error.lasts(),
-            LedgerError::NoReview
-            | LedgerError::Older { .. }
-            | LedgerError::HeadUnreadable { .. } => false,
-            _ => true,
+            _ => fault != Fault::LedgerUnavailable,
         };
         failure
     }

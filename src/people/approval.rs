@@ -21,20 +21,16 @@ use crate::{
 
 /// Who may decide about a request for these entries, by the catalog as it is now, and whose signatures count.
 pub(crate) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<Signer>), Failure> {
-    let catalog = match Catalog::load(&project.catalog) {
-        Err(CatalogError::Missing { .. }) => {
-            let rule = ApprovalRule::default();
-            return Ok((
-                Policy::of([&rule].into_iter(), Risk::default(), &[]),
-                Vec::new(),
-            ));
+    let (rules, signers) = match Catalog::load(&project.catalog) {
+        Err(CatalogError::Missing { .. }) => (vec![ApprovalRule::default()], Vec::new()),
+        catalog => {
+            let catalog = catalog?;
+            let tables = catalog.tables()?;
+            let rules = action.split('+').map(|id| approval_rule(&tables, id));
+            let signers = signers(&approval_settings(&tables)?, &project.root);
+            (rules.collect::<Result<_, _>>()?, signers)
         }
-        catalog => catalog?,
     };
-    let tables = catalog.tables()?;
-    let rules = action.split('+').map(|id| approval_rule(&tables, id));
-    let rules: Vec<ApprovalRule> = rules.collect::<Result<_, _>>()?;
-    let signers = signers(&approval_settings(&tables)?, &project.root);
     Ok((Policy::of(rules.iter(), Risk::default(), &[]), signers))
 }
 
@@ -78,10 +74,10 @@ pub(crate) fn approved(
         )));
     }
     let us = format!("uid:{}", host::user_id());
-    if case.by != us {
+    if case.asked_by != us {
         return Err(mismatch(format!(
             "{id} was requested by {}, and only that user performs it; this is {us}",
-            case.by
+            case.asked_by
         )));
     }
     case.decidable(host.timestamp())?;

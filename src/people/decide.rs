@@ -1,9 +1,12 @@
 //! Decisions of a person: whether an answer is good. The link of each one says who decided, when and why.
 
-use super::naming::{CANDIDATES, CommandError, Name, origin, sealed};
+use super::naming::{CommandError, Name, origin, sealed};
 use crate::{
     evidence::{Body, chain, instant},
-    ledger::{By, Event, Head, Judgement, Ledger, Row, Seq, StoreError, Tx, Which, names::keyed},
+    ledger::{
+        By, Event, Head, Judgement, Ledger, Row, Seq, StoreError, Tx, Which, names::keyed,
+        settle::row_of,
+    },
     task::{IMPROVISED, ReviewState},
 };
 
@@ -114,7 +117,7 @@ impl Ledger<'_> {
             let row = origin(tx, row)?;
             let reason = review.state().name();
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
-            tx.put_review(&Judgement {
+            tx.insert_record(&Judgement {
                 seq: link.seq,
                 session_id: row.session_id.clone(),
                 row_id: row.id.clone(),
@@ -165,8 +168,7 @@ fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
     let Some(parent) = &row.parent else {
         return Ok(None);
     };
-    let tasks = tx.rows(&Which::operation(parent), CANDIDATES)?;
-    Ok(tasks.into_iter().find(|task| task.operation_id == *parent))
+    Ok(row_of(tx, parent)?)
 }
 
 fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: By<'_>) -> Result<Head, CommandError> {

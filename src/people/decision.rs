@@ -1,9 +1,7 @@
 //! Reads from the ledger why a request was performed, or why an old answer was given.
 
 use crate::{
-    ledger::{
-        Again, Made, Miss, Row, RowState, SeenInput, StoreError, Tx, Which, Why, validity::list,
-    },
+    ledger::{Again, Miss, Row, RowState, SeenInput, StoreError, Tx, Which, Why, validity::list},
     task::Sight,
 };
 
@@ -46,10 +44,10 @@ pub(crate) enum Fact {
 impl Decision {
     pub(super) fn of(tx: &mut Tx<'_>, row: &Row) -> Result<Self, StoreError> {
         let reason = Reason::of(row);
-        let about = match (&reason, &row.reused_from) {
-            (Reason::Ran(why), _) => before(tx, row, *why)?,
-            (Reason::Answered(_), Some(id)) => tx.row(&Which::id(id))?,
-            (Reason::Answered(_), None) | (Reason::History | Reason::Other(_), _) => None,
+        let about = match &reason {
+            Reason::Ran(why) => before(tx, row, *why)?,
+            Reason::Answered(_) => tx.source(row)?,
+            Reason::History | Reason::Other(_) => None,
         };
         let differences = match (&reason, &about) {
             (Reason::Ran(Why::Miss(miss)), Some(before)) => differences(*miss, before, row),
@@ -150,9 +148,8 @@ fn inputs(row: &Row) -> Vec<(String, Sight)> {
 }
 
 fn outputs(row: &Row) -> Vec<(String, Sight)> {
-    let made = list::<Made>(row.output_ids.as_deref()).unwrap_or_default();
-    made.into_iter()
-        .map(|made| (made.storage_uri, made.print.sight))
+    let made = row.made().into_iter();
+    made.map(|made| (made.storage_uri, made.print.sight))
         .collect()
 }
 

@@ -7,10 +7,7 @@ use crate::{
     approval::{GrantState, answer},
     catalog::{Performed, Said, Trace},
     envelope::read_response,
-    ledger::{
-        Event, Head, Ledger, Link, Made, Row, RowOutcome, RowState, StoreError, Tx,
-        has_own_request, read, sealed,
-    },
+    ledger::{Event, Head, Ledger, Link, Made, Row, RowOutcome, RowState, Tx, read, sealing},
     task::IMPROVISED,
 };
 
@@ -46,8 +43,11 @@ fn improvised(
     let row = answer(tx, &operation)?.filter(|row| {
         row.action_type.as_deref() == Some(IMPROVISED) && row.outcome == RowOutcome::Success
     });
-    let opened = row.map(|row| matching(tx, row)).transpose()?.flatten();
-    let Some((row, link)) = opened else {
+    let link = match &row {
+        Some(row) => sealing(tx, row)?,
+        None => None,
+    };
+    let (Some(row), Some(link)) = (row, link) else {
         return Err(CommandError::NotImprovised { operation });
     };
     let calls = match (GrantState::of(tx, &row)?, row.revoked_by) {
@@ -62,9 +62,9 @@ fn improvised(
                 let Some(row) = row.filter(|row| row.revoked_by.is_none()) else {
                     continue;
                 };
-                let Some((row, _)) = matching(tx, row)? else {
+                if sealing(tx, &row)?.is_none() {
                     return Err(CommandError::Unsealed { row: operation });
-                };
+                }
                 if calls.iter().all(|other| other.id != row.id) {
                     calls.push(row);
                 }
@@ -73,13 +73,6 @@ fn improvised(
         }
     };
     Ok((row, link, calls))
-}
-
-/// The row with its link, if they match.
-fn matching(tx: &mut Tx<'_>, row: Row) -> Result<Option<(Row, Link)>, StoreError> {
-    let link = tx.link_of(&row)?;
-    let link = link.filter(|link| sealed(&row, link) && has_own_request(&row));
-    Ok(link.map(|link| (row, link)))
 }
 
 /// The successful calls of an improvised action, in their order; or why they are not known.

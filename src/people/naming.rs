@@ -110,10 +110,7 @@ pub(crate) enum CommandError {
     )]
     MayRepeat { operation: String },
     #[error("operation {operation} is not open: it ended as `{state}`")]
-    Ended {
-        operation: String,
-        state: &'static str,
-    },
+    Ended { operation: String, state: String },
     #[error("no decision about operation {operation} is possible yet: {why}")]
     Interrupted { operation: String, why: String },
     #[error(

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::{
     evidence::{Body, Stamp, chain},
     ledger::{
-        Durability, Event, Ledger, Row, Seq, StoreError, Tx, Which, has_own_request, read,
-        record::KNOTS, review, sealed, write,
+        Durability, Event, Ledger, Row, Seq, StoreError, Tx, Which, read, record::KNOTS, review,
+        sealing, write,
     },
     task::OperationId,
 };
@@ -135,8 +135,7 @@ struct Old {
 fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreError> {
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
-        let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
-        let link = link.filter(|link| sealed(&row, link) && has_own_request(&row));
+        let link = sealing(tx, &row)?;
         let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
         let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
         let undecided = row.reused_from.is_none() && row.revoked_by.is_none();

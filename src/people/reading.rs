@@ -16,8 +16,8 @@ use super::{
 use crate::{
     approval::{GrantState, under},
     ledger::{
-        Link, Place, Row, RowState, Session, Store, StoreError, Tx, Which, Wish, has_own_request,
-        read, review, sealed,
+        Link, Place, Row, RowState, Session, Store, StoreError, Tx, Which, Wish, read, review,
+        sealing,
     },
     task::{Blocks, Review, ReviewDecision, ReviewState, ReviewTerms},
 };
@@ -72,23 +72,6 @@ pub(crate) struct Whole {
     pub(crate) grant: Option<GrantState>,
 }
 
-/// How many answers of a session are read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Most {
-    All,
-    /// That many of the newest.
-    Newest(usize),
-}
-
-impl Most {
-    fn number(self) -> usize {
-        match self {
-            Self::All => usize::MAX,
-            Self::Newest(most) => most,
-        }
-    }
-}
-
 impl Reading {
     pub(crate) fn open(place: &Place, now: Timestamp) -> Result<Self, CommandError> {
         match (place, place.missing()) {
@@ -96,14 +79,12 @@ impl Reading {
                 place: path.to_string(),
             }),
             (Place::Nowhere, None) => Err(CommandError::Off),
-            (Place::File(_) | Place::Postgres(_), None) => Ok(Self {
-                store: place.store(Wish::Read)?,
-                now,
-            }),
+            (Place::File(_) | Place::Postgres(_), None) => {
+                Ok(Self::of(place.store(Wish::Read)?, now))
+            }
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn of(store: Box<dyn Store>, now: Timestamp) -> Self {
         Self { store, now }
     }
@@ -128,11 +109,11 @@ impl Reading {
         })
     }
 
-    /// The answers of a session for which the filter and `fits` hold.
+    /// At most that many of the newest answers of a session for which the filter and `fits` hold.
     pub(crate) fn page(
         &mut self,
         session_id: &str,
-        most: Most,
+        most: usize,
         filter: &Filter,
         fits: &dyn Fn(&Row) -> bool,
     ) -> Result<Page, CommandError> {
@@ -173,10 +154,7 @@ impl Reading {
     /// The newest answer for a task of that name, else what [`find`](Self::find) finds.
     pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, CommandError> {
         let session_id = self.session(session)?;
-        let which = match session {
-            Some(session) => Which::task(session, name),
-            None => Which::task_anywhere(name),
-        };
+        let which = Which::task_anywhere(name).within(session);
         if let Some(row) = read(&mut *self.store, |tx| tx.row(&which))? {
             return Ok(row);
         }
@@ -221,23 +199,18 @@ impl Reading {
 
 impl Step {
     fn of(tx: &mut Tx<'_>, reviews: &Reviews, row: Row) -> Result<Self, StoreError> {
-        let from = match &row.reused_from {
-            Some(id) => tx.steps(&Which::id(id), 1)?.pop(),
-            None => None,
-        };
-        let review = reviews.about(&row);
-        let under = match under(&row) {
-            Some(id) => {
-                let opened = Which::operation(&id).within(Some(&row.session_id));
-                tx.steps(&opened, 1)?.pop()
-            }
-            None => None,
+        let from = row.reused_from.as_deref().map(Which::id);
+        let under = under(&row);
+        let under = under.map(|id| Which::operation(&id).within(Some(&row.session_id)));
+        let mut number = |which: Option<Which>| match which {
+            Some(which) => Ok::<_, StoreError>(tx.steps(&which, 1)?.pop()),
+            None => Ok(None),
         };
         Ok(Self {
+            from: number(from)?,
+            under: number(under)?,
+            review: reviews.about(&row),
             row,
-            from,
-            under,
-            review,
         })
     }
 
@@ -254,15 +227,13 @@ impl Whole {
         let mut again = tx.steps(&Which::reuses_of(&step.row.id), usize::MAX)?;
         again.sort_unstable();
         let row = &step.row;
-        let own = tx.link_of(row)?;
-        let grant = GrantState::of(tx, row)?;
         Ok(Self {
-            sealed: has_own_request(row) && own.is_some_and(|link| sealed(row, &link)),
-            decision: Decision::of(tx, &step.row)?,
-            links: links.about(&step.row),
+            sealed: sealing(tx, row)?.is_some(),
+            decision: Decision::of(tx, row)?,
+            links: links.about(row),
             again,
-            parts: tx.rows(&Which::steps_of(&step.row.operation_id), usize::MAX)?,
-            grant,
+            parts: tx.rows(&Which::steps_of(&row.operation_id), usize::MAX)?,
+            grant: GrantState::of(tx, row)?,
             step,
         })
     }
@@ -317,10 +288,9 @@ impl Reviews {
 fn newest(
     tx: &mut Tx<'_>,
     which: &Which,
-    most: Most,
+    most: usize,
     fits: &dyn Fn(&Row) -> bool,
 ) -> Result<Vec<Row>, StoreError> {
-    let most = most.number();
     let mut looked_at = most;
     loop {
         let mut rows = tx.rows(which, looked_at)?;

@@ -19,7 +19,7 @@ use crate::{
         anchor::Note,
         receipt::{Asset, path, statement},
     },
-    ledger::{Made, Row, read, sealed},
+    ledger::{Made, Row, read, validity::sealed},
     task::{Sight, Uri, hexadecimal},
 };
 

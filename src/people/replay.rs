@@ -133,7 +133,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let each = match action {
         // A rollback is no capability, and must not happen twice.
         ROLLBACK => Vec::new(),
-        ids => natures(ids, project)?,
+        ids => natures(ids, project).map_err(|failure| failure.message)?,
     };
     if each.iter().any(|(_, nature)| nature.blocks == Blocks::Yes) {
         return Err(format!(
@@ -193,12 +193,11 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
 }
 
 /// The nature of a row's capabilities in the present catalog.
-fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, String> {
-    let catalog = Catalog::load(&project.catalog).map_err(|error| error.to_string())?;
-    let tables = catalog.tables().map_err(|error| error.to_string())?;
+fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, Failure> {
+    let catalog = Catalog::load(&project.catalog)?;
+    let tables = catalog.tables()?;
     let known = |id: &str| Ok((id.to_owned(), nature(&tables, id)?));
-    let each: Result<_, Failure> = ids.split('+').map(known).collect();
-    each.map_err(|failure| failure.message)
+    ids.split('+').map(known).collect()
 }
 
 /// The recorded arguments without those that oneact fills in.

@@ -21,7 +21,6 @@ use crate::{
     task::{Admission, Assessment, Counted, Failure, Fault, Need, Reuse, ReviewRule},
 };
 
-use steps::Step;
 pub(crate) use steps::StepLedgers;
 
 use super::{
@@ -46,7 +45,7 @@ pub(crate) struct RunLedger<'h> {
     /// The request for an approval with which the task goes on.
     pub(super) joined: Option<Joined>,
     /// The step of a task that this is about, if it is about one.
-    step: Option<Step>,
+    step: Option<Part>,
 }
 
 /// The ledger's reply to a request.
@@ -173,19 +172,18 @@ impl<'h> RunLedger<'h> {
         if self.place == Place::Nowhere {
             return self.nowhere(work, received);
         }
-        let run = self;
         let hidden = Hidden::of(work);
-        let who = run.who(received, context);
-        let allowed = (run.reuse, run.approvals.admission.as_ref());
+        let who = self.who(received, context);
+        let allowed = (self.reuse, self.approvals.admission.as_ref());
         let Some(ask) = ask::of(work, who, allowed, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
         let rule = review::rule(work);
-        let mut ledger = match run.opened() {
+        let mut ledger = match self.opened() {
             Ok(ledger) => ledger,
             Err(error) => {
                 let stopped = context.stopped().map(LedgerError::Stopped);
-                return run.without(&ask, (work, rule), stopped.unwrap_or(error));
+                return self.without(&ask, (work, rule), stopped.unwrap_or(error));
             }
         };
         let go_on = || context.go_on().is_ok();
@@ -211,23 +209,23 @@ impl<'h> RunLedger<'h> {
         let running = match begun {
             Ok(ledger::Begun::Answered(answered)) => {
                 let executed = Executed::from(said::again(old_answer(*answered), work));
-                return Begun::Answered(Box::new(run.leave(ledger, executed)));
+                return Begun::Answered(Box::new(self.leave(ledger, executed)));
             }
             Ok(ledger::Begun::Run(running)) => running,
-            Err(error) => return run.without(&ask, (work, rule), error),
+            Err(error) => return self.without(&ask, (work, rule), error),
         };
         tracing::info!(
             "The request {} is performed; the reason is {}.",
             running.hashes.request_hash,
             running.why.name()
         );
-        run.die_at("ledger:reserved");
+        self.die_at("ledger:reserved");
         let sent = Sent {
             received,
-            caller: &run.caller,
+            caller: &self.caller,
             hidden: &hidden,
         };
-        let passed = run
+        let passed = self
             .approvals
             .pass(&mut ledger, (&ask, &running), work, sent, context);
         let mut recording = Recording {
@@ -238,7 +236,7 @@ impl<'h> RunLedger<'h> {
             inputs: ended::Before::default(),
             received,
             context,
-            of: run,
+            of: self,
         };
         match passed {
             // The ledger may say that the request was begun. The record of its end says that nothing was performed.
@@ -247,7 +245,7 @@ impl<'h> RunLedger<'h> {
             }
             Err(error) => Begun::Answered(Box::new(refused(error))),
             Ok(Pass::Go) => {
-                run.die_at("ledger:dispatched");
+                self.die_at("ledger:dispatched");
                 recording.inputs = ended::inputs_before(work, context.root);
                 Begun::Run(Box::new(recording))
             }
@@ -295,14 +293,7 @@ impl<'h> RunLedger<'h> {
                 (None, Counted::Said) => Some(received.attempt),
                 (None, Counted::Unsaid) => None,
             },
-            part: self.step.as_ref().map(|step| Part {
-                parent: &step.parent,
-                position: step.position,
-                equals: step.equals,
-                capability: &step.capability,
-                nth: step.nth,
-                run: &step.run,
-            }),
+            part: self.step.as_ref(),
             bound: match &self.joined {
                 Some(joined) => joined.bound,
                 None => join::bound(received),
@@ -325,7 +316,8 @@ impl<'h> RunLedger<'h> {
             self.keep(ledger);
             return executed;
         }
-        executed.keeping(ledger.closing())
+        // Closing the ledger takes time.
+        executed.keeping(ledger.store)
     }
 
     /// Without a usable ledger, only a request that reads may be performed, and only if the catalog allows it.

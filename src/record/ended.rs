@@ -62,7 +62,8 @@ pub(super) fn of(
 ) -> Ended {
     let root = context.root;
     let go_on = || context.go_on().is_ok();
-    let succeeded = outcome.failure.is_none();
+    let failure = outcome.failure.as_ref();
+    let succeeded = failure.is_none();
     // Only a success can be reused, so only its files are examined.
     let (inputs, outputs) = if succeeded {
         let outputs = outputs(outcome, root, before.objects.as_ref(), &go_on);
@@ -79,13 +80,10 @@ pub(super) fn of(
         } else {
             RowOutcome::Error
         },
-        fault: outcome.failure.as_ref().map(|failure| failure.fault),
+        fault: failure.map(|failure| failure.fault),
         told: Told {
             effect: outcome.effect,
-            recoverable: outcome
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.recoverable),
+            recoverable: failure.is_some_and(|failure| failure.recoverable),
         },
         response: response(hidden, received, outcome),
         inputs,

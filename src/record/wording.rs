@@ -25,26 +25,28 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
         head,
     } = answered;
     let stored = original.response.as_deref().and_then(read_response);
-    let state = match how {
-        Again::Replayed => State::Replayed,
-        Again::Reused => State::Reused,
-        Again::Suppressed => State::Suppressed,
-    };
     let at = &original.timestamp;
     let action = original.action_type.as_deref().unwrap_or("the action");
     let session = &original.session_id;
-    let sentence = match how {
+    let (state, sentence) = match how {
         // Specification 004's own words (R-004-38).
-        Again::Reused => {
-            format!("Reusing result for {action} from session {session} with matching hash")
-        }
-        Again::Replayed => format!(
-            "This delivery of {action} was answered at {at}; the same answer is returned again"
+        Again::Reused => (
+            State::Reused,
+            format!("Reusing result for {action} from session {session} with matching hash"),
         ),
-        Again::Suppressed => format!(
-            "{action} was already performed at {at} in {} ({}) and was not performed again. Send `salt` to repeat it",
-            original.task_id.as_deref().unwrap_or("a task"),
-            original.operation_id
+        Again::Replayed => (
+            State::Replayed,
+            format!(
+                "This delivery of {action} was answered at {at}; the same answer is returned again"
+            ),
+        ),
+        Again::Suppressed => (
+            State::Suppressed,
+            format!(
+                "{action} was already performed at {at} in {} ({}) and was not performed again. Send `salt` to repeat it",
+                original.task_id.as_deref().unwrap_or("a task"),
+                original.operation_id
+            ),
         ),
     };
     tracing::warn!("{sentence}");

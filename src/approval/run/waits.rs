@@ -14,6 +14,7 @@ use super::{
     Approvals, Pass, Sent, Through,
 };
 use crate::{
+    evidence::AskedApproval,
     executor::Context,
     ledger::{Ask, Bound, Ledger, Note, Row, Running},
     task::{
@@ -28,7 +29,7 @@ pub(crate) struct Asks {
     /// The request as the row keeps it, if the answer asks.
     pub(crate) request: Option<String>,
     /// What is sent to the program that is told of requests.
-    pub(super) told: Option<Value>,
+    pub(crate) told: Option<Value>,
 }
 
 impl Asks {
@@ -48,23 +49,13 @@ impl Asks {
             .case(ask, running, Some(&improvised::root(context)))
             .ok()??;
         Some(Box::new(Self {
-            note: Note::Keeps { id: case.id },
+            note: Note::Keeps {
+                id: case.request.id,
+            },
             request: None,
             told: None,
         }))
     }
-}
-
-/// A request as it is told to the caller.
-struct Told<'a> {
-    id: &'a str,
-    intent_hash: &'a str,
-    preview_hash: Option<&'a str>,
-    expires_at: &'a str,
-    votes: usize,
-    kept: &'a Kept,
-    /// How it differs from a call that was approved.
-    unlike: Option<String>,
 }
 
 impl Approvals {
@@ -97,18 +88,9 @@ impl Approvals {
             });
             around.insert("approval".to_owned(), approval);
         }
-        let told = Told {
-            id,
-            intent_hash: &asked.intent_hash,
-            preview_hash: asked.preview_hash.as_deref(),
-            expires_at: &asked.expires_at,
-            votes: 0,
-            kept: &kept,
-            unlike,
-        };
         let outcome = Outcome {
             preview,
-            ..self.pending(&told, policy, context)
+            ..self.pending((id, asked, 0), (&kept, unlike), policy, context)
         };
         let mut told = json!({
             "kind": "approval", "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
@@ -137,21 +119,20 @@ impl Approvals {
         context: &Context<'_>,
     ) -> Outcome {
         let kept = Kept::of((sent.received, &ask.asked), sent.hidden, sent.caller);
-        let told = Told {
-            id: &case.id,
-            intent_hash: &case.asked.intent_hash,
-            preview_hash: case.asked.preview_hash.as_deref(),
-            expires_at: &case.asked.expires_at,
-            votes: case.votes.len(),
-            kept: &kept,
-            unlike,
-        };
-        self.pending(&told, policy, context)
+        let waiting = (case.id.as_str(), &case.asked, case.votes.len());
+        self.pending(waiting, (&kept, unlike), policy, context)
     }
 
-    fn pending(&self, told: &Told<'_>, policy: &Policy, context: &Context<'_>) -> Outcome {
-        let Told { id, kept, .. } = told;
-        let expires = told.expires_at.parse::<Timestamp>().unwrap_or_default();
+    /// The answer while a request waits, of which so many people have decided. `unlike` says how it differs from a call that
+    /// was approved.
+    fn pending(
+        &self,
+        (id, asked, votes): (&str, &AskedApproval, usize),
+        (kept, unlike): (&Kept, Option<String>),
+        policy: &Policy,
+        context: &Context<'_>,
+    ) -> Outcome {
+        let expires = asked.expires_at.parse::<Timestamp>().unwrap_or_default();
         let local = context.host.local(expires);
         let root = context.root;
         let next = match (kept, self.through) {
@@ -173,7 +154,6 @@ impl Approvals {
                 lack.why()
             ),
         };
-        let unlike = told.unlike.as_ref();
         let unlike = unlike.map_or_else(String::new, |unlike| format!(". {unlike}"));
         let message = format!(
             "approval {id} is required ({} risk) until {}; nothing was performed: {next}{unlike}",
@@ -182,11 +162,11 @@ impl Approvals {
         );
         Outcome {
             waiting: Some(Waiting::Approval(WaitingApproval {
-                approval_id: (*id).to_owned(),
+                approval_id: id.to_owned(),
                 risk: policy.risk.name(),
                 why: why(policy),
-                intent_hash: told.intent_hash.to_owned(),
-                preview_hash: told.preview_hash.map(ToOwned::to_owned),
+                intent_hash: asked.intent_hash.clone(),
+                preview_hash: asked.preview_hash.clone(),
                 expires_at: local.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
                 approve: format!("oneact approve {id}"),
                 perform: match kept {
@@ -197,7 +177,7 @@ impl Approvals {
                     Elicitation::Off => Vec::new(),
                     Elicitation::Allowed => vec!["elicitation"],
                 },
-                votes: told.votes,
+                votes,
             })),
             ..Outcome::nothing_done(
                 State::Pending,

@@ -145,8 +145,8 @@ impl Request {
         json!({
             "approval_id": case.id, "state": self.state(host), "action": self.action, "risk": self.risk, "why": self.why,
             "root": self.root,
-            "session_id": case.session_id, "task_id": case.task, "operation_id": case.operation_id,
-            "requested_by": case.by, "requested_at": case.at, "expires_at": case.asked.expires_at,
+            "session_id": case.session_id, "task_id": case.task_id, "operation_id": case.operation_id,
+            "requested_by": case.asked_by, "requested_at": case.asked_at, "expires_at": case.asked.expires_at,
             "intent_hash": case.asked.intent_hash, "preview_hash": case.asked.preview_hash, "quorum": self.quorum,
             "decisions": votes.collect::<Vec<_>>(), "parameters": parameters,
             "input_responses": self.answers, "hidden": self.unseen, "diff": self.diff,
@@ -217,13 +217,13 @@ pub(super) fn shown(request: &Request, desk: &Desk, values: Values) -> String {
         request.risk
     );
     let task = case
-        .task
+        .task_id
         .as_deref()
         .map_or_else(String::new, |task| format!(", {}", words::line(task)));
     let asked = format!(
         "asked {} by {}{task}, in {}",
-        desk.clock(&case.at),
-        person(&case.by),
+        desk.clock(&case.asked_at),
+        person(&case.asked_by),
         words::line(&request.root)
     );
     let wide = columns();

@@ -73,7 +73,7 @@ pub(super) fn table(steps: &[Step], desk: &Desk, columns: usize, numbers: Number
             fit(&time(&row.timestamp), TIME),
             fit(&words::line(&called(step, numbers)), TASK),
             fit(&words::line(action), ACTION),
-            words::state(row).to_owned(),
+            words::state(row),
             fit(&words::took(row).unwrap_or_default(), TOOK),
             note,
         ]

@@ -15,8 +15,9 @@ pub(in crate::cli) fn line(text: &str) -> String {
     visible(text).into_owned()
 }
 
-pub(in crate::cli) fn state(row: &Row) -> &'static str {
-    row.state.map_or(row.outcome.name(), RowState::name)
+pub(in crate::cli) fn state(row: &Row) -> String {
+    let outcome = || row.outcome.name().to_owned();
+    row.state.map_or_else(outcome, RowState::name)
 }
 
 /// Whether the same task may be sent again; `None` if nothing failed or this is not recorded.

@@ -1,15 +1,17 @@
 //! The walk along the chains: what was seen, and what must come next.
 
 mod rows;
+mod tables;
 
 use std::{collections::HashMap, ops::ControlFlow};
 
 use super::{
     super::{Body, anchor::Note, chain::Tied},
     Broken, Damage, Part, Verdict, Whose,
-    tables::Tables,
     vouched::Vouched,
 };
+use tables::Tables;
+
 use crate::ledger::{
     Claim, ClaimState, Event, Head, Link, NOTHING, Row, Seq, Session, StoreError, Tx, Which,
 };
@@ -37,8 +39,6 @@ fn stop(link: Option<Seq>, good: Option<Seq>, what: Damage) -> Result<(), Stop> 
 
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The last link that was examined.
-    last: Option<Seq>,
     /// The link that is examined.
     here: Seq,
     knot: Option<End>,
@@ -52,7 +52,7 @@ pub(super) struct Walk {
     remembered: Vec<(Note, Whose)>,
     met: usize,
     /// The link up to which copies confirm all.
-    confirmed: Option<Seq>,
+    pub(super) confirmed: Option<Seq>,
     /// The link that a signed head file names.
     signed: Option<Seq>,
     vouched: Vouched,
@@ -82,12 +82,9 @@ impl Walk {
         }
     }
 
+    /// The last link that was examined.
     pub(super) fn last(&self) -> Option<Seq> {
-        self.last
-    }
-
-    pub(super) fn confirmed(&self) -> Option<Seq> {
-        self.confirmed
+        self.verdict.last.as_ref().map(|last| last.seq)
     }
 
     pub(super) fn verdict(self) -> Verdict {
@@ -99,7 +96,7 @@ impl Walk {
 
     /// The number from which links are read. What is before the first link is read as well.
     fn from(&self) -> Seq {
-        self.last.map_or(0, |last| last + 1)
+        self.last().map_or(0, |last| last + 1)
     }
 
     /// Examines links, with their rows and sessions: the next ones up to a knot, or all that are left. Breaks at the end.
@@ -178,9 +175,7 @@ impl Walk {
                 return self.here(Damage::RevocationUndone { row });
             }
         }
-        if let Err(what) = self.tables.follow(tx, link, &body, claim)? {
-            return self.here(what);
-        }
+        self.tables(tx, link, &body, claim)?;
         if let Some(key) = &body.key
             && self.key.replace(key.clone()).is_some()
         {
@@ -198,12 +193,12 @@ impl Walk {
 
     /// Ends the walk, because something is wrong with this link.
     fn here(&self, what: Damage) -> Result<(), Stop> {
-        stop(Some(self.here), self.last, what)
+        stop(Some(self.here), self.last(), what)
     }
 
     /// Checks the link itself, and that it follows the one before.
     fn link(&self, tx: &mut Tx<'_>, link: &Link) -> Result<(), Stop> {
-        let next = self.last.map_or(1, |last| last + 1);
+        let next = self.last().map_or(1, |last| last + 1);
         let before = self.before(link);
         let number = match &before {
             Some(end) => Some(end.number + 1),
@@ -223,7 +218,7 @@ impl Walk {
             } else {
                 found
             };
-            return stop(Some(link), self.last, Damage::Missing { found });
+            return stop(Some(link), self.last(), Damage::Missing { found });
         }
         if link.hash() != link.entry_hash {
             return self.here(Damage::Contents);
@@ -255,7 +250,6 @@ impl Walk {
             let tied = self.knot.as_ref().map(|knot| knot.seq);
             return stop(Some(self.here), tied.max(self.confirmed), Damage::Untied);
         }
-        self.last = Some(link.seq);
         self.verdict.links += 1;
         self.verdict.last = Some(Head {
             seq: link.seq,
@@ -293,7 +287,7 @@ impl Walk {
             }
             if note.seq < link.seq {
                 let seq = note.seq;
-                return stop(self.last, self.last, Damage::Cut { whose, seq });
+                return stop(self.last(), self.last(), Damage::Cut { whose, seq });
             }
             if note.entry_hash != link.entry_hash {
                 return stop(Some(self.here), self.confirmed, Damage::Other { whose });
@@ -319,17 +313,17 @@ impl Walk {
         (row, session, claim): (Option<Row>, Option<Session>, Option<Claim>),
     ) -> Result<(), Stop> {
         if let Some(Row { seq, id: row, .. }) = row {
-            return stop(seq, self.last, Damage::RowAstray { row });
+            return stop(seq, self.last(), Damage::RowAstray { row });
         }
         if let Some(session) = session {
             let (seq, session) = (session.seq, session.session_id);
-            return stop(Some(seq), self.last, Damage::SessionUnsealed { session });
+            return stop(Some(seq), self.last(), Damage::SessionUnsealed { session });
         }
         if let Some(claim) = claim {
             let operation = claim.operation_id;
             return stop(
                 Some(claim.seq),
-                self.last,
+                self.last(),
                 Damage::ClaimAstray { operation },
             );
         }
@@ -345,30 +339,25 @@ impl Walk {
         if let Some(why) = tx.flaw()? {
             return Err(tx.damaged(why).into());
         }
-        let last = self.last;
+        let last = self.last();
         if let Some((note, whose)) = self.remembered.get(self.met) {
             let (whose, seq) = (*whose, note.seq);
             return stop(last, last, Damage::Cut { whose, seq });
         }
-        let (row, session, claim) = astray;
-        self.none_astray((row, None, None))?;
+        self.none_astray(astray)?;
         if let Some(row) = tx.unlinked()? {
             return stop(None, last, Damage::RowUnlinked { row });
         }
-        self.none_astray((None, session, None))?;
         if self.key != tx.secret_key_sha256()? {
             return stop(None, last, Damage::KeyChanged);
         }
-        self.none_astray((None, None, claim))?;
-        for claim in self.tables.open_claims() {
+        for claim in self.tables.open.values() {
             match claim.state {
                 ClaimState::Unknown => self.verdict.unknown += 1,
                 _ => self.verdict.at_work += 1,
             }
         }
-        if let Some((link, what)) = self.tables.end(tx)? {
-            return stop(Some(link), last, what);
-        }
+        self.tables_at_the_end(tx)?;
         self.verdict.outside = tx.outside()?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Questions, Step};
-use crate::ledger::{Again, Claim, ClaimState, Effects, LedgerError, Seq, names};
+use crate::ledger::{Again, Claim, ClaimState, Effects, LedgerError, names};
 
 impl Questions<'_, '_, '_> {
     /// Question 1, for the runs of the delivery that left no answer. Returns the open claim of a run that lives, or that
@@ -68,7 +68,6 @@ impl Questions<'_, '_, '_> {
             return Ok(false);
         }
         let row = self.answer_of(claim)?;
-        let withdrawn: Option<Seq> = row.and_then(|row| row.revoked_by);
-        Ok(withdrawn.is_none())
+        Ok(row.is_none_or(|row| row.revoked_by.is_none()))
     }
 }

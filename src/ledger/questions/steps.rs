@@ -52,7 +52,7 @@ impl Questions<'_, '_, '_> {
         let others: BTreeSet<Seq> = others.map(|run| run.began).collect();
         let mut claims = Vec::new();
         for began in others {
-            let key = step_key((whole, began), (part.capability, part.nth));
+            let key = step_key((whole, began), (&part.capability, part.nth));
             let delivery = names::keyed(&key);
             claims.extend(self.tx.claims_of_delivery(who.session_id, &delivery)?);
         }

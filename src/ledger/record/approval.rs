@@ -83,6 +83,16 @@ impl Request {
         }
     }
 
+    /// What it is about: the session, the hash of the request, the task, and the root.
+    pub(crate) fn task(&self) -> [Option<&str>; 4] {
+        [
+            Some(&self.session_id),
+            Some(&self.request_hash),
+            self.task_id.as_deref(),
+            self.root.as_deref(),
+        ]
+    }
+
     /// The same request, whatever became of it.
     pub(crate) fn as_made(&self) -> Self {
         Self {
@@ -166,14 +176,8 @@ impl Tx<'_> {
     /// Adds a request. It takes the place of an open one of the same task in the same root.
     pub(crate) fn put_request(&mut self, request: &Request) -> Result<(), StoreError> {
         let table = Request::table(self.engine);
-        let text = format!(
-            "UPDATE {table} SET ended = ?5 WHERE session_id = ?1 AND request_hash = ?2 \
-             AND task_id IS NOT DISTINCT FROM ?3 AND root IS NOT DISTINCT FROM ?4 AND ended IS NULL"
-        );
-        let mut values = about(
-            (&request.session_id, &request.request_hash),
-            (request.task_id.as_deref(), request.root.as_deref()),
-        );
+        let text = format!("UPDATE {table} SET ended = ?5 WHERE {TASK} AND ended IS NULL");
+        let mut values: Vec<Value> = request.task().map(Value::from).into();
         values.push(request.seq.into());
         self.db.add(&text, &values)?;
         self.insert_record(request)
@@ -191,15 +195,13 @@ impl Tx<'_> {
         self.db.add(&text, &values)
     }
 
-    /// The newest request for a task in a root.
+    /// The newest request for a task in a root ([`Request::task`]).
     pub(crate) fn newest_request(
         &mut self,
-        of: (&str, &str),
-        by: (Option<&str>, Option<&str>),
+        task: [Option<&str>; 4],
     ) -> Result<Option<Request>, StoreError> {
-        let condition = "WHERE session_id = ?1 AND request_hash = ?2 AND task_id IS NOT DISTINCT FROM ?3 \
-             AND root IS NOT DISTINCT FROM ?4 ORDER BY seq DESC LIMIT 1";
-        self.one(condition, &about(of, by))
+        let condition = format!("WHERE {TASK} ORDER BY seq DESC LIMIT 1");
+        self.one(&condition, &task.map(Value::from))
     }
 
     /// The newest request with that id in a session.
@@ -212,10 +214,6 @@ impl Tx<'_> {
             "WHERE session_id = ?1 AND id = ?2 ORDER BY seq DESC LIMIT 1",
             &[session_id.into(), id.into()],
         )
-    }
-
-    pub(crate) fn request(&mut self, seq: Seq) -> Result<Option<Request>, StoreError> {
-        self.one("WHERE seq = ?1", &[seq.into()])
     }
 
     /// The newest `most` requests of a user that were not ended, the newest first.
@@ -239,22 +237,12 @@ impl Tx<'_> {
         )
     }
 
-    pub(crate) fn put_vote(&mut self, vote: &Vote) -> Result<(), StoreError> {
-        self.insert_record(vote)
-    }
-
     /// The decisions about a request, in their order.
     pub(crate) fn votes(&mut self, request: Seq) -> Result<Vec<Vote>, StoreError> {
         self.all("WHERE request = ?1 ORDER BY seq", &[request.into()])
     }
-
-    /// The decision that this link recorded.
-    pub(crate) fn vote(&mut self, seq: Seq) -> Result<Option<Vote>, StoreError> {
-        self.one("WHERE seq = ?1", &[seq.into()])
-    }
 }
 
-/// The task of a request: its session, its hash, its id and its root.
-fn about(of: (&str, &str), by: (Option<&str>, Option<&str>)) -> Vec<Value> {
-    vec![of.0.into(), of.1.into(), by.0.into(), by.1.into()]
-}
+/// The condition for a request whose [`task`](Request::task) the first values are.
+const TASK: &str = "session_id = ?1 AND request_hash = ?2 AND task_id IS NOT DISTINCT FROM ?3 \
+                    AND root IS NOT DISTINCT FROM ?4";

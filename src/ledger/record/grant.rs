@@ -69,10 +69,6 @@ impl Field for Granted {
 }
 
 impl Tx<'_> {
-    pub(crate) fn put_grant(&mut self, grant: &Grant) -> Result<(), StoreError> {
-        self.insert_record(grant)
-    }
-
     /// The grant that the answer of this row opened.
     pub(crate) fn grant(&mut self, row_id: &str) -> Result<Option<Grant>, StoreError> {
         self.one("WHERE row_id = ?1", &[row_id.into()])

@@ -162,7 +162,7 @@ impl Tx<'_> {
         let mut values = found.into_iter().flatten();
         let ends = Ends {
             session_id: session_id.to_owned(),
-            next: values.next().as_ref().and_then(count),
+            next: values.next().and_then(|next| next.number()),
             own: end_of(&mut values),
             knot: end_of(&mut values),
             untied_since: values.next().and_then(Value::text),
@@ -178,7 +178,7 @@ impl Tx<'_> {
             return Ok(next);
         }
         let found = self.db.run(&format!("SELECT {NEXT}"), &[])?;
-        let next = found.iter().flatten().next().and_then(count);
+        let next = found.iter().flatten().next().and_then(Value::number);
         let next = next.ok_or_else(|| self.damaged("it gives links no numbers".to_owned()))?;
         self.ends = Some(Ends {
             next: Some(next),
@@ -226,11 +226,6 @@ impl Tx<'_> {
         Ok(heads.into_iter().map(|head| head.entry_hash).collect())
     }
 
-    #[cfg(test)]
-    pub(crate) fn newest_link(&mut self) -> Result<Option<Head>, StoreError> {
-        self.one("ORDER BY seq DESC LIMIT 1", &[])
-    }
-
     pub(crate) fn newest_knot(&mut self) -> Result<Option<Head>, StoreError> {
         self.one(
             "WHERE session_id = ?1 ORDER BY number DESC LIMIT 1",
@@ -266,18 +261,12 @@ impl Tx<'_> {
 
     /// The link of that number as it is stored, whatever its hash.
     pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
-        self.one("WHERE seq = ?1", &[seq.into()])
+        self.of(seq)
     }
 
     /// The link that records a row; none for a row from before oneact.
     pub(crate) fn link_of(&mut self, row: &Row) -> Result<Option<Link>, StoreError> {
         row.seq.map_or(Ok(None), |seq| self.link(seq))
-    }
-
-    /// The hash of the link of that number.
-    pub(crate) fn entry_hash(&mut self, seq: Seq) -> Result<Option<String>, StoreError> {
-        let head: Option<Head> = self.one("WHERE seq = ?1", &[seq.into()])?;
-        Ok(head.map(|head| head.entry_hash))
     }
 
     /// The hashes that a knot ties: of the knot before, and of all links between the two.
@@ -335,18 +324,11 @@ impl Tx<'_> {
 /// PostgreSQL's next number for a link. A transaction that is dropped leaves a gap.
 const NEXT: &str = "nextval('public.oneact_links')";
 
-fn count(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        _ => None,
-    }
-}
-
 fn end_of(values: &mut impl Iterator<Item = Value>) -> Option<End> {
     let [seq, number, entry_hash] = [values.next()?, values.next()?, values.next()?];
     Some(End {
-        seq: count(&seq)?,
-        number: count(&number)?,
+        seq: seq.number()?,
+        number: number.number()?,
         entry_hash: entry_hash.text()?,
     })
 }

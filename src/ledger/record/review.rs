@@ -53,10 +53,6 @@ impl From<Judgement> for ReviewDecision {
 }
 
 impl Tx<'_> {
-    pub(crate) fn put_review(&mut self, judgement: &Judgement) -> Result<(), StoreError> {
-        self.insert_record(judgement)
-    }
-
     /// The last judgement on the answer of a row.
     pub(crate) fn review(&mut self, row_id: &str) -> Result<Option<Judgement>, StoreError> {
         self.one(
@@ -75,10 +71,5 @@ impl Tx<'_> {
             "WHERE session_id = ?1 AND seq >= ?2 ORDER BY seq",
             &[session_id.into(), Value::since(from)],
         )
-    }
-
-    /// The judgement that this link recorded.
-    pub(crate) fn review_at(&mut self, seq: Seq) -> Result<Option<Judgement>, StoreError> {
-        self.one("WHERE seq = ?1", &[seq.into()])
     }
 }

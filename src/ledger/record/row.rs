@@ -6,7 +6,7 @@ use super::super::store::{
     columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must, unsealed},
     sql::{Engine, Field, Value, Writer, text},
 };
-use super::{Made, Seq, stored_word};
+use super::{Made, Seq, name, stored_word};
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
 /// before oneact have neither state nor link.
@@ -116,21 +116,8 @@ pub(crate) enum RowState {
 }
 
 impl RowState {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::RolledBack => "rolled_back",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-            Self::Rejected => "rejected",
-            Self::Pending => "pending",
-            Self::Reused => "reused",
-            Self::Suppressed => "suppressed",
-            Self::Replayed => "replayed",
-            Self::Late => "late",
-        }
+    pub(crate) fn name(self) -> String {
+        name(&self)
     }
 }
 
@@ -264,7 +251,7 @@ impl Field for Option<RowState> {
     }
 
     fn take(&mut self) -> Value {
-        self.map(RowState::name).into()
+        self.map_or(Value::Null, |state| Value::Text(state.name()))
     }
 }
 

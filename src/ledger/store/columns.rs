@@ -136,7 +136,7 @@ pub(super) fn insert<R: Record>(engine: Engine, record: &R) -> (String, Vec<Valu
     let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for column in R::COLUMNS {
         let value = (column.field)(&mut record).take();
-        for (name, kind, value) in column.written(engine, value) {
+        for ((name, kind), value) in column.written(engine, value) {
             values.push(value);
             places.push(match engine {
                 Engine::Sqlite => format!("?{}", values.len()),
@@ -214,7 +214,11 @@ impl<R> Column<R> {
     }
 
     /// The columns that are written, with PostgreSQL's types and the values.
-    fn written(&self, engine: Engine, value: Value) -> Vec<(String, &'static str, Value)> {
+    fn written(
+        &self,
+        engine: Engine,
+        value: Value,
+    ) -> impl Iterator<Item = ((String, &'static str), Value)> {
         let names = match engine {
             Engine::Sqlite => vec![(self.name.to_owned(), "")],
             Engine::Postgres => self.in_postgres(),
@@ -223,20 +227,13 @@ impl<R> Column<R> {
             (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(id)) => {
                 let derived = uuid(&id);
                 let differs = self.kind == Kind::Key || id != derived;
-                let key = if differs {
-                    Value::Text(id)
-                } else {
-                    Value::Null
-                };
+                let key = Value::from(differs.then_some(id.as_str()));
                 vec![Value::Text(derived), key]
             }
             // A trigger fills the `jsonb` in.
             (_, _, value) => vec![value],
         };
-        let written = names.into_iter().zip(values);
-        written
-            .map(|((name, kind), value)| (name, kind, value))
-            .collect()
+        names.into_iter().zip(values)
     }
 }
 

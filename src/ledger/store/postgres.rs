@@ -14,7 +14,7 @@ mod uri;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::{any::Any, mem};
+use std::mem;
 
 use tokio_postgres::Row;
 
@@ -164,21 +164,13 @@ impl Store for PostgresStore {
     fn sync(&mut self) -> Result<(), StoreError> {
         self.start(|line| line.rows(FLUSH, &[])).map(drop)
     }
-
-    fn closing(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }
 
 /// The statements that begin a transaction. A writing one is READ COMMITTED, whatever the default of the database:
 /// a snapshot from before the lock was granted would not show what other writers have written.
 fn begin(access: Access<'_>) -> Vec<Statement> {
     let plain = |text: &str| Statement::new(text, &[]);
-    let alone = || {
-        plain(&format!(
-            "SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
-        ))
-    };
+    let alone = format!("SELECT pg_catalog.pg_advisory_xact_lock({WRITER})");
     let locks = match access {
         Access::Read => return vec![plain("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")],
         Access::Session(id) => {
@@ -188,8 +180,8 @@ fn begin(access: Access<'_>) -> Vec<Statement> {
             );
             vec![Statement::new(&text, &[id.into()])]
         }
-        Access::Write => vec![alone()],
-        Access::IfFree => vec![plain("SET LOCAL lock_timeout = '100ms'"), alone()],
+        Access::Write => vec![plain(&alone)],
+        Access::IfFree => vec![plain("SET LOCAL lock_timeout = '100ms'"), plain(&alone)],
     };
     let mut all = vec![
         plain("BEGIN ISOLATION LEVEL READ COMMITTED"),

@@ -89,10 +89,7 @@ impl Tx<'_> {
 fn counts(row: Vec<Value>) -> Option<Counts> {
     let mut values = row.into_iter();
     let session_id = values.next()?.text()?;
-    let mut number = || match values.next() {
-        Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
-        _ => 0,
-    };
+    let mut number = || values.next().and_then(|value| value.number()).unwrap_or(0);
     Some(Counts {
         session_id,
         steps: number(),

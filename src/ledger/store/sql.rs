@@ -44,15 +44,6 @@ impl Engine {
             Self::Postgres => postgres,
         }
     }
-
-    /// Names the index that a statement uses. SQLite compiles it in two thirds of the time, because it does not
-    /// weigh other indexes.
-    pub(super) fn indexed_by(self, index: &str) -> String {
-        match self {
-            Self::Sqlite => format!("INDEXED BY {index}"),
-            Self::Postgres => String::new(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +68,14 @@ impl Value {
         match self {
             Self::Text(text) => Some(text),
             Self::Null | Self::Int(_) | Self::Real(_) | Self::Bytes(_) => None,
+        }
+    }
+
+    /// The number from 0 on that it is.
+    pub(in crate::ledger) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Int(number) => u64::try_from(*number).ok(),
+            Self::Null | Self::Real(_) | Self::Text(_) | Self::Bytes(_) => None,
         }
     }
 
@@ -205,9 +204,10 @@ pub(in crate::ledger) fn text(value: Value) -> Result<Option<String>, String> {
 
 /// A number from 0 on.
 fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
-    match (value, writer) {
-        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
-        (Value::Null, _) | (_, Writer::Another) => Ok(None),
-        (_, Writer::Oneact) => Err("is not a whole number of 0 or more".to_owned()),
+    match (value.number(), writer) {
+        (None, Writer::Oneact) if *value != Value::Null => {
+            Err("is not a whole number of 0 or more".to_owned())
+        }
+        (number, _) => Ok(number),
     }
 }

@@ -10,7 +10,7 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, collections::BTreeSet, fs::File, io, thread, time::Duration};
+use std::{collections::BTreeSet, fs::File, io, thread, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -96,9 +96,9 @@ impl SqliteStore {
         Files::of(path).are_plain(path)
     }
 
-    /// Every file that may belong to the ledger at this path, which is without symbolic links.
-    pub(crate) fn files(real: &Utf8Path) -> Vec<Utf8PathBuf> {
-        Files::at(real.to_owned()).all()
+    /// Every file that may belong to the ledger at `path`.
+    pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
+        Files::of(path).all()
     }
 
     /// The length of the write-ahead file in pages.
@@ -138,10 +138,6 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn place(&self) -> &str {
         self.files.place()
-    }
-
-    fn is_remote(&self) -> bool {
-        false
     }
 
     fn begin(&mut self, access: Access<'_>) -> Result<Tx<'_>, StoreError> {
@@ -226,10 +222,6 @@ impl Store for SqliteStore {
             _ => Ok(()),
         }
     }
-
-    fn closing(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }
 
 struct Inside<'a> {
@@ -255,21 +247,17 @@ impl Sql for Inside<'_> {
         found().map_err(|error| told(self.files.place(), &error))
     }
 
-    fn commit(mut self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
+    fn commit(self: Box<Self>, durability: Durability) -> Result<(), StoreError> {
         let place = self.files.place();
-        if let (Some(flusher), Durability::Disk) = (&mut self.flusher, durability) {
-            flusher
-                .prepare(self.files)
-                .map_err(|error| self.files.refused(&error))?;
+        let mut flusher = self.flusher.filter(|_| durability == Durability::Disk);
+        if let Some(flusher) = &mut flusher {
+            let prepared = flusher.prepare(self.files);
+            prepared.map_err(|error| self.files.refused(&error))?;
         }
         let done = self.transaction.commit();
         done.map_err(|error| unconfirmed(place, &error))?;
-        match (self.flusher, durability) {
-            (Some(flusher), Durability::Disk) => flusher
-                .flush(self.files)
-                .map_err(|error| Trouble::Unconfirmed.with(place, error.to_string())),
-            _ => Ok(()),
-        }
+        let flushed = flusher.map_or(Ok(()), |flusher| flusher.flush(self.files));
+        flushed.map_err(|error| Trouble::Unconfirmed.with(place, error.to_string()))
     }
 
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {

@@ -2,7 +2,7 @@
 
 pub(crate) mod contract;
 
-use std::{any::Any, cell::Cell, rc::Rc};
+use std::{cell::Cell, rc::Rc};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{Connection, params, params_from_iter};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     evidence::canonical,
-    ledger::record::{Link, Row},
+    ledger::record::{Head, Link, Row},
 };
 pub(crate) use contract::{Ledger, contract, given};
 
@@ -153,10 +153,6 @@ impl Store for Counting {
     fn is_remote(&self) -> bool {
         self.store.is_remote()
     }
-
-    fn closing(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }
 
 struct Counted<'a> {
@@ -194,3 +190,9 @@ contract!(in_sqlite, || Some(InFile::new()));
 contract!(in_postgres, || Some(InPostgres(
     Cluster::shared().database()
 )));
+
+impl Tx<'_> {
+    pub(crate) fn newest_link(&mut self) -> Result<Option<Head>, StoreError> {
+        self.one("ORDER BY seq DESC LIMIT 1", &[])
+    }
+}

@@ -87,6 +87,11 @@ impl<'a> Tx<'a> {
         Ok(self.all(rest, values)?.into_iter().next())
     }
 
+    /// The record of that link.
+    pub(crate) fn of<R: Record>(&mut self, seq: Seq) -> Result<Option<R>, StoreError> {
+        self.one("WHERE seq = ?1", &[seq.into()])
+    }
+
     /// Up to `most` records, from the link `from` on, in ascending order.
     pub(in crate::ledger) fn page<R: Record>(
         &mut self,
@@ -102,11 +107,7 @@ impl<'a> Tx<'a> {
     /// The number of all records.
     pub(crate) fn count<R: Record>(&mut self) -> Result<u64, StoreError> {
         let text = format!("SELECT count(*) FROM {}", R::table(self.engine));
-        let found = self.db.run(&text, &[])?.into_iter().flatten().next();
-        Ok(match found {
-            Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
-            _ => 0,
-        })
+        self.number([&text, &text], &[])
     }
 
     pub(in crate::ledger) fn records<R: Record>(
@@ -117,10 +118,7 @@ impl<'a> Tx<'a> {
         found.into_iter().map(record).collect()
     }
 
-    pub(in crate::ledger) fn insert_record<R: Record>(
-        &mut self,
-        record: &R,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn insert_record<R: Record>(&mut self, record: &R) -> Result<(), StoreError> {
         self.keeps(record.rule())?;
         let (text, values) = columns::insert(self.engine, record);
         self.db.add(&text, &values)

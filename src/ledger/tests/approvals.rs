@@ -63,7 +63,7 @@ fn counted(
     let cases = read(&mut reading).into_iter();
     let ids = cases.map(|(case, row)| {
         assert_eq!(row.unwrap().operation_id, case.operation_id);
-        case.id
+        case.request.id
     });
     (ids.collect(), found.get())
 }
@@ -115,7 +115,7 @@ fn a_decision_counts_for_its_request_and_the_next_request_of_a_task_ends_the_one
     let cases = reading.approvals().unwrap().into_iter();
     let cases: Vec<Approval> = cases.map(|(case, _)| case).collect();
     let ended: Vec<_> = cases.iter().map(|case| case.ended).collect();
-    assert_eq!(ended, [None, None, Some(cases[0].link)]);
+    assert_eq!(ended, [None, None, Some(cases[0].seq)]);
     let votes: Vec<_> = cases.iter().map(|case| case.votes.len()).collect();
     assert_eq!(votes, [0, 1, 0]);
 }
@@ -136,7 +136,7 @@ fn a_task_goes_on_with_the_open_request_that_its_names_allow() {
         let place = Place::new();
         asks(&place, asked);
         let found = place.open().joined(next, root).unwrap();
-        found.map(|case| (case.session_id, case.task))
+        found.map(|case| (case.request.session_id, case.request.task_id))
     };
     let first = |bound| in_session("op_1", "s1", bound);
     let next = |session, bound| in_session("op_2", session, bound);
@@ -180,7 +180,15 @@ fn of_several_open_requests_a_denied_one_counts_before_an_approved_one() {
             .vote(&case, answer, Gesture::Terminal, policy, None);
         voted.unwrap().before.is_some()
     };
-    let found = || place.open().joined(&next, "/r").unwrap().unwrap().id;
+    let found = || {
+        place
+            .open()
+            .joined(&next, "/r")
+            .unwrap()
+            .unwrap()
+            .request
+            .id
+    };
     assert_eq!(found(), "apr_op_3");
     assert!(!vote("op_1", Answer::Approved));
     assert_eq!(found(), "apr_op_1");

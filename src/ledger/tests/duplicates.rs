@@ -369,17 +369,19 @@ fn an_unsettled_step_stops_another_content_also_after_a_refusal() {
         whole: String::new(),
         began: 0,
     };
+    let part = Part {
+        parent: "op_1".to_owned(),
+        position: 1,
+        key: String::new(),
+        equals: 0,
+        capability: "x".to_owned(),
+        nth: 0,
+        run,
+    };
     let step = Ask {
         who: Who {
             operation_id: "op_1.1",
-            part: Some(Part {
-                parent: "op_1",
-                position: 1,
-                equals: 0,
-                capability: "x",
-                nth: 0,
-                run: &run,
-            }),
+            part: Some(&part),
             ..other(once("op_1.1"), 2).who
         },
         ..other(once("op_1.1"), 2)

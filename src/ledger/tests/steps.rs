@@ -6,7 +6,7 @@ mod unfinished;
 
 use super::*;
 use crate::{
-    ledger::{Part, TaskRun},
+    ledger::Part,
     people::{Happened, Review},
 };
 
@@ -21,15 +21,8 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
         who: Who {
             operation_id: &run.operations[at],
             task_id: Some("t"),
-            idempotency_key: Some(&run.keys[at]),
-            part: Some(Part {
-                parent: run.parent,
-                position,
-                equals: 0,
-                capability: "step",
-                nth: at,
-                run: &run.run,
-            }),
+            idempotency_key: Some(&run.parts[at].key),
+            part: Some(&run.parts[at]),
             ..ask.who
         },
         asked,
@@ -39,10 +32,8 @@ fn step<'a>(run: &'a TaskRunOf, position: u64, ask: Ask<'a>) -> Ask<'a> {
 
 /// The names of a run of a task with three steps.
 struct TaskRunOf {
-    parent: &'static str,
     operations: Vec<String>,
-    keys: Vec<String>,
-    run: TaskRun,
+    parts: Vec<Part>,
 }
 
 fn task(operation: &'static str, attempt: u32) -> Ask<'static> {
@@ -67,14 +58,26 @@ fn run_of(ledger: &mut Ledger<'_>, task: &Ask<'static>) -> (Running, TaskRunOf) 
 }
 
 impl TaskRunOf {
+    /// The deliveries of its steps.
+    fn keys(&self) -> Vec<&str> {
+        self.parts.iter().map(|part| part.key.as_str()).collect()
+    }
+
     fn of(task: &Ask<'static>, running: &Running) -> Self {
         let run = running.task.clone().unwrap();
         let parent = task.who.operation_id;
+        let part = |nth: usize| Part {
+            parent: parent.to_owned(),
+            position: nth as u64 + 1,
+            key: run.key("step", nth),
+            equals: 0,
+            capability: "step".to_owned(),
+            nth,
+            run: run.clone(),
+        };
         Self {
-            parent,
             operations: (1..=3).map(|at| format!("{parent}.{at}")).collect(),
-            keys: (0..3).map(|at| run.key("step", at)).collect(),
-            run,
+            parts: (0..3).map(part).collect(),
         }
     }
 }
@@ -155,7 +158,7 @@ fn a_finished_step_answers_until_the_whole_task_has_succeeded() {
     let whole = task("op_2", 2);
     let (running, next) = run_of(&mut ledger, &whole);
     assert_eq!(running.why, Why::New);
-    assert_eq!(run.keys, next.keys);
+    assert_eq!(run.keys(), next.keys());
     let first = step(&next, 1, repeat(ask("x")));
     assert_eq!(
         again(&place, &first, &Around::default()),
@@ -170,7 +173,7 @@ fn a_finished_step_answers_until_the_whole_task_has_succeeded() {
     // The whole task is repeated, and so are its steps.
     let (running, later) = run_of(&mut place.open(), &task("op_3", 3));
     assert_eq!(running.why, Why::Repeat);
-    assert_ne!(later.keys, next.keys);
+    assert_ne!(later.keys(), next.keys());
 }
 
 #[test]

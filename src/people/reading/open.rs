@@ -26,8 +26,7 @@ pub(crate) enum How {
 impl Reading {
     /// What is known of these claims now.
     pub(super) fn judged(&mut self, claims: Vec<Claim>) -> Vec<Open> {
-        let mut open = Vec::new();
-        for claim in claims {
+        let judged = claims.into_iter().map(|claim| {
             // If this is not known, the owner counts as alive.
             let mut alive = || {
                 let held = self.store.held(lock_of(&claim.operation_id));
@@ -40,12 +39,12 @@ impl Reading {
                 (ClaimState::Dispatched, Effects::Once) => How::Unknown,
                 _ => How::Died,
             };
-            open.push(Open {
+            Open {
                 operation_id: claim.operation_id,
                 since: claim.claimed_at,
                 how,
-            });
-        }
-        open
+            }
+        });
+        judged.collect()
     }
 }

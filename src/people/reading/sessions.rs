@@ -3,7 +3,7 @@
 use super::{Reviews, newest};
 use crate::{
     ledger::{Counts, Row, Session, StoreError, Tx, Which, read},
-    people::{CommandError, Most, Open, Reading, Step},
+    people::{CommandError, Open, Reading, Step},
 };
 
 /// A session in a list.
@@ -63,9 +63,9 @@ impl Filter {
 
 impl Reading {
     /// The sessions, the last used first.
-    pub(crate) fn sessions(&mut self, most: Most) -> Result<Vec<Summary>, CommandError> {
+    pub(crate) fn sessions(&mut self, most: usize) -> Result<Vec<Summary>, CommandError> {
         let found = read::<_, StoreError>(&mut *self.store, |tx| {
-            let all = tx.counts(most.number())?;
+            let all = tx.counts(most)?;
             all.into_iter().map(|counts| summary(tx, counts)).collect()
         });
         Ok(found?)
@@ -74,7 +74,7 @@ impl Reading {
     /// The newest answers of all sessions for which the filter and `fits` hold.
     pub(crate) fn across(
         &mut self,
-        most: Most,
+        most: usize,
         filter: &Filter,
         fits: &dyn Fn(&Row) -> bool,
     ) -> Result<Across, CommandError> {

@@ -106,7 +106,7 @@ fn a_session_of_no_steps_is_shown_as_one() {
     let mut reading = Reading::of(Box::new(file.store()), NOW.parse().unwrap());
     let last = reading.session(None).unwrap();
     let page = reading
-        .page(&last, Most::All, &Filter::default(), &|_| true)
+        .page(&last, usize::MAX, &Filter::default(), &|_| true)
         .unwrap();
     assert_eq!(
         (last.as_str(), page.count, page.steps.len()),
@@ -125,11 +125,11 @@ fn the_newest_steps_come_in_their_order() {
             .unwrap();
         steps(&page)
     };
-    assert_eq!(page(Most::All, &|_| true), [0, 1, 2, 3]);
-    assert_eq!(page(Most::Newest(2), &|_| true), [2, 3]);
+    assert_eq!(page(usize::MAX, &|_| true), [0, 1, 2, 3]);
+    assert_eq!(page(2, &|_| true), [2, 3]);
     let good = |row: &Row| row.outcome == RowOutcome::Success;
-    assert_eq!(page(Most::Newest(3), &good), [0, 2, 3]);
-    assert_eq!(page(Most::Newest(0), &good), Vec::<u64>::new());
+    assert_eq!(page(3, &good), [0, 2, 3]);
+    assert_eq!(page(0, &good), Vec::<u64>::new());
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_was_given_again_names_whose_answer_it_is() {
     assert_eq!(decision.about.unwrap().step_index, 0);
     let mut reading = ledger(&[row(1, 0), reused]);
     let page = reading
-        .page(SESSION, Most::All, &Filter::default(), &|_| true)
+        .page(SESSION, usize::MAX, &Filter::default(), &|_| true)
         .unwrap();
     assert_eq!(page.steps[1].from, Some(0));
     let first = reading.find("0", None).unwrap();
@@ -321,7 +321,7 @@ fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
     let nothing = reading.find("5", Some(SESSION)).unwrap_err().to_string();
     assert!(nothing.contains("its steps are 0 to 20000000"), "{nothing}");
     let page = reading
-        .page(SESSION, Most::Newest(1), &Filter::default(), &|_| true)
+        .page(SESSION, 1, &Filter::default(), &|_| true)
         .unwrap();
     assert_eq!((page.opened, page.count), (None, 2));
     assert_eq!(page.steps[0].row.id, rows[1].id);

@@ -93,7 +93,7 @@ fn caller(settings: &Settings, tables: Option<&CatalogTables<'_>>) -> Result<Cal
     };
     let is_own = settings.profile.is_none() && settings.through == Through::Command;
     if caller.context != approved.context || !(is_own || own()? == caller) {
-        let id = approved.id();
+        let id = &approved.joined.id;
         return Err(Failure::new(
             Fault::ContextDenied,
             format!(

@@ -105,9 +105,8 @@ impl Recording<'_, '_> {
         of.die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");
         outcome.notes.extend(recorded.notes);
-        outcome
-            .notes
-            .extend(asks.and_then(|asks| of.approvals.tell(&asks, context)));
+        let tell = |asks: Box<Asks>| of.approvals.notify(asks.told.as_ref()?, "request", context);
+        outcome.notes.extend(asks.and_then(tell));
         outcome.record = Some(Record {
             request_hash,
             reuse: (why != Why::New).then(|| ReuseReport {

@@ -8,22 +8,9 @@ use super::RunLedger;
 use crate::{
     approval::{Approvals, of_step},
     executor::Ready,
-    ledger::{Ledger, TaskRun},
+    ledger::{Ledger, Part, TaskRun},
     task::{ApprovalRule, Assessment, CapabilityTask, Failure, NamedAs},
 };
-
-/// A step of a task, as the ledger records it.
-pub(super) struct Step {
-    /// The operation of the task.
-    pub(super) parent: String,
-    pub(super) position: u64,
-    /// Its delivery, which stands for the caller's idempotency key.
-    pub(super) key: String,
-    pub(super) run: TaskRun,
-    pub(super) equals: usize,
-    pub(super) capability: String,
-    pub(super) nth: usize,
-}
 
 /// The ledgers of the steps of a task, one after the other. They share a connection.
 pub(crate) struct StepLedgers<'r, 'h> {
@@ -94,7 +81,7 @@ impl<'h> StepLedgers<'_, 'h> {
             host: of.host,
             open: Rc::clone(&self.open),
             joined: of.joined.clone(),
-            step: Some(Step {
+            step: Some(Part {
                 equals,
                 parent: parent.to_owned(),
                 position,

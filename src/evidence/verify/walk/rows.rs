@@ -6,7 +6,7 @@ use crate::{
         Body, sha256,
         verify::{Damage, Part},
     },
-    ledger::{Row, Session, Tx, Which},
+    ledger::{Row, Session, Tx},
 };
 
 impl Walk {
@@ -62,11 +62,11 @@ impl Walk {
             tx.link(by)?.is_some_and(|link| link.prunes(&id))
         } else {
             // If the repeated answer was pruned before, the repetition has only the request.
-            let source = row.reused_from.as_ref().filter(|_| row.request.is_some());
-            let source = source
-                .map(|source| tx.row(&Which::id(source)))
-                .transpose()?;
-            let by = source.flatten().and_then(|source| source.pruned);
+            let source = match &row.request {
+                Some(_) => tx.source(row)?,
+                None => None,
+            };
+            let by = source.and_then(|source| source.pruned);
             by.is_some_and(|by| by < self.here)
         };
         if is_pruned {

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     error::Error as StdError,
     future::{Future, pending},
-    io,
+    io, iter,
     time::Duration,
 };
 
@@ -245,13 +245,11 @@ impl Failure {
 /// The message of an error and those of its causes, each once.
 fn with_causes(error: &Error) -> String {
     let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
+    for cause in causes(error) {
+        let said = cause.to_string();
         if !words.contains(&said) {
             words = format!("{words}: {said}");
         }
-        cause = error.source();
     }
     words
 }
@@ -331,25 +329,24 @@ fn is_loss(code: &str) -> bool {
     matches!(code, "57P01" | "57P02" | "25P03") || code.starts_with("08")
 }
 
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    iter::successors(error.source(), |&cause| cause.source())
+}
+
 /// The reason why no server was reached, with a remedy.
 fn remedy(failure: &Failure, why: String) -> String {
+    let unreached = "Check the host and the port, and whether the server is running";
     let Failure::Told(error) = failure else {
-        return format!("{why}. Check the host and the port, and whether the server is running");
+        return format!("{why}. {unreached}");
     };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return match error.kind() {
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                    format!("{why}. Check the host and the port, and whether the server is running")
-                }
-                _ if why.contains("lookup address") => {
-                    format!("{why}. Check the host name")
-                }
-                _ => why,
-            };
-        }
-        cause = error.source();
+    if let Some(error) = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()) {
+        return match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                format!("{why}. {unreached}")
+            }
+            _ if why.contains("lookup address") => format!("{why}. Check the host name"),
+            _ => why,
+        };
     }
     if why.contains("password") {
         return format!("{why}. Write it into the URI, as in postgres://user:password@host/name");

@@ -31,38 +31,29 @@ pub(super) fn ensure(
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
 ) -> Result<(), StoreError> {
-    match (checked(place, versions, wish)?, wish) {
-        (Tables::Ours, _) => Ok(()),
-        (Tables::None, Wish::Read | Wish::Decide) => {
-            let why = "the database contains no ledger yet; the first run creates it";
-            Err(Trouble::NotYet.with(place, why))
-        }
-        (Tables::None, Wish::Write) => {
-            let done = migrate(line, place);
-            if done.is_err() {
-                // If this fails, the connection is lost and the transaction with it.
-                let _ = line.batch("ROLLBACK");
-            }
-            done
-        }
+    if are_ours(place, versions, wish)? {
+        return Ok(());
     }
+    if wish != Wish::Write {
+        let why = "the database contains no ledger yet; the first run creates it";
+        return Err(Trouble::NotYet.with(place, why));
+    }
+    let done = migrate(line, place);
+    if done.is_err() {
+        // If this fails, the connection is lost and the transaction with it.
+        let _ = line.batch("ROLLBACK");
+    }
+    done
 }
 
-/// Whether there are tables of a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tables {
-    None,
-    Ours,
-}
-
-/// Refuses tables of another schema.
-fn checked(
+/// Whether there are tables of a ledger. Those of another schema are refused.
+fn are_ours(
     place: &str,
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
-) -> Result<Tables, StoreError> {
+) -> Result<bool, StoreError> {
     let rows = match versions {
-        Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(Tables::None),
+        Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(false),
         versions => versions.map_err(|failure| Stage::of(wish).trouble(place, &failure))?,
     };
     let applied = rows
@@ -72,7 +63,7 @@ fn checked(
     let foreign = "its table oneact_migrations belongs to another program";
     let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
     check(place, &applied, &POSTGRES, wish)?;
-    Ok(Tables::Ours)
+    Ok(true)
 }
 
 /// Applies the schema, in one transaction. No other transaction writes meanwhile.
@@ -93,7 +84,7 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
     if encoding.is_some_and(|encoding: &str| encoding != "UTF8") {
         return Err(Trouble::Foreign.with(place, "its encoding is not UTF8"));
     }
-    if there && checked(place, line.rows(VERSIONS, &[]), Wish::Write)? == Tables::Ours {
+    if there && are_ours(place, line.rows(VERSIONS, &[]), Wish::Write)? {
         return line.batch("COMMIT").map_err(trouble);
     }
     check_actions(line, place)?;
@@ -181,11 +172,8 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
             _ => found.push(name),
         }
     }
-    match ALWAYS
-        .iter()
-        .find(|name| !found.iter().any(|found| found == *name))
-    {
-        Some(missing) => foreign(format!("it has no column {missing}")),
-        None => Ok(()),
-    }
+    let is_missing = |name: &&&str| !found.iter().any(|found| found == **name);
+    ALWAYS.iter().find(is_missing).map_or(Ok(()), |missing| {
+        foreign(format!("it has no column {missing}"))
+    })
 }

@@ -27,11 +27,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn of(database: &Utf8Path) -> Self {
-        Self::at(real(database))
-    }
-
-    /// The same for a path without symbolic links.
-    pub(super) fn at(database: Utf8PathBuf) -> Self {
+        let database = real(database);
         Self {
             write_ahead: format!("{database}-wal").into(),
             database,

@@ -20,7 +20,7 @@ pub(super) struct Flusher {
 }
 
 #[derive(Debug)]
-struct Open {
+pub(super) struct Open {
     write_ahead: File,
     numbers: File,
     lock: RangeLock,
@@ -28,19 +28,17 @@ struct Open {
 
 impl Flusher {
     /// Takes what a flush needs, before there is something to sync: a commit cannot be taken back.
-    pub(super) fn prepare(&mut self, files: &Files) -> io::Result<()> {
-        if self.open.is_none() {
-            self.open = Some(Open::of(files)?);
-        }
-        Ok(())
+    pub(super) fn prepare(&mut self, files: &Files) -> io::Result<&Open> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => Open::of(files)?,
+        };
+        Ok(self.open.insert(open))
     }
 
     /// Waits until everything that was committed before is on the disk.
     pub(super) fn flush(&mut self, files: &Files) -> io::Result<()> {
-        self.prepare(files)?;
-        let Some(open) = &self.open else {
-            return Ok(());
-        };
+        let open = self.prepare(files)?;
         // A sync with a greater number begins after the commit.
         let before = open.number(BEGUN)?;
         open.lock.wait_for(SYNCS)?;

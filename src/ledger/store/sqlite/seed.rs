@@ -53,11 +53,7 @@ pub(super) fn take_over(
     conn.execute_batch("ALTER TABLE agent_actions RENAME TO seed_actions")?;
     schema(conn)?;
     let [response, request, request_hash] = RENAMED.map(either);
-    let step = if has("step_index") {
-        "seed.step_index"
-    } else {
-        "NULL"
-    };
+    let step = either(["step_index"; 2]);
     let mut old = conn.prepare(&format!(
         "SELECT seed.id, seed.agent_name, seed.action_type, seed.target_type, seed.target_id, seed.outcome, \
          {request}, {request_hash}, {response}, seed.confidence_score, seed.session_id, seed.timestamp \

@@ -237,7 +237,9 @@ impl<'s> Stage<'s> {
                 case,
                 ..
             }) => {
-                note = Some(Note::Ends { id: case.id });
+                note = Some(Note::Ends {
+                    id: case.request.id,
+                });
                 Passed::Expired
             }
             Ok(Passage::Refused {

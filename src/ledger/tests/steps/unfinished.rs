@@ -129,8 +129,11 @@ fn a_step_is_known_by_its_capability_and_not_by_its_place() {
     drop(dead);
     let (_dead, run) = run_of(&mut place.open(), &task("op_2", 2));
     let mut moved = step(&run, 2, repeat(once("x")));
-    let part = moved.who.part.as_mut().unwrap();
-    (part.position, part.capability) = (3, "step");
+    let part = Part {
+        position: 3,
+        ..run.parts[1].clone()
+    };
+    moved.who.part = Some(&part);
     moved.who.operation_id = "op_2.3";
     assert_eq!(
         again(&place, &moved, &Around::default()),

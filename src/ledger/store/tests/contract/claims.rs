@@ -163,9 +163,9 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
     };
     written(&mut *store, |tx| {
         tx.put_request(&request(1))?;
-        tx.put_vote(&vote)
+        tx.insert_record(&vote)
     });
-    assert_eq!(seen(&mut *store, |tx| tx.request(1)), Some(request(1)));
+    assert_eq!(seen(&mut *store, |tx| tx.of(1)), Some(request(1)));
     assert_eq!(seen(&mut *store, |tx| tx.votes(1)), [vote]);
     // The next request of the task takes its place.
     written(&mut *store, |tx| tx.put_request(&request(2)));
@@ -173,8 +173,8 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
         ended: Some(2),
         ..request(1)
     };
-    assert_eq!(seen(&mut *store, |tx| tx.request(1)), Some(ended.clone()));
-    let about = |tx: &mut Tx<'_>| tx.newest_request((SESSION, "h"), (Some("t"), Some("r")));
+    assert_eq!(seen(&mut *store, |tx| tx.of(1)), Some(ended.clone()));
+    let about = |tx: &mut Tx<'_>| tx.newest_request([SESSION, "h", "t", "r"].map(Some));
     assert_eq!(seen(&mut *store, about), Some(request(2)));
     let named = seen(&mut *store, |tx| tx.request_named(SESSION, "apr_1"));
     assert_eq!(named, Some(ended.clone()));
@@ -189,7 +189,7 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
         ..request(2)
     };
     written(&mut *store, |tx| tx.settle_request(&used));
-    assert_eq!(seen(&mut *store, |tx| tx.request(2)), Some(used));
+    assert_eq!(seen(&mut *store, |tx| tx.of(2)), Some(used));
 }
 
 pub(crate) fn grants_and_reviews_come_back_as_they_were_written(ledger: &dyn Ledger) {
@@ -221,16 +221,16 @@ pub(crate) fn grants_and_reviews_come_back_as_they_were_written(ledger: &dyn Led
     );
     written(&mut *store, |tx| {
         tx.insert(&row)?;
-        tx.put_grant(&grant)?;
-        tx.put_review(&first)?;
-        tx.put_review(&second)
+        tx.insert_record(&grant)?;
+        tx.insert_record(&first)?;
+        tx.insert_record(&second)
     });
     assert_eq!(seen(&mut *store, |tx| tx.grant(&row.id)), Some(grant));
     assert_eq!(
         seen(&mut *store, |tx| tx.review(&row.id)),
         Some(second.clone())
     );
-    assert_eq!(seen(&mut *store, |tx| tx.review_at(2)), Some(first));
+    assert_eq!(seen(&mut *store, |tx| tx.of(2)), Some(first));
     assert_eq!(seen(&mut *store, |tx| tx.reviews(SESSION, 3)), [second]);
 }
 
