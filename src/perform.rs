@@ -307,7 +307,7 @@ fn work(
                             session_id,
                             ..context
                         };
-                        task(*work, *ledger, received, &context, &mut settled)
+                        task(*work, &ledger, received, &context, &mut settled)
                     }
                     Mode::DryRun => executor::show(*work, &context),
                 };
@@ -322,7 +322,7 @@ fn work(
 /// Performs the work of a task, or its steps one after the other.
 fn task<'h>(
     work: Work,
-    ledger: RunLedger<'h>,
+    ledger: &RunLedger<'h>,
     received: &Received,
     context: &Context<'h>,
     settled: &mut Vec<String>,
@@ -333,7 +333,7 @@ fn task<'h>(
     };
     let mut executed = recorded(
         work,
-        &ledger,
+        ledger,
         received,
         (context, settled),
         &mut |work, run| match work {

@@ -309,7 +309,7 @@ impl Tx<'_> {
     /// The step numbers of up to `most` rows.
     pub(crate) fn steps(&mut self, which: &Which, most: usize) -> Result<Vec<u64>, StoreError> {
         let step = self.engine.choose(["step_index", "step_index::bigint"]);
-        Ok(numbers(self.chosen(step, which, most)?))
+        Ok(numbers(&self.chosen(step, which, most)?))
     }
 
     /// Marks a row as revoked by that link.
@@ -377,7 +377,7 @@ impl Tx<'_> {
 
     /// The number that a statement finds, or 0.
     pub(super) fn number(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
-        let found = numbers(self.db.run(statement, values)?);
+        let found = numbers(&self.db.run(statement, values)?);
         Ok(found.first().copied().unwrap_or_default())
     }
 
@@ -405,7 +405,7 @@ impl Tx<'_> {
 }
 
 /// The first value of each row as a number, or 0.
-fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
+fn numbers(found: &[Vec<Value>]) -> Vec<u64> {
     let first = found.iter().filter_map(|row| row.first());
     first.map(|value| value.number().unwrap_or(0)).collect()
 }
