@@ -137,13 +137,12 @@ impl Approval {
         if said != Some(request.as_made()) {
             return Ok(None);
         }
-        let mut votes = tx.votes(request.seq)?;
-        for vote in std::mem::take(&mut votes) {
-            let said = tx.link(vote.seq)?.filter(|link| {
-                let body = link.sound();
-                body.is_some_and(|body| Vote::made_by(link, &body, request.seq) == vote)
-            });
-            votes.extend(said.map(|_| vote));
+        let mut votes = Vec::new();
+        for vote in tx.votes(request.seq)? {
+            let said = tx.link(vote.seq)?;
+            let said =
+                said.and_then(|link| Some(Vote::made_by(&link, &link.sound()?, request.seq)));
+            votes.extend(said.filter(|said| *said == vote));
         }
         Ok(Some(Self { request, votes }))
     }

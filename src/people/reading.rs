@@ -96,16 +96,15 @@ impl Reading {
 
     /// The session of that id, or the one that was used last.
     pub(crate) fn session(&mut self, said: Option<&str>) -> Result<String, CommandError> {
-        let place = self.store.place().to_owned();
         read(&mut *self.store, |tx| {
-            let Some(last) = last_session(tx)? else {
-                return Err(CommandError::Empty { place });
-            };
-            let Some(session) = said else {
-                return Ok(last);
-            };
-            known(tx, session)?;
-            Ok(session.to_owned())
+            if let Some(session) = said {
+                known(tx, session)?;
+                return Ok(session.to_owned());
+            }
+            let last = last_session(tx)?;
+            last.ok_or_else(|| CommandError::Empty {
+                place: tx.place().to_owned(),
+            })
         })
     }
 
@@ -118,7 +117,7 @@ impl Reading {
         fits: &dyn Fn(&Row) -> bool,
     ) -> Result<Page, CommandError> {
         let now = self.now;
-        let (mut page, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
+        let (opened, count, steps, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
             let rows = newest(tx, &filter.of(Which::latest(session_id)), most, fits)?;
@@ -126,17 +125,15 @@ impl Reading {
             let rows = rows.into_iter();
             let steps: Result<_, StoreError> =
                 rows.map(|row| Step::of(tx, &reviews, row)).collect();
-            let page = Page {
-                session_id: session_id.to_owned(),
-                opened,
-                steps: steps?,
-                count,
-                open: Vec::new(),
-            };
-            Ok((page, tx.open_claims(Some(session_id))?))
+            Ok((opened, count, steps?, tx.open_claims(Some(session_id))?))
         })?;
-        page.open = self.judged(claims);
-        Ok(page)
+        Ok(Page {
+            session_id: session_id.to_owned(),
+            opened,
+            steps,
+            count,
+            open: self.judged(claims),
+        })
     }
 
     /// One answer, by the number of its step, or by the beginning of its own id or its operation's id.

@@ -320,12 +320,8 @@ impl Walk {
             return stop(Some(seq), self.last(), Damage::SessionUnsealed { session });
         }
         if let Some(claim) = claim {
-            let operation = claim.operation_id;
-            return stop(
-                Some(claim.seq),
-                self.last(),
-                Damage::ClaimAstray { operation },
-            );
+            let (seq, operation) = (claim.seq, claim.operation_id);
+            return stop(Some(seq), self.last(), Damage::ClaimAstray { operation });
         }
         Ok(())
     }

@@ -140,13 +140,9 @@ impl Tx<'_> {
         if let Some(known) = self.ends.as_ref().filter(|of| of.session_id == session_id) {
             return Ok(known.clone());
         }
-        let [links, next] = self.engine.choose([
-            [
-                "ledger_events",
-                "(SELECT COALESCE(max(seq), 0) + 1 FROM ledger_events)",
-            ],
-            ["public.ledger_events", NEXT],
-        ]);
+        let links = Link::table(self.engine);
+        let first = "(SELECT COALESCE(max(seq), 0) + 1 FROM ledger_events)";
+        let next = self.engine.choose([first, NEXT]);
         let end = |session: &str| {
             format!(
                 "(SELECT seq, number, entry_hash FROM {links} WHERE session_id = {session} ORDER BY number DESC LIMIT 1)"

@@ -30,6 +30,9 @@ const NEWEST_FIRST: [&str; 2] = [
     "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC",
 ];
 
+/// The id of a row's session.
+pub(super) const SESSION: [&str; 2] = ["session_id", "COALESCE(session_key, session_id::text)"];
+
 impl Which {
     pub(crate) fn newest() -> Self {
         Self {
@@ -306,7 +309,7 @@ impl Tx<'_> {
     /// The step numbers of up to `most` rows.
     pub(crate) fn steps(&mut self, which: &Which, most: usize) -> Result<Vec<u64>, StoreError> {
         let step = self.engine.choose(["step_index", "step_index::bigint"]);
-        Ok(numbers(self.chosen(step, which, most)?))
+        Ok(numbers(&self.chosen(step, which, most)?))
     }
 
     /// Marks a row as revoked by that link.
@@ -328,7 +331,7 @@ impl Tx<'_> {
     pub(crate) fn outside(&mut self) -> Result<u64, StoreError> {
         let table = Row::table(self.engine);
         let count = format!("SELECT count(*) FROM {table} WHERE seq IS NULL AND state IS NULL");
-        self.number([&count, &count], &[])
+        self.number(&count, &[])
     }
 
     /// The id of a row that has a state, as oneact's rows do, but names no link.
@@ -339,33 +342,26 @@ impl Tx<'_> {
     }
 
     pub(crate) fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
-        self.number(
-            [
-                "SELECT count(*) FROM agent_actions WHERE session_id = ?1",
-                "SELECT count(*) FROM public.agent_actions \
-                 WHERE COALESCE(session_key, session_id::text) = ?1",
-            ],
-            &[session_id.into()],
-        )
+        let (table, session) = (Row::table(self.engine), self.engine.choose(SESSION));
+        let text = format!("SELECT count(*) FROM {table} WHERE {session} = ?1");
+        self.number(&text, &[session_id.into()])
     }
 
     /// The number that the next answer of a session gets.
     pub(crate) fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
         // The number follows oneact's own last one, because other programs may write rows, too. The first one
         // follows the rows before it, except for numbers that are too large to be counts.
-        self.number(
-            [
-                "SELECT COALESCE((SELECT min(max(step_index), 1 << 40) FROM agent_actions WHERE session_id = ?1 AND seq IS NOT NULL), \
-                  (SELECT max(step_index) FROM agent_actions \
-                   WHERE session_id = ?1 AND step_index BETWEEN 0 AND 1073741823)) + 1",
-                "SELECT COALESCE((SELECT max(step_index) FROM public.agent_actions \
-                   WHERE COALESCE(session_key, session_id::text) = ?1 AND seq IS NOT NULL), \
-                  (SELECT max(step_index) FROM public.agent_actions \
-                   WHERE COALESCE(session_key, session_id::text) = ?1 AND step_index BETWEEN 0 AND 1073741823) \
-                 )::bigint + 1",
-            ],
-            &[session_id.into()],
-        )
+        let (table, session) = (Row::table(self.engine), self.engine.choose(SESSION));
+        let [last, number] = self.engine.choose([
+            ["min(max(step_index), 1 << 40)", ""],
+            ["max(step_index)", "::bigint"],
+        ]);
+        let text = format!(
+            "SELECT COALESCE((SELECT {last} FROM {table} WHERE {session} = ?1 AND seq IS NOT NULL), \
+              (SELECT max(step_index) FROM {table} \
+               WHERE {session} = ?1 AND step_index BETWEEN 0 AND 1073741823)){number} + 1"
+        );
+        self.number(&text, &[session_id.into()])
     }
 
     /// Reads these columns of the rows.
@@ -380,13 +376,8 @@ impl Tx<'_> {
     }
 
     /// The number that a statement finds, or 0.
-    pub(super) fn number(
-        &mut self,
-        statement: [&str; 2],
-        values: &[Value],
-    ) -> Result<u64, StoreError> {
-        let statement = self.engine.choose(statement);
-        let found = numbers(self.db.run(statement, values)?);
+    pub(super) fn number(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
+        let found = numbers(&self.db.run(statement, values)?);
         Ok(found.first().copied().unwrap_or_default())
     }
 
@@ -414,7 +405,7 @@ impl Tx<'_> {
 }
 
 /// The first value of each row as a number, or 0.
-fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
+fn numbers(found: &[Vec<Value>]) -> Vec<u64> {
     let first = found.iter().filter_map(|row| row.first());
     first.map(|value| value.number().unwrap_or(0)).collect()
 }

@@ -1,6 +1,11 @@
 //! What all sessions have in common: their counts, and conditions for rows of every session.
 
-use super::{StoreError, Tx, rows::Which, sql::Value};
+use super::{
+    Record as _, StoreError, Tx,
+    rows::{SESSION, Which},
+    sql::Value,
+};
+use crate::ledger::record::Row;
 
 /// The numbers of a session's answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,14 +70,8 @@ impl Which {
 impl Tx<'_> {
     /// Up to `most` sessions with answers, the last used first.
     pub(crate) fn counts(&mut self, most: usize) -> Result<Vec<Counts>, StoreError> {
-        let [table, session, nulls] = self.engine.choose([
-            ["agent_actions", "session_id", ""],
-            [
-                "public.agent_actions",
-                "COALESCE(session_key, session_id::text)",
-                "NULLS LAST",
-            ],
-        ]);
+        let (table, session) = (Row::table(self.engine), self.engine.choose(SESSION));
+        let nulls = self.engine.choose(["", "NULLS LAST"]);
         let text = format!(
             "SELECT {session} AS session, count(*), count(*) FILTER (WHERE {FAILED}), \
              count(*) FILTER (WHERE state = 'pending' AND parent IS NULL AND NOT EXISTS (\

@@ -103,14 +103,12 @@ impl SqliteStore {
 
     /// The length of the write-ahead file in pages.
     fn written_ahead(&self) -> u64 {
-        let pages = |row: &rusqlite::Row<'_>| row.get::<_, i64>(1);
-        match self.journal {
-            Journal::WriteAhead => self
-                .conn
-                .query_row("PRAGMA wal_checkpoint(NOOP)", [], pages)
-                .map_or(0, |pages| u64::try_from(pages).unwrap_or_default()),
-            Journal::Other => 0,
+        if self.journal == Journal::Other {
+            return 0;
         }
+        let text = "PRAGMA wal_checkpoint(NOOP)";
+        let pages = self.conn.query_row(text, [], |row| row.get(1));
+        pages.map_or(0, |pages: i64| u64::try_from(pages).unwrap_or_default())
     }
 
     /// Checkpoints the write-ahead file in the mode `way` of SQLite. If another process prevents this, the next
@@ -214,7 +212,7 @@ impl Store for SqliteStore {
 
     /// SQLite itself syncs what is not in the write-ahead file.
     fn sync(&mut self) -> Result<(), StoreError> {
-        let write_ahead = open_plain(self.files.write_ahead(), File::options().read(true));
+        let write_ahead = open_plain(&self.files.write_ahead, File::options().read(true));
         match write_ahead.and_then(|file| file.sync_data()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(self.files.refused(&error))
@@ -386,7 +384,7 @@ fn to_read(files: &Files) -> Result<Connection> {
     match found {
         Err(error)
             if apart(&error)
-                && files.exists()
+                && files.database.exists()
                 && !had_journal
                 && files.write_ahead_length() == 0 =>
         {

@@ -107,7 +107,7 @@ impl<'a> Tx<'a> {
     /// The number of all records.
     pub(crate) fn count<R: Record>(&mut self) -> Result<u64, StoreError> {
         let text = format!("SELECT count(*) FROM {}", R::table(self.engine));
-        self.number([&text, &text], &[])
+        self.number(&text, &[])
     }
 
     pub(in crate::ledger) fn records<R: Record>(

@@ -176,10 +176,8 @@ impl Line {
     }
 
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-        match self
-            .runtime
-            .block_on(async { time::timeout(LONGEST, answer).await })
-        {
+        let answer = async { time::timeout(LONGEST, answer).await };
+        match self.runtime.block_on(answer) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(Failure::Told(error)),
             Err(_) => Err(Failure::Silent(LONGEST)),

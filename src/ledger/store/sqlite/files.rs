@@ -21,8 +21,8 @@ use crate::{
 /// The paths of a ledger's files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    database: Utf8PathBuf,
-    write_ahead: Utf8PathBuf,
+    pub(super) database: Utf8PathBuf,
+    pub(super) write_ahead: Utf8PathBuf,
 }
 
 impl Files {
@@ -84,10 +84,6 @@ impl Files {
         Utf8PathBuf::from(format!("{}-journal", self.database)).exists()
     }
 
-    pub(super) fn exists(&self) -> bool {
-        self.database.exists()
-    }
-
     /// Creates an empty private file, and its directory.
     pub(super) fn make(&self) -> Result<(), StoreError> {
         let made = || {
@@ -112,10 +108,6 @@ impl Files {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         host::open_plain(self.lock(), options.mode(0o600))
-    }
-
-    pub(super) fn write_ahead(&self) -> &Utf8Path {
-        &self.write_ahead
     }
 
     /// Whether a write-ahead file is safe on this file system. Its readers share memory through a file, which network file

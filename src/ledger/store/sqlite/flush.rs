@@ -57,7 +57,7 @@ impl Open {
             numbers.write_all_at(&[0; 8], DONE)?;
         }
         Ok(Self {
-            write_ahead: host::open_plain(files.write_ahead(), File::options().read(true))?,
+            write_ahead: host::open_plain(&files.write_ahead, File::options().read(true))?,
             lock: RangeLock::new(numbers.try_clone()?),
             numbers,
         })

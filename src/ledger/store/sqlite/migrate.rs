@@ -149,11 +149,8 @@ fn alone(files: &Files) -> Result<RangeLock, StoreError> {
     const PAUSE: Duration = Duration::from_millis(10);
     let lock = files.open_lock()?;
     for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-        if lock
-            .take(MIGRATION)
-            .map_err(|error| files.refused(&error))?
-            == Locked::Ours
-        {
+        let taken = lock.take(MIGRATION);
+        if taken.map_err(|error| files.refused(&error))? == Locked::Ours {
             return Ok(lock);
         }
         thread::sleep(PAUSE);
