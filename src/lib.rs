@@ -26,5 +26,6 @@ mod plan;
 pub mod record;
 mod selftest;
 mod servers;
+mod signals;
 pub mod task;
 mod web;

@@ -6,17 +6,17 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, ResultKind, Step},
     mcp::{
-        self, After, CallEnd, CallError, Caller, Course, Resumption, ServerSpec, ToolAnswer,
+        self, After, CallEnd, CallError, Caller, Course, News, Resumption, ServerSpec, ToolAnswer,
         ToolCall,
     },
     task::{
-        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
-        ServerReport, Stat, State, ToolQuestions, Waiting, decided,
+        Activity, Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
+        Response, ServerReport, Spans, Stat, State, ToolActivity, ToolQuestions, Waiting, decided,
     },
 };
 
 use super::{
-    Context, Seen,
+    Context, Done, Seen,
     document::Document,
     failure,
     hidden::Hidden,
@@ -124,6 +124,7 @@ pub(super) fn run(
     }
     let result = match verdict {
         Ok((answer, document)) => {
+            context.begins(Activity::Storing);
             let sentence = format!("Executed {} successfully.", entry.tool);
             outcome.reasoning.push(decided(sentence));
             outcome.phase = Phase::Quality;
@@ -252,6 +253,10 @@ fn call(
         risk: step.risk.clone(),
         if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
+        trace: context.trace.map(|trace| match trace.spans {
+            Spans::Caller => trace.clone(),
+            Spans::Run => trace.within(context.host.random_bytes()),
+        }),
     };
     tracing::info!(
         "{} may say nothing for {:?} ({}), and take {total:?} in all.",
@@ -285,16 +290,26 @@ fn call(
         },
         ..launch.clone()
     };
-    let mut show = |progress: mcp::Progress| {
-        let message = progress.message.as_deref();
-        (context.watch)(Seen {
-            tool: &step.entry.tool,
+    let calling = ToolActivity {
+        tool: &step.entry.tool,
+        server: &step.server.name,
+        capability: &step.entry.id,
+        operation: context.operation_id,
+        span: call.trace.as_ref().map(|trace| trace.span.as_str()),
+    };
+    let mut tell = |news: News| match news {
+        News::Starting => context.begins(Activity::Starting {
+            server: calling.server,
+        }),
+        News::Calling => context.begins(Activity::Tool(calling)),
+        News::Progress(progress) => (context.watch)(Seen::Progress(Done {
+            tool: calling.tool,
             done: progress.done,
             total: progress.total,
-            message,
-        });
+            message: progress.message.as_deref(),
+        })),
     };
-    mcp::call_among(before, after, &server, &call, context.host, &mut show)
+    mcp::call_among(before, after, &server, &call, context.host, &mut tell)
 }
 
 /// A note about a question that was refused.

@@ -92,6 +92,7 @@ impl Stage {
                 },
                 if_lost: Repeatable::Yes,
                 resumption: None,
+                trace: None,
             },
             folder: folder.to_owned(),
             _kept: None,
@@ -180,7 +181,12 @@ fn call(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    call_among(&mut Vec::new(), After::End, server, call, host, progress)
+    let mut tell = |news| {
+        if let News::Progress(seen) = news {
+            progress(seen);
+        }
+    };
+    call_among(&mut Vec::new(), After::End, server, call, host, &mut tell)
 }
 
 fn structured(answer: &ToolAnswer) -> Option<&Value> {

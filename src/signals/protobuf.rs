@@ -1,0 +1,169 @@
+//! The binary encoding of OTLP, which every collector reads: each message as a table of the members that oneact sends, with
+//! their numbers in `opentelemetry/proto` (1.x).
+
+use serde_json::{Map, Value};
+
+/// A member of a message: its name in JSON, its number, and what it is.
+type Member = (&'static str, u32, Kind);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Message(&'static [Member]),
+    Text,
+    /// Bytes, which JSON writes as hexadecimal digits.
+    Bytes,
+    Enum,
+    Fixed64,
+    Double,
+    Fixed64s,
+    Doubles,
+}
+
+use Kind::{Bytes, Double, Doubles, Enum, Fixed64, Fixed64s, Message, Text};
+
+const ATTRIBUTE: &[Member] = &[
+    ("key", 1, Text),
+    ("value", 2, Message(&[("stringValue", 1, Text)])),
+];
+const RESOURCE: &[Member] = &[("attributes", 1, Message(ATTRIBUTE))];
+const SCOPE: &[Member] = &[("name", 1, Text), ("version", 2, Text)];
+const SPAN: &[Member] = &[
+    ("traceId", 1, Bytes),
+    ("spanId", 2, Bytes),
+    ("traceState", 3, Text),
+    ("parentSpanId", 4, Bytes),
+    ("name", 5, Text),
+    ("kind", 6, Enum),
+    ("startTimeUnixNano", 7, Fixed64),
+    ("endTimeUnixNano", 8, Fixed64),
+    ("attributes", 9, Message(ATTRIBUTE)),
+    ("status", 15, Message(&[("code", 3, Enum)])),
+];
+const POINT: &[Member] = &[
+    ("startTimeUnixNano", 2, Fixed64),
+    ("timeUnixNano", 3, Fixed64),
+    ("count", 4, Fixed64),
+    ("sum", 5, Double),
+    ("bucketCounts", 6, Fixed64s),
+    ("explicitBounds", 7, Doubles),
+    ("attributes", 9, Message(ATTRIBUTE)),
+    ("min", 11, Double),
+    ("max", 12, Double),
+];
+const HISTOGRAM: &[Member] = &[
+    ("dataPoints", 1, Message(POINT)),
+    ("aggregationTemporality", 2, Enum),
+];
+const METRIC: &[Member] = &[
+    ("name", 1, Text),
+    ("unit", 3, Text),
+    ("histogram", 9, Message(HISTOGRAM)),
+];
+const OF_SPANS: &[Member] = &[("scope", 1, Message(SCOPE)), ("spans", 2, Message(SPAN))];
+const OF_METRICS: &[Member] = &[
+    ("scope", 1, Message(SCOPE)),
+    ("metrics", 2, Message(METRIC)),
+];
+/// Both requests: a document has only one of these members.
+const REQUEST: &[Member] = &[
+    (
+        "resourceSpans",
+        1,
+        Message(&[
+            ("resource", 1, Message(RESOURCE)),
+            ("scopeSpans", 2, Message(OF_SPANS)),
+        ]),
+    ),
+    (
+        "resourceMetrics",
+        1,
+        Message(&[
+            ("resource", 1, Message(RESOURCE)),
+            ("scopeMetrics", 2, Message(OF_METRICS)),
+        ]),
+    ),
+];
+
+/// The types of the wire.
+const VARINT: u64 = 0;
+const EIGHT_BYTES: u64 = 1;
+const LENGTH: u64 = 2;
+
+/// Encodes a request that is written in JSON.
+pub(super) fn encoded(document: &Value) -> Vec<u8> {
+    document
+        .as_object()
+        .map_or_else(Vec::new, |document| message(document, REQUEST))
+}
+
+fn message(object: &Map<String, Value>, members: &[Member]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, number, kind) in members {
+        let tag = |wire| u64::from(*number) << 3 | wire;
+        match (kind, object.get(*name)) {
+            (_, None) => {}
+            (Fixed64s | Doubles, Some(value)) => {
+                let all = value.as_array().into_iter().flatten();
+                let bytes = all.flat_map(|value| eight(value, *kind));
+                lengthy(&mut out, tag(LENGTH), &bytes.collect::<Vec<u8>>());
+            }
+            // A member that is repeated is written once for each value.
+            (_, Some(Value::Array(all))) => {
+                let each = |value: &Value| member(&mut out, *kind, &tag, value);
+                all.iter().for_each(each);
+            }
+            (_, Some(value)) => member(&mut out, *kind, &tag, value),
+        }
+    }
+    out
+}
+
+fn member(out: &mut Vec<u8>, kind: Kind, tag: &dyn Fn(u64) -> u64, value: &Value) {
+    let text = value.as_str().unwrap_or_default();
+    match kind {
+        Message(members) => {
+            let inner = value.as_object().map(|inner| message(inner, members));
+            lengthy(out, tag(LENGTH), &inner.unwrap_or_default());
+        }
+        Text => lengthy(out, tag(LENGTH), text.as_bytes()),
+        Bytes => {
+            let byte = |at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+            let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
+            lengthy(out, tag(LENGTH), &bytes.unwrap_or_default());
+        }
+        Enum => {
+            varint(out, tag(VARINT));
+            varint(out, value.as_u64().unwrap_or_default());
+        }
+        Fixed64 | Double | Fixed64s | Doubles => {
+            varint(out, tag(EIGHT_BYTES));
+            out.extend(eight(value, kind));
+        }
+    }
+}
+
+/// The 8 bytes of a number.
+fn eight(value: &Value, kind: Kind) -> [u8; 8] {
+    match kind {
+        Double | Doubles => value.as_f64().unwrap_or_default().to_le_bytes(),
+        _ => {
+            let number = value.as_str().and_then(|digits| digits.parse::<u64>().ok());
+            number.unwrap_or_default().to_le_bytes()
+        }
+    }
+}
+
+fn lengthy(out: &mut Vec<u8>, tag: u64, bytes: &[u8]) {
+    varint(out, tag);
+    varint(out, bytes.len() as u64);
+    out.extend(bytes);
+}
+
+/// Seven bits in each byte, the lowest first.
+fn varint(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
