@@ -26,6 +26,6 @@ mod plan;
 pub mod record;
 mod selftest;
 mod servers;
-mod signals;
 pub mod task;
+mod telemetry;
 mod web;

@@ -19,8 +19,8 @@ use crate::{
     cli::{logs, print_unless, streams::ready, terminal::Shown, told::told},
     host::{Host, Interrupt, Interrupts},
     perform::{Answer, Arrived, Seen, Settings, overdue},
-    signals::Signals,
     task::{Course, Reach},
+    telemetry::Telemetry,
 };
 
 use super::{Form, unread, waits_in_vain};
@@ -72,7 +72,7 @@ pub(super) struct Watched {
     pub(super) arrived: Arrived,
     pub(super) course: Course,
     pub(super) shown: Shown,
-    signals: Option<Signals>,
+    telemetry: Option<Telemetry>,
     form: Form,
     /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
@@ -89,9 +89,9 @@ impl Watched {
         arrived: Arrived,
         (shown, form): (Shown, Form),
     ) -> Self {
-        let signals = Signals::of_environment(arrived.trace(&settings), arrived.begun, &host);
-        let arrived = match &signals {
-            Some(signals) => arrived.within(signals.trace().clone()),
+        let telemetry = Telemetry::of_environment(arrived.trace(&settings), arrived.begun, &host);
+        let arrived = match &telemetry {
+            Some(telemetry) => arrived.within(telemetry.trace().clone()),
             None => arrived,
         };
         Self {
@@ -100,7 +100,7 @@ impl Watched {
             arrived,
             course: Course::default(),
             shown,
-            signals,
+            telemetry,
             form,
             spoken: AtomicBool::new(false),
             written: OnceLock::new(),
@@ -123,15 +123,15 @@ impl Watched {
     /// Shows and records what the run does.
     pub(super) fn see(&self, seen: Seen<'_>) {
         self.shown.show(seen);
-        if let (Some(signals), Seen::Begins(activity)) = (&self.signals, seen) {
-            signals.begins(activity, &self.host);
+        if let (Some(telemetry), Seen::Begins(activity)) = (&self.telemetry, seen) {
+            telemetry.begins(activity, &self.host);
         }
     }
 
     /// Sends what was recorded of the run to the collector, if there is one.
     pub(super) fn send(&self, answer: &Answer) {
-        if let Some(signals) = &self.signals {
-            signals.send(answer.outcome(), &self.host);
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.send(answer.outcome(), &self.host);
         }
     }
 

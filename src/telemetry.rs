@@ -23,7 +23,7 @@ use settings::Export;
 
 /// What is recorded of one run, to be sent at its end.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct Telemetry {
     export: Export,
     /// The trace, in the span of the run.
     trace: Trace,
@@ -62,7 +62,7 @@ enum Doing {
     Other,
 }
 
-impl Signals {
+impl Telemetry {
     /// Begins to record a run, if the environment names a collector. `caller` is the trace to which the run belongs.
     pub(crate) fn of_environment(
         caller: Option<&Trace>,
@@ -101,7 +101,7 @@ impl Signals {
     pub(crate) fn send(&self, outcome: &Outcome, host: &Host) {
         let sections = self.sections.lock().unwrap_or_else(PoisonError::into_inner);
         let run = document::Run {
-            signals: self,
+            telemetry: self,
             sections: &sections,
             outcome,
             ended: host.timestamp(),

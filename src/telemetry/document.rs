@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::task::Outcome;
 
-use super::{Doing, Section, Signals, names};
+use super::{Doing, Section, Telemetry, names};
 
 /// A run that has ended.
 pub(super) struct Run<'a> {
-    pub(super) signals: &'a Signals,
+    pub(super) telemetry: &'a Telemetry,
     pub(super) sections: &'a [Section],
     pub(super) outcome: &'a Outcome,
     pub(super) ended: Timestamp,
@@ -31,7 +31,7 @@ impl Run<'_> {
     /// The spans: the run, and in it the ledger, each start of a server, each call, and the plan.
     pub(super) fn traces(&self, random: &mut dyn FnMut() -> [u8; 16]) -> Value {
         let outcome = self.outcome;
-        let trace = &self.signals.trace;
+        let trace = &self.telemetry.trace;
         let span = |id: &str, parent: Option<&str>, (name, kind): (&str, u8)| {
             json!({
                 "traceId": trace.id, "spanId": id, "parentSpanId": parent, "traceState": trace.state,
@@ -51,10 +51,10 @@ impl Run<'_> {
         );
         let run = span(
             &trace.span,
-            self.signals.caller.as_deref(),
+            self.telemetry.caller.as_deref(),
             (names::RUN, INTERNAL),
         );
-        let mut spans = vec![self.over(run, (self.signals.begun, self.ended), own, self.fault())];
+        let mut spans = vec![self.over(run, (self.telemetry.begun, self.ended), own, self.fault())];
         for (at, section) in self.sections.iter().enumerate() {
             let (attributes, name, kind) = match &section.doing {
                 Doing::Ledger => (Vec::new(), names::LEDGER.to_owned(), CLIENT),
@@ -107,7 +107,7 @@ impl Run<'_> {
     pub(super) fn metrics(&self) -> Value {
         let state = name_of(&json!(self.outcome.state));
         let run = self.point(
-            (self.signals.begun, self.ended),
+            (self.telemetry.begun, self.ended),
             &[(names::STATE, &state)],
             self.fault(),
         );
@@ -137,7 +137,7 @@ impl Run<'_> {
     }
 
     fn resource(&self) -> Value {
-        let all = self.signals.export.resource.iter();
+        let all = self.telemetry.export.resource.iter();
         json!({"attributes": attributes(all.map(|(name, value)| (name.as_str(), value.as_str())))})
     }
 
@@ -205,7 +205,7 @@ impl Run<'_> {
             .copied()
             .chain(fault.map(|fault| (names::ERROR, fault)));
         json!({
-            "startTimeUnixNano": nanoseconds(self.signals.begun), "timeUnixNano": nanoseconds(self.ended),
+            "startTimeUnixNano": nanoseconds(self.telemetry.begun), "timeUnixNano": nanoseconds(self.ended),
             "count": "1", "sum": seconds, "min": seconds, "max": seconds,
             "explicitBounds": names::BOUNDS, "bucketCounts": Value::from_iter(counts), "attributes": attributes(all),
         })

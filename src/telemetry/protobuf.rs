@@ -167,3 +167,50 @@ fn varint(out: &mut Vec<u8>, mut number: u64) {
     }
     out.push(number as u8);
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::task::hexadecimal;
+
+    /// The bytes are those that `opentelemetry-proto` 1.45.2 of PyPI makes of the same request.
+    #[test]
+    fn spans_are_encoded_as_others_encode_them() {
+        let name = format!("execute_tool {}", "n".repeat(130));
+        let span = json!({
+            "traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "spanId": "00f067aa0ba902b7", "traceState": "a=b",
+            "parentSpanId": "b7ad6b7169203331", "name": name, "kind": 3,
+            "startTimeUnixNano": "1771898400000000000", "endTimeUnixNano": "1771898400500000000",
+            "attributes": [{"key": "error.type", "value": {"stringValue": "tool_error"}}], "status": {"code": 2},
+        });
+        let document = json!({"resourceSpans": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "oneact"}}]},
+            "scopeSpans": [{"scope": {"name": "oneact", "version": "0.1.0"}, "spans": [span]}],
+        }]});
+        let known = "0aa4020a1a0a180a0c736572766963652e6e616d6512080a066f6e656163741285020a0f0a066f6e65616374 \
+         1205302e312e3012f1010a104bf92f3577b34da6a3ce929d0e0e4736120800f067aa0ba902b71a03613d6222 \
+         08b7ad6b71692033312a8f01657865637574655f746f6f6c20{N}300339004015f6340c97184100a5e213350 \
+         c97184a1a0a0a6572726f722e74797065120c0a0a746f6f6c5f6572726f727a021802";
+        let known = known.replace("{N}", &"6e".repeat(130));
+        assert_eq!(hexadecimal(&encoded(&document)), known);
+    }
+
+    #[test]
+    fn metrics_are_encoded_as_others_encode_them() {
+        let point = json!({
+            "startTimeUnixNano": "1", "timeUnixNano": "2", "count": "1", "sum": 0.5, "min": 0.5, "max": 0.5,
+            "bucketCounts": ["1", "0"], "explicitBounds": [1.0],
+            "attributes": [{"key": "oneact.state", "value": {"stringValue": "done"}}],
+        });
+        let histogram = json!({"dataPoints": [point], "aggregationTemporality": 1});
+        let metric = json!({"name": "oneact.run.duration", "unit": "s", "histogram": histogram});
+        let document = json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]});
+        let known = "0a8e01128b011288010a136f6e656163742e72756e2e6475726174696f6e1a01734a6e0a6a11010000000000 \
+         000019020000000000000021010000000000000029000000000000e03f321001000000000000000000000000 \
+         0000003a08000000000000f03f4a160a0c6f6e656163742e737461746512060a04646f6e6559000000000000 \
+         e03f61000000000000e03f1001";
+        assert_eq!(hexadecimal(&encoded(&document)), known);
+    }
+}
