@@ -25,8 +25,8 @@ use settings::Export;
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     export: Export,
-    /// The trace, in the span of the run.
-    trace: Trace,
+    /// The trace, in the span of the run; none if the run sends no spans.
+    trace: Option<Trace>,
     /// The span of the caller, if it has one.
     caller: Option<String>,
     begun: Timestamp,
@@ -57,7 +57,7 @@ enum Doing {
     Plan {
         capability: String,
     },
-    /// Only tools that succeeded make something that is stored.
+    /// What a tool made, after its call has succeeded.
     Storing,
     Other,
 }
@@ -71,21 +71,23 @@ impl Telemetry {
     ) -> Option<Self> {
         let export = Export::of_environment()?;
         let now = host.timestamp();
-        let trace = caller
-            .cloned()
-            .unwrap_or_else(|| Trace::new(host.random_bytes()));
+        let trace = match caller {
+            Some(caller) => caller.clone(),
+            None => Trace::new(host.random_bytes()),
+        };
+        let sends = export.traces.is_some() && trace.is_sampled();
         Some(Self {
             export,
-            trace: trace.within(host.random_bytes()),
+            trace: sends.then(|| trace.within(host.random_bytes())),
             caller: caller.map(|trace| trace.span.clone()),
             begun: now.checked_sub(begun.elapsed()).unwrap_or(now),
             sections: Mutex::default(),
         })
     }
 
-    /// The trace in the span of the run.
-    pub(crate) fn trace(&self) -> &Trace {
-        &self.trace
+    /// The trace in the span of the run; none if the run sends no spans.
+    pub(crate) fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     pub(crate) fn begins(&self, activity: Activity<'_>, host: &Host) {
@@ -106,10 +108,8 @@ impl Telemetry {
             outcome,
             ended: host.timestamp(),
         };
-        let traces = self
-            .trace
-            .is_sampled()
-            .then(|| run.traces(&mut || host.random_bytes()));
+        let traces = self.trace.as_ref();
+        let traces = traces.map(|trace| run.traces(trace, &mut || host.random_bytes()));
         let requests = [
             (&self.export.traces, traces),
             (&self.export.metrics, Some(run.metrics())),

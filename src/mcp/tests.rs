@@ -25,6 +25,7 @@ use crate::{
 use super::{
     error::Limit,
     report::{ExitDescription, Noise},
+    spec::Progress,
     *,
 };
 

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::task::Outcome;
+use crate::task::{Outcome, Trace};
 
 use super::{Doing, Section, Telemetry, names};
 
@@ -29,9 +29,8 @@ type Attribute<'a> = (&'static str, &'a str);
 
 impl Run<'_> {
     /// The spans: the run, and in it the ledger, each start of a server, each call, and the plan.
-    pub(super) fn traces(&self, random: &mut dyn FnMut() -> [u8; 16]) -> Value {
+    pub(super) fn traces(&self, trace: &Trace, random: &mut dyn FnMut() -> [u8; 16]) -> Value {
         let outcome = self.outcome;
-        let trace = &self.telemetry.trace;
         let span = |id: &str, parent: Option<&str>, (name, kind): (&str, u8)| {
             json!({
                 "traceId": trace.id, "spanId": id, "parentSpanId": parent, "traceState": trace.state,
@@ -157,17 +156,12 @@ impl Run<'_> {
             .map(|failure| failure.fault.name())
     }
 
-    /// The fault of a section: that of the run, if the section is the last one that does something, or is a call after which
-    /// nothing was stored.
+    /// The fault of a section: that of the run, if nothing was done after it.
     fn fault_of(&self, at: usize) -> Option<&'static str> {
-        let next = self.sections.get(at + 1).map(|next| &next.doing);
-        let of_call = matches!(self.sections.get(at)?.doing, Doing::Tool { .. });
-        let failed = match next {
-            Some(Doing::Storing) => false,
-            Some(_) => of_call,
-            None => true,
-        };
-        self.fault().filter(|_| failed)
+        let mut rest = self.sections.iter().skip(at).map(|section| &section.doing);
+        let can_fail = !matches!(rest.next()?, Doing::Ledger);
+        let is_last = rest.all(|doing| matches!(doing, Doing::Other));
+        self.fault().filter(|_| can_fail && is_last)
     }
 
     /// Adds the time, the attributes and the fault of a span.

@@ -25,6 +25,9 @@ pub(super) struct Request<'a> {
 
 /// Sends all requests at the same time. What fails is said with `-v`, in one line.
 pub(super) fn all(requests: Vec<Request<'_>>) {
+    if requests.is_empty() {
+        return;
+    }
     let runtime = Builder::new_current_thread().enable_all().build();
     let (Ok(runtime), Ok(client)) = (runtime, web::client().build()) else {
         tracing::info!("Nothing is sent to the collector: no HTTP client can be made.");

@@ -90,8 +90,8 @@ impl Watched {
         (shown, form): (Shown, Form),
     ) -> Self {
         let telemetry = Telemetry::of_environment(arrived.trace(&settings), arrived.begun, &host);
-        let arrived = match &telemetry {
-            Some(telemetry) => arrived.within(telemetry.trace().clone()),
+        let arrived = match telemetry.as_ref().and_then(Telemetry::trace) {
+            Some(trace) => arrived.within(trace.clone()),
             None => arrived,
         };
         Self {
