@@ -13,6 +13,7 @@ mod job;
 mod judge;
 mod launch;
 mod quality;
+mod questions;
 mod result_data;
 mod steps;
 mod take;

@@ -10,13 +10,13 @@
 mod answer;
 mod prepare;
 mod steps;
+mod told;
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use tracing::{Level, enabled, info};
+use serde_json::Value;
 
 use crate::{
     assets::Staging,
@@ -25,12 +25,13 @@ use crate::{
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
     task::{
-        Activity, Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, Outcome,
-        SessionFrom, Task, Trace, cut_links, recorded_id, redact_presigned,
+        Activity, Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, SessionFrom,
+        Task, Trace, cut_links, recorded_id,
     },
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
+use told::{tell_begin, tell_end};
 
 pub use crate::{
     approval::{Approved, Through},
@@ -397,45 +398,6 @@ fn recorded(
             Some(_) | None => return executed,
         }
     }
-}
-
-/// Logs what was read, for `-v`.
-fn tell_begin(received: &Received) {
-    if !enabled!(Level::INFO) {
-        return;
-    }
-    if received.task.is_ok() {
-        let sentence = format!(
-            "Read task {:?}, attempt {}, of session {:?}.",
-            received.task_id, received.attempt, received.identity.session_id
-        );
-        info!("{}", redact_presigned(&sentence));
-    }
-    for note in &received.notes {
-        info!("{}", redact_presigned(note));
-    }
-}
-
-/// Logs how the run ended, for `-v`.
-fn tell_end(outcome: &Outcome) {
-    if !enabled!(Level::INFO) {
-        return;
-    }
-    if let Some(failure) = &outcome.failure {
-        let again = if failure.recoverable {
-            "a retry may help"
-        } else {
-            "a retry does not help"
-        };
-        let name = failure.fault.name();
-        info!("Stopped by {name}; {again}: {}", failure.message);
-    }
-    info!(
-        "The run ends: state {}, phase {}, effect {}.",
-        json!(outcome.state),
-        json!(outcome.phase),
-        json!(outcome.effect)
-    );
 }
 
 /// Settles plans that a crash interrupted, and removes expired backups.
