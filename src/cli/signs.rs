@@ -83,6 +83,16 @@ struct Now {
     ends: AtomicBool,
 }
 
+impl Now {
+    fn heartbeat(&self) -> String {
+        let (phase, waiting_for) = locked(&self.activity).clone();
+        let elapsed = u64::try_from(self.begun.passed().as_millis()).unwrap_or(u64::MAX);
+        line(
+            &json!({"heartbeat": {"phase": phase, "waiting_for": waiting_for, "elapsed_ms": elapsed}}),
+        )
+    }
+}
+
 impl Signs {
     /// Writes the first sign of life of a run that began at `begun`. The error says why the channel cannot be used.
     pub(super) fn start(channel: Channel, begun: Moment) -> Result<Self, String> {
@@ -100,6 +110,8 @@ impl Signs {
             ends: AtomicBool::new(false),
         });
         let (lines, told) = sync_channel(WAITING);
+        // The first one, which finds room.
+        let _ = lines.try_send(now.heartbeat());
         let (ending, ended) = channel();
         let writer = Writer {
             to,
@@ -201,14 +213,19 @@ struct Writer {
 impl Writer {
     /// Writes lines until nobody sends or reads any more.
     fn write(&self, lines: &Receiver<String>) {
-        let mut next = Duration::ZERO;
+        let mut next = EVERY;
         loop {
             let left = next.saturating_sub(self.now.begun.passed());
-            let line = match lines.recv_timeout(left) {
+            let told = match left {
+                // Much progress does not displace it.
+                Duration::ZERO => Err(RecvTimeoutError::Timeout),
+                left => lines.recv_timeout(left),
+            };
+            let line = match told {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => {
                     next = self.now.begun.passed() + EVERY;
-                    self.heartbeat()
+                    self.now.heartbeat()
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             };
@@ -216,14 +233,6 @@ impl Writer {
                 return;
             }
         }
-    }
-
-    fn heartbeat(&self) -> String {
-        let (phase, waiting_for) = locked(&self.now.activity).clone();
-        let elapsed = u64::try_from(self.now.begun.passed().as_millis()).unwrap_or(u64::MAX);
-        line(
-            &json!({"heartbeat": {"phase": phase, "waiting_for": waiting_for, "elapsed_ms": elapsed}}),
-        )
     }
 
     /// Writes a line as soon as there is room for it. A line that finds no room before the run ends is left out.
