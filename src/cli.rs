@@ -25,6 +25,7 @@ mod serve;
 mod sessions;
 mod settings;
 mod show;
+mod signs;
 mod streams;
 mod terminal;
 mod told;

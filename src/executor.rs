@@ -13,6 +13,7 @@ mod job;
 mod judge;
 mod launch;
 mod quality;
+mod questions;
 mod result_data;
 mod steps;
 mod take;
@@ -31,8 +32,8 @@ use crate::{
     host::{Host, Moment},
     mcp::{After, Closing, ServerSpec},
     task::{
-        Admission, Checks, Course, Failure, Fault, Granted, Outcome, Phase, Plan, PlannedOutput,
-        PlannedStep, Risk, Secrets, State, Uri, decided,
+        Activity, Admission, Checks, Course, Failure, Fault, Granted, Outcome, Phase, Plan,
+        PlannedOutput, PlannedStep, Risk, Secrets, State, Trace, Uri, decided,
     },
 };
 
@@ -153,6 +154,8 @@ pub(crate) struct Context<'a> {
     pub(crate) begun: Moment,
     pub(crate) limits: Limits,
     pub(crate) watch: Watch<'a>,
+    /// The trace that is handed on to tools.
+    pub(crate) trace: Option<&'a Trace>,
     /// The files and directories of oneact, as the settings place them. No plan may change them.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
     /// Records what may have happened so far.
@@ -190,12 +193,19 @@ pub struct Limits {
     pub budget: Option<Duration>,
 }
 
-/// Shows the progress of a tool to a person.
+/// Is told what a run does while it does it.
 pub type Watch<'a> = &'a dyn Fn(Seen<'_>);
+
+/// What can be seen of a run from outside.
+#[derive(Debug, Clone, Copy)]
+pub enum Seen<'a> {
+    Begins(Activity<'a>),
+    Progress(Done<'a>),
+}
 
 /// Progress of a tool, in the tool's own unit.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct Done<'a> {
     pub tool: &'a str,
     pub done: f64,
     pub total: Option<f64>,
@@ -284,6 +294,11 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
 }
 
 impl Context<'_> {
+    /// Tells what the run does from now on.
+    pub(crate) fn begins(&self, activity: Activity<'_>) {
+        (self.watch)(Seen::Begins(activity));
+    }
+
     /// Why the run must stop now: a signal, or the end of its time. This is checked between steps and while bytes are
     /// moved.
     pub(crate) fn stopped(&self) -> Option<Failure> {

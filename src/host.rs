@@ -5,6 +5,7 @@
 
 mod before_main;
 mod children;
+mod inherited;
 mod interrupts;
 mod outside;
 mod plain;
@@ -41,6 +42,7 @@ pub use children::{
     adopt_orphans, children, had_children, has_children, is_being_written, look_for_children,
     signal_descendants,
 };
+pub use inherited::inherited;
 pub use interrupts::{Interrupt, Interrupts, ignore_file_size_signal, is_interrupted};
 pub use outside::{Outside, spawn_outside, stay_outside};
 pub use plain::{

@@ -27,4 +27,5 @@ pub mod record;
 mod selftest;
 mod servers;
 pub mod task;
+mod telemetry;
 mod web;

@@ -63,7 +63,7 @@ pub(crate) use self::{
     raw::Raw,
     refusal::Trouble,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, Place, Progress, Resumption, ServerSpec, ToolCall, Warm},
+    spec::{ArgumentCheck, Caller, News, Place, Resumption, ServerSpec, ToolCall, Warm},
     stderr::causes,
     tools::{ToolListing, near},
     warm::{About, HOLD, Order, Stopping, list as list_warm, stop as stop_warm},
@@ -71,7 +71,7 @@ pub(crate) use self::{
 use self::{
     begin::{borrow, open},
     era::{Found, Opening, Setting},
-    message::{CALL, LIST, members},
+    message::{CALL, LIST, META, members, traced},
     session::{Session, Standing, another_id, millis},
     wait::Limits,
     warm::Purpose,
@@ -129,7 +129,7 @@ pub(crate) fn call_among(
     server: &ServerSpec,
     call: &ToolCall,
     host: &Host,
-    progress: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(News),
 ) -> CallEnd {
     let asked = Asked {
         server,
@@ -145,7 +145,7 @@ pub(crate) fn call_among(
     let found = waiting.iter().position(|one| one.serves(server));
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
-        let end = called(runtime, session, after, asked, progress);
+        let end = called(runtime, session, after, asked, tell);
         if !end.was_too_late() {
             return end;
         }
@@ -155,9 +155,10 @@ pub(crate) fn call_among(
     let mut note = None;
     if let Some(warm) = &server.warm {
         let wanted = (Purpose::Call, call.budget);
+        tell(News::Starting);
         let cold = match borrow(server, warm, wanted, host) {
             Ok((runtime, session)) => {
-                let end = called(runtime, session, after, asked, progress);
+                let end = called(runtime, session, after, asked, tell);
                 if !end.was_too_late() {
                     return end;
                 }
@@ -172,18 +173,19 @@ pub(crate) fn call_among(
         tracing::warn!("{cold}");
         note = Some(cold);
     }
-    let mut end = opened(after, asked, progress);
+    let mut end = opened(after, asked, tell);
     if end.is_a_lost_session() && !was_lost {
         // The server has refused the call, so it is made once more in a new session.
-        end = opened(after, asked, progress);
+        end = opened(after, asked, tell);
     }
     end.course.notes.extend(note);
     end
 }
 
-fn opened(after: After, asked: Asked<'_>, progress: &mut dyn FnMut(Progress)) -> CallEnd {
+fn opened(after: After, asked: Asked<'_>, tell: &mut dyn FnMut(News)) -> CallEnd {
+    tell(News::Starting);
     match open(asked.server, asked.host) {
-        Ok((runtime, session)) => called(runtime, session, after, asked, progress),
+        Ok((runtime, session)) => called(runtime, session, after, asked, tell),
         Err(error) => CallEnd {
             result: Err(error),
             effect: Effect::None,
@@ -224,10 +226,10 @@ fn called(
     mut session: Session,
     after: After,
     asked: Asked<'_>,
-    progress: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(News),
 ) -> CallEnd {
     let mut course = Course::new(Phase::Negotiate);
-    let result = runtime.block_on(converse(&mut session, &mut course, asked, progress));
+    let result = runtime.block_on(converse(&mut session, &mut course, asked, tell));
     // An answer that asks for input, or that cannot be read, does not say what the tool did.
     let told = result
         .as_ref()
@@ -291,7 +293,7 @@ async fn converse(
     session: &mut Session,
     course: &mut Course,
     asked: Asked<'_>,
-    progress: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(News),
 ) -> Result<ToolAnswer, CallError> {
     let Asked {
         server, call, host, ..
@@ -344,9 +346,12 @@ async fn converse(
         ("arguments", call.arguments.clone().into()),
         ("inputResponses", responses.unwrap_or_default()),
         ("requestState", state.into()),
+        (META, call.trace.as_ref().map(traced).unwrap_or_default()),
     ]);
     params.retain(|_, value| !value.is_null());
     session.link.begin_call().await;
+    tell(News::Calling);
+    let progress = &mut |progress| tell(News::Progress(progress));
     let began = host.moment();
     let answer = match call.if_lost {
         Repeatable::Yes => session.exchange(CALL, params, progress).await,

@@ -10,13 +10,13 @@
 mod answer;
 mod prepare;
 mod steps;
+mod told;
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use tracing::{Level, enabled, info};
+use serde_json::Value;
 
 use crate::{
     assets::Staging,
@@ -25,16 +25,17 @@ use crate::{
     host::{Host, Moment},
     record::{Begun, RunLedger, TaskRun, plan_named},
     task::{
-        Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, Outcome, SessionFrom, Task,
-        cut_links, recorded_id, redact_presigned,
+        Activity, Course, Failure, Nameable, NamedSession, OF_CALLS, OperationId, SessionFrom,
+        Task, Trace, cut_links, recorded_id,
     },
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
+use told::{tell_begin, tell_end};
 
 pub use crate::{
     approval::{Approved, Through},
-    executor::{Kept, Limits, Seen, Watch},
+    executor::{Done, Kept, Limits, Seen, Watch},
     record::Project,
     task::Reuse,
 };
@@ -63,6 +64,8 @@ pub struct Settings {
     pub nameable: Nameable,
     /// The session of a task that names none: `$ONEACT_SESSION`.
     pub session: Option<NamedSession>,
+    /// The trace of a task that belongs to none: `$TRACEPARENT`.
+    pub trace: Option<Trace>,
     /// What is unusual about the settings, for `audit.compliance_notes`.
     pub notes: Vec<String>,
     pub through: Through,
@@ -104,6 +107,7 @@ impl Settings {
             wait: None,
             nameable: Nameable::default(),
             session: None,
+            trace: None,
             notes: Vec::new(),
             through: Through::Command,
             approved: None,
@@ -152,6 +156,17 @@ impl Arrived {
         if self.received.delivery == Delivery::Named {
             self.received.delivery = Delivery::Numbered;
         }
+        self
+    }
+
+    /// The trace to which the run belongs, if it belongs to one. That of the task comes first.
+    pub(crate) fn trace<'a>(&'a self, settings: &'a Settings) -> Option<&'a Trace> {
+        self.received.trace.as_ref().or(settings.trace.as_ref())
+    }
+
+    /// The same in that trace.
+    pub(crate) fn within(mut self, trace: Trace) -> Self {
+        self.received.trace = Some(trace);
         self
     }
 
@@ -277,10 +292,12 @@ fn work(
         begun: *begun,
         limits: settings.limits,
         watch,
+        trace: arrived.trace(settings),
         own: &|| project.own_files(),
         course,
         kept,
     };
+    context.begins(Activity::Preparing);
     let mut settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
             executor::recover(context.desk()).told
@@ -360,6 +377,7 @@ fn recorded(
 ) -> Executed {
     let begun = context.host.moment();
     loop {
+        context.begins(Activity::Ledger);
         let (executed, again) = match ledger.begin(&mut work, received, context, settled) {
             Begun::Answered(executed) => return *executed,
             Begun::Unrecorded(why) => return perform(work, None).noted(why),
@@ -368,53 +386,18 @@ fn recorded(
                 let mut executed = perform(work, recording.run());
                 let again = executed.again.take().map(Work::Files);
                 executed.outcome.bound();
+                context.begins(Activity::Recording);
                 (recording.finish(executed), again)
             }
         };
+        if again.is_some() {
+            context.begins(Activity::Approval);
+        }
         match again {
             Some(again) if ledger.decided(&executed, begun, context) => work = again,
             Some(_) | None => return executed,
         }
     }
-}
-
-/// Logs what was read, for `-v`.
-fn tell_begin(received: &Received) {
-    if !enabled!(Level::INFO) {
-        return;
-    }
-    if received.task.is_ok() {
-        let sentence = format!(
-            "Read task {:?}, attempt {}, of session {:?}.",
-            received.task_id, received.attempt, received.identity.session_id
-        );
-        info!("{}", redact_presigned(&sentence));
-    }
-    for note in &received.notes {
-        info!("{}", redact_presigned(note));
-    }
-}
-
-/// Logs how the run ended, for `-v`.
-fn tell_end(outcome: &Outcome) {
-    if !enabled!(Level::INFO) {
-        return;
-    }
-    if let Some(failure) = &outcome.failure {
-        let again = if failure.recoverable {
-            "a retry may help"
-        } else {
-            "a retry does not help"
-        };
-        let name = failure.fault.name();
-        info!("Stopped by {name}; {again}: {}", failure.message);
-    }
-    info!(
-        "The run ends: state {}, phase {}, effect {}.",
-        json!(outcome.state),
-        json!(outcome.phase),
-        json!(outcome.effect)
-    );
 }
 
 /// Settles plans that a crash interrupted, and removes expired backups.

@@ -1,6 +1,7 @@
 //! The types that every room uses: what was asked ([`Task`]), the result ([`Outcome`]), and why it failed
 //! ([`Fault`], the one error table). Pure: nothing here does I/O.
 
+mod activity;
 mod approval;
 mod bounds;
 mod effects;
@@ -22,9 +23,11 @@ mod review;
 mod risk;
 mod secret;
 mod terms;
+mod trace;
 pub mod uri;
 mod visible;
 
+pub use activity::{Activity, ToolActivity};
 pub use approval::{
     Answer, ApprovalRule, Approver, Elicitation, Need, Policy, RiskRule, SelfApproval, Statement,
     When,
@@ -74,5 +77,6 @@ pub use terms::{
     INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Reuse,
     SCRATCH, Sanction, Unless, ValidationRule, displaces, duration, duration_or_seconds,
 };
+pub use trace::{Spans, Trace};
 pub use uri::{Location, Service, Uri, UriError};
 pub use visible::{visible, visible_json, visible_json_line, visible_lines};

@@ -1,17 +1,15 @@
-//! `oneact run`: reads a task, prints an envelope and returns an exit code. A thread ends the process shortly after a
-//! signal or after `--timeout`, if the run itself does not end.
-//!
-//! Either the run or this thread writes the answer: [`Watched::speaks`] decides this once.
+//! `oneact run`: reads a task, prints an envelope and returns an exit code.
+
+mod watched;
 
 use std::{
-    borrow::Cow,
     cell::Cell,
     io::{self, IsTerminal as _},
     panic::{self, AssertUnwindSafe},
-    process::{self, ExitCode},
+    process::ExitCode,
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -19,22 +17,24 @@ use std::{
 
 use camino::Utf8Path;
 use clap::error::{ContextKind, ContextValue};
-use rustix::event::{PollFd, PollFlags};
 
 use crate::{
-    host::{Host, Interrupt, Interrupts, Moment},
+    host::{Host, Interrupts, Moment},
     people,
-    perform::{Answer, Arrived, Reply, Settings, Through, broken, overdue, perform},
-    task::{Course, Failure, Fault, Nameable, Reach},
+    perform::{Arrived, Reply, Settings, Through, broken, perform},
+    task::{Failure, Fault, Nameable},
 };
 
 use super::{
     Stop, logs, print_unless,
     settings::{self, PlaceArgs, RunArgs, TaskArgs},
-    streams::{self, ready},
-    terminal::{self, Bar, Shows},
-    told::told,
+    signs::Signs,
+    stop, streams,
+    terminal::{self, Shown},
 };
+
+use watched::Watched;
+pub(super) use watched::end_after_signal;
 
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
@@ -77,23 +77,25 @@ pub(super) fn performed(
 ) -> ExitCode {
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
-    let (input, settings) = match run.settings() {
-        Ok(mut settings) => (read(&mut settings, &host, begun), settings),
+    let shown = run.progress.map_or(Ok(Shown::bar()), |channel| {
+        let signs = Signs::start(channel, begun);
+        signs
+            .map(Shown::Signs)
+            .map_err(|why| stop(2)(format!("--progress: {why}")))
+    });
+    let settings = run.settings();
+    let (input, settings, shown) = match shown.and_then(|shown| Ok((shown, settings?))) {
+        Ok((shown, mut settings)) => (read(&mut settings, &host, begun), settings, shown),
         Err(Stop { why, .. }) => {
             let reply = run.reply.unwrap_or_default();
             let settings = Settings {
                 reply,
                 ..settings::nowhere()
             };
-            (Err(unusable(&why, "oneact")), settings)
+            (Err(unusable(&why, "oneact")), settings, Shown::bar())
         }
     };
-    let bar = Bar::new(if run.progress {
-        Shows::Lines
-    } else {
-        Shows::Bar
-    });
-    answer(input, settings, begun, host, &bar, form)
+    answer(input, settings, begun, host, shown, form)
 }
 
 /// Performs the stored call of an approved request in that project, for the person who approved it.
@@ -136,12 +138,11 @@ pub(super) fn refuse(
 ) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
-    let bar = Bar::new(Shows::Bar);
     let settings = Settings {
         reply,
         ..settings::nowhere()
     };
-    answer(Err(failure), settings, begun, host, &bar, form)
+    answer(Err(failure), settings, begun, host, Shown::bar(), form)
 }
 
 /// Why a command line cannot be used, in one line. `help` is the command whose help says more.
@@ -211,7 +212,7 @@ fn answer(
     settings: Settings,
     begun: Moment,
     host: Host,
-    bar: &Bar,
+    shown: Shown,
     form: Form,
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
@@ -228,7 +229,7 @@ fn answer(
         let failure = Failure::new(Fault::Internal, "internal error (see stderr)");
         Arrived::read(Err(failure), begun, &host)
     });
-    let watched = Arc::new(Watched::new(host, settings, arrived, form));
+    let watched = Arc::new(Watched::new(host, settings, arrived, (shown, form)));
     watched.watch();
     let Watched {
         host,
@@ -239,10 +240,10 @@ fn answer(
         ..
     } = &*watched;
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
-        perform(arrived, settings, host, course, &|seen| bar.show(seen))
+        perform(arrived, settings, host, course, &|seen| watched.see(seen))
     }))
     .unwrap_or_else(|_| broken(arrived, settings.reply, host));
-    bar.clear();
+    watched.shown.end();
     // Signals are handled until the last server has ended. They do not change the answer any more.
     let interrupts = host.interrupts();
     let code = answer.exit_code(interrupts.caught());
@@ -266,6 +267,7 @@ fn answer(
         let _ = watched.written.set(code);
         tracing::debug!("answer written");
     }
+    watched.send(&answer);
     // The drop waits for servers that are still ending, so it comes after the answer.
     drop(answer);
     ExitCode::from(printed.map_or_else(|_| unread(interrupts), |()| code))
@@ -275,169 +277,4 @@ fn answer(
 fn unread(interrupts: &Interrupts) -> u8 {
     let interrupt = interrupts.caught();
     interrupt.map_or(1, |interrupt| 128 + interrupt.number())
-}
-
-/// How long a run may take to end by itself after a signal or a timeout. In this time servers end, also on a busy
-/// machine, and an unfinished plan is undone.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// How much longer a plan may take while it changes files.
-const LONGER: Duration = Duration::from_secs(5);
-
-/// The interval at which a plan that is changing files is checked.
-const LOOK: Duration = Duration::from_millis(20);
-
-fn start_watching(watch: impl FnOnce() + Send + 'static) {
-    let thread = thread::Builder::new().name("watch".to_owned());
-    if let Err(error) = thread.spawn(watch) {
-        tracing::warn!("cannot start the thread that ends an overdue run: {error}");
-    }
-}
-
-/// Starts a thread that ends the process shortly after a signal, if the verb itself does not end. The verb prints no
-/// envelope, so the reason is only on stderr.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::exit,
-    reason = "where the main thread does not come to its end, nobody returns an exit code"
-)]
-pub(super) fn end_after_signal(interrupts: Interrupts) {
-    start_watching(move || {
-        let Ok(wake) = interrupts.wake() else { return };
-        if ready(&mut [PollFd::new(wake, PollFlags::IN)], || None).is_err() {
-            return;
-        }
-        thread::sleep(GRACE);
-        let signal = interrupts.caught().unwrap_or(Interrupt::TERMINATE);
-        let name = signal.name();
-        tracing::error!(
-            "the command did not end within {GRACE:?} after {name}, so its process was ended"
-        );
-        process::exit((128 + signal.number()).into());
-    });
-}
-
-/// A run, with everything that the watching thread needs.
-pub(super) struct Watched {
-    pub(super) host: Host,
-    pub(super) settings: Settings,
-    pub(super) arrived: Arrived,
-    pub(super) course: Course,
-    form: Form,
-    /// Whether the run or the thread has begun to write the answer.
-    spoken: AtomicBool,
-    /// The exit code of the run, once it has written its answer whole.
-    written: OnceLock<u8>,
-    /// The number of bytes of the answer that the reader has taken.
-    pub(super) taken: AtomicUsize,
-}
-
-impl Watched {
-    pub(super) fn new(host: Host, settings: Settings, arrived: Arrived, form: Form) -> Self {
-        Self {
-            host,
-            settings,
-            arrived,
-            course: Course::default(),
-            form,
-            spoken: AtomicBool::new(false),
-            written: OnceLock::new(),
-            taken: AtomicUsize::new(0),
-        }
-    }
-
-    /// The answer as it is written to stdout.
-    fn text<'a>(&self, answer: &'a Answer) -> Cow<'a, [u8]> {
-        match self.form {
-            Form::Document => Cow::Borrowed(&answer.line),
-            Form::Text => {
-                let operation = self.arrived.operation.as_str();
-                let text = told(answer, operation, self.arrived.begun.passed());
-                Cow::Owned(text.into_bytes())
-            }
-        }
-    }
-
-    /// Starts the watching thread. If no thread can be started, nothing ends the run early.
-    pub(super) fn watch(self: &Arc<Self>) {
-        let watched = Arc::clone(self);
-        start_watching(move || watched.end());
-    }
-
-    /// Whether the caller must write the answer: true only for the first call.
-    pub(super) fn speaks(&self) -> bool {
-        !self.spoken.swap(true, Ordering::AcqRel)
-    }
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where the main thread does not come to its end, nobody returns an exit code"
-    )]
-    fn end(&self) {
-        self.wait();
-        if self.course.now() == Reach::Changing {
-            let since = self.host.moment();
-            while self.course.now() == Reach::Changing && since.passed() < LONGER {
-                thread::sleep(LOOK);
-            }
-            if self.course.now() != Reach::Changing {
-                // The plan ended in time: the run may write its answer.
-                thread::sleep(GRACE);
-            }
-        }
-        if self.speaks() {
-            let answer = overdue(
-                &self.arrived,
-                self.course.now(),
-                self.settings.limits.budget,
-                self.settings.reply,
-                &self.host,
-            );
-            let interrupts = self.host.interrupts();
-            let code = answer.exit_code(interrupts.caught());
-            if let Some(failure) = &answer.outcome().failure {
-                logs::failed(failure);
-            }
-            let stop = waits_in_vain(&self.host, &self.taken);
-            let printed = print_unless(&self.text(&answer), &self.taken, &stop);
-            process::exit(
-                printed
-                    .map_or_else(|_| unread(interrupts), |()| code)
-                    .into(),
-            );
-        }
-        // Wait while a reader takes the answer.
-        let mut before = None;
-        while before != Some(self.taken.load(Ordering::Relaxed)) {
-            before = Some(self.taken.load(Ordering::Relaxed));
-            thread::sleep(GRACE);
-        }
-        let code = self.written.get().copied().unwrap_or_else(|| {
-            tracing::error!(
-                "the answer could not be written: its reader took nothing of it for {GRACE:?}"
-            );
-            unread(self.host.interrupts())
-        });
-        process::exit(code.into());
-    }
-
-    /// Waits until the grace after a signal or after the run's time is over.
-    fn wait(&self) {
-        let begun = self.arrived.begun;
-        let last = self.settings.limits.budget.map(|budget| budget + GRACE);
-        let left = || last.map(|last| last.saturating_sub(begun.passed()));
-        let Ok(wake) = self.host.interrupts().wake() else {
-            // Without the socket, signals cannot be noticed.
-            match left() {
-                Some(left) => return thread::sleep(left),
-                None => loop {
-                    thread::park();
-                },
-            }
-        };
-        // After a signal, or if polling fails, only the time counts.
-        if ready(&mut [PollFd::new(wake, PollFlags::IN)], left).unwrap_or(true) {
-            thread::sleep(left().map_or(GRACE, |left| left.min(GRACE)));
-        }
-    }
 }

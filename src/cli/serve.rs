@@ -26,9 +26,10 @@ use super::{
     approve::Hosted,
     logs, print,
     settings::{PlaceArgs, RunArgs, moment, session_of_environment},
+    signs::progress_line,
     stop,
     streams::{ready, say},
-    terminal::{Bar, Shows},
+    terminal,
 };
 use crate::{
     envelope::{self, MAX_BYTES},
@@ -221,14 +222,17 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
     let settings = args.settings()?;
     let host = Host::new(args.clock.clone(), args.seed, interrupts);
     let kept = keep(&settings, &host).map_err(|failure| stop(1)(failure.message))?;
-    let bar = Bar::new(Shows::Lines);
     let mut tasks = Tasks::default();
     while let Some(task) = tasks.next(&host)? {
         let begun = host.moment();
         let arrived = Arrived::read_in(settings.session.clone(), Ok(task), begun, &host);
         let course = Course::default();
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
-            let watch = |seen: Seen<'_>| bar.show(seen);
+            let watch = |seen: Seen<'_>| {
+                if let Seen::Progress(done) = seen {
+                    terminal::tell(&progress_line(done));
+                }
+            };
             perform_with(Some(&kept), &arrived, &settings, &host, (&course, &watch))
         }));
         let defect = answer.is_err();

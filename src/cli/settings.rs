@@ -10,10 +10,10 @@ use crate::{
     envelope::unusable_session,
     host,
     perform::{Limits, Mode, Project, Reply, Reuse, Settings, Through},
-    task::{NamedSession, SessionFrom, duration_or_seconds},
+    task::{NamedSession, SessionFrom, Trace, duration_or_seconds},
 };
 
-use super::{Stop, owner, stop};
+use super::{Stop, owner, signs::Channel, stop};
 
 // Where everything is.
 #[derive(Debug, Clone, Default, Args)]
@@ -63,10 +63,10 @@ pub(super) struct RunArgs {
     /// The longest duration of the run: 90s, 500ms, 2m, or a number of seconds
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) timeout: Option<Duration>,
-    /// Report the progress of tools on stderr, as one JSON object per line: {"progress": {"tool", "done", "total",
-    /// "message"}}
-    #[arg(long)]
-    pub(super) progress: bool,
+    /// Report signs of life every 5 seconds, and the progress of tools, as one JSON object per line: `jsonl` on stderr,
+    /// `jsonl:FD` on an open descriptor, 3 or higher
+    #[arg(long, value_name = "FORM")]
+    pub(super) progress: Option<Channel>,
     /// If the task needs an approval, wait in this run for at most this long: 10m, 90s
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) wait: Option<Duration>,
@@ -89,8 +89,11 @@ impl RunArgs {
     /// The settings of a run. The error says what is wrong with the flags or the environment.
     pub(super) fn settings(&self) -> Result<Settings, Stop> {
         let project = self.places.project()?;
+        let mut notes = Vec::from_iter(self.places.temporary(&project.root));
+        let trace = trace_of_environment(&mut notes);
         Ok(Settings {
-            notes: self.places.temporary(&project.root).into_iter().collect(),
+            notes,
+            trace,
             mode: if self.dry_run {
                 Mode::DryRun
             } else {
@@ -205,6 +208,13 @@ pub(super) fn session_of_environment() -> Result<Option<String>, String> {
         Some(why) => Err(format!("the session of ${NAME} {why}")),
         None => Ok(session),
     }
+}
+
+/// The trace that the environment names.
+fn trace_of_environment(notes: &mut Vec<String>) -> Option<Trace> {
+    let said = |name| host::variable(name).filter(|text| !text.is_empty());
+    let state = said("TRACESTATE");
+    Trace::read(&said("TRACEPARENT")?, state.as_deref(), notes)
 }
 
 /// Settings for a run that performs nothing.

@@ -92,6 +92,16 @@ impl Write for Stderr {
         io::stderr().write(piece)
     }
 
+    /// Writes all of it, with no line of another thread between.
+    fn write_all(&mut self, mut words: &[u8]) -> io::Result<()> {
+        let _alone = io::stderr().lock();
+        while !words.is_empty() {
+            let written = self.write(words)?;
+            words = words.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -2,9 +2,9 @@
 //! the width of texts, and how they are made to fit.
 
 use std::{
-    cell::OnceCell,
     io::{self, IsTerminal, Write},
     os::fd::AsFd as _,
+    sync::OnceLock,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,17 +12,17 @@ use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags},
 };
-use serde_json::json;
 use unicode_width::UnicodeWidthChar;
 
 use crate::{
     host::Interrupts,
-    perform::Seen,
-    task::{Preview, State, visible, visible_json, visible_lines},
+    perform::{Done, Seen},
+    task::{Preview, State, visible, visible_lines},
 };
 
 use super::{
     logs,
+    signs::Signs,
     streams::{Stderr, ready},
 };
 
@@ -50,82 +50,75 @@ fn typed(interrupts: &Interrupts) -> io::Result<Vec<u8>> {
     Ok(said)
 }
 
-/// The progress that tools report: a bar, which appears with the first report, or lines.
-pub(super) struct Bar {
-    shows: Shows,
-    bar: OnceCell<ProgressBar>,
-}
-
-/// How progress is shown on stderr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shows {
-    /// As a bar, if stderr is a terminal.
-    Bar,
-    /// As one JSON object per line, for a program (`--progress`).
-    Lines,
+/// What is shown of a run while it is performed.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// To a person: the progress that tools report, as a bar, which appears with the first report if stderr is a terminal.
+    Bar(OnceLock<ProgressBar>),
+    /// To a program (`--progress`).
+    Signs(Signs),
 }
 
 /// The length of the bar. Tools count in units of their own; the bar counts in thousandths.
 const WHOLE: u64 = 1000;
 
-impl Bar {
-    pub(super) fn new(shows: Shows) -> Self {
-        Self {
-            shows,
-            bar: OnceCell::new(),
-        }
+impl Shown {
+    pub(super) const fn bar() -> Self {
+        Self::Bar(OnceLock::new())
     }
 
     pub(super) fn show(&self, seen: Seen<'_>) {
-        if self.shows == Shows::Lines {
-            let Seen {
-                tool,
-                done,
-                total,
-                message,
-            } = seen;
-            let line = json!({"progress": {"tool": tool, "done": done, "total": total, "message": message}});
-            // If stderr is gone, nothing can be done.
-            let _ = Stderr.write_all(format!("{}\n", visible_json(&line.to_string())).as_bytes());
-            return;
-        }
-        if !io::stderr().is_terminal() {
-            return;
-        }
-        let bar = self.bar.get_or_init(|| {
-            let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
-            // A message of more than one line would move the cursor up over what stands above.
-            let style =
-                ProgressStyle::with_template("[{bar:10}] {percent:>3}% {elapsed} {wide_msg}");
-            if let Ok(style) = style {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        });
-        let tool = visible(seen.tool);
-        if let Some(message) = seen.message {
-            bar.set_message(format!("{tool}: {}", visible(message)));
-        } else {
-            bar.set_message(tool.into_owned());
-        }
-        match seen.total.filter(|total| *total > 0.0) {
-            Some(total) => {
-                let share = (seen.done / total).clamp(0.0, 1.0);
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "between 0 and WHOLE"
-                )]
-                bar.set_position((share * 1000.0) as u64);
-            }
-            None => bar.tick(),
+        match (self, seen) {
+            (Self::Signs(signs), Seen::Begins(activity)) => signs.begins(activity),
+            (Self::Signs(signs), Seen::Progress(done)) => signs.progress(done),
+            (Self::Bar(_), Seen::Begins(_)) => {}
+            (Self::Bar(bar), Seen::Progress(done)) => advance(bar, done),
         }
     }
 
-    pub(super) fn clear(&self) {
-        if let Some(bar) = self.bar.get() {
-            bar.finish_and_clear();
+    /// Shows nothing more.
+    pub(super) fn end(&self) {
+        match self {
+            Self::Bar(bar) => {
+                if let Some(bar) = bar.get() {
+                    bar.finish_and_clear();
+                }
+            }
+            Self::Signs(signs) => signs.end(),
         }
+    }
+}
+
+fn advance(bar: &OnceLock<ProgressBar>, seen: Done<'_>) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let bar = bar.get_or_init(|| {
+        let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
+        // A message of more than one line would move the cursor up over what stands above.
+        let style = ProgressStyle::with_template("[{bar:10}] {percent:>3}% {elapsed} {wide_msg}");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar
+    });
+    let tool = visible(seen.tool);
+    if let Some(message) = seen.message {
+        bar.set_message(format!("{tool}: {}", visible(message)));
+    } else {
+        bar.set_message(tool.into_owned());
+    }
+    match seen.total.filter(|total| *total > 0.0) {
+        Some(total) => {
+            let share = (seen.done / total).clamp(0.0, 1.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and WHOLE"
+            )]
+            bar.set_position((share * 1000.0) as u64);
+        }
+        None => bar.tick(),
     }
 }
 

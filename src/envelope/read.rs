@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::task::{
-    Counted, Failure, Fault, Identity, Kind, NamedSession, Resources, SessionFrom, Task,
+    Counted, Failure, Fault, Identity, Kind, NamedSession, Resources, SessionFrom, Task, Trace,
     redact_presigned,
 };
 
@@ -36,6 +36,8 @@ pub struct Received {
     pub task: Result<Task, Failure>,
     /// The task must not be performed after this time.
     pub expires_at: Option<Timestamp>,
+    /// The trace to which the task belongs: `metadata.traceparent`, `metadata.tracestate`.
+    pub trace: Option<Trace>,
     pub source: Source,
 }
 
@@ -85,6 +87,7 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
     };
     let mut notes = Vec::new();
     let around = around(&document, &mut notes, other);
+    let trace = trace(&document, &mut notes);
     let found = find(&document);
     let shown = found.as_ref().map_or(&document, |found| found.value);
     let called = task_id(shown);
@@ -162,6 +165,7 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
         notes,
         task,
         expires_at,
+        trace,
         source: Source::of(bytes),
     }
 }
@@ -275,6 +279,7 @@ impl Received {
             notes: Vec::new(),
             task,
             expires_at: None,
+            trace: None,
             source: Source::Unknown,
         }
     }
@@ -285,6 +290,16 @@ struct Around {
     resources: Resources,
     /// An error that makes the message unusable, if there is one.
     problem: Option<Failure>,
+}
+
+/// The trace to which the task belongs. An invalid one is ignored, because it changes nothing that is performed.
+fn trace(document: &Value, notes: &mut Vec<String>) -> Option<Trace> {
+    let text = |path: &str| {
+        let said = at(document, path).filter(|said| !said.is_null())?;
+        Some(said.as_str().unwrap_or_default())
+    };
+    let state = text("metadata/tracestate");
+    Trace::read(text("metadata/traceparent")?, state, notes)
 }
 
 /// Reads the metadata and the inherited resources. Missing parts get defaults.

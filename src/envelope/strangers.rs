@@ -196,6 +196,8 @@ const METADATA: Keys = Keys {
         "idempotency_key",
         "sequence_number",
         "parent_message_id",
+        "traceparent",
+        "tracestate",
     ]],
     synonyms: &[("session_id", &["session"]), ("--dry-run", DRY_RUN)],
 };

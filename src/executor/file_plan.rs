@@ -4,8 +4,8 @@ use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
     plan::{self, Desk, Reader},
     task::{
-        Asker, Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview, RollbackOrder,
-        Sanction, State,
+        Activity, Asker, Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview,
+        RollbackOrder, Sanction, State,
     },
 };
 
@@ -47,6 +47,12 @@ impl FileOrder {
 }
 
 pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
+    context.begins(Activity::Plan {
+        capability: work
+            .order
+            .entry()
+            .map_or(APPLY_FILE_PLAN, |entry| &entry.id),
+    });
     let desk = context.desk();
     let (capability, mut outcome) = match &work.order {
         FileOrder::Plan {

@@ -6,23 +6,23 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, ResultKind, Step},
     mcp::{
-        self, After, CallEnd, CallError, Caller, Course, Resumption, ServerSpec, ToolAnswer,
-        ToolCall,
+        self, After, CallEnd, CallError, Caller, Course, News, ServerSpec, ToolAnswer, ToolCall,
     },
     task::{
-        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
-        ServerReport, Stat, State, ToolQuestions, Waiting, decided,
+        Activity, Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
+        ServerReport, Spans, Stat, State, ToolActivity, decided,
     },
 };
 
 use super::{
-    Context, Seen,
+    Context, Done, Seen,
     document::Document,
     failure,
     hidden::Hidden,
     judge,
     launch::warm,
     quality,
+    questions::{refused, resumption, waiting},
     result_data::{self, ResultData},
     take,
 };
@@ -124,6 +124,7 @@ pub(super) fn run(
     }
     let result = match verdict {
         Ok((answer, document)) => {
+            context.begins(Activity::Storing);
             let sentence = format!("Executed {} successfully.", entry.tool);
             outcome.reasoning.push(decided(sentence));
             outcome.phase = Phase::Quality;
@@ -252,6 +253,10 @@ fn call(
         risk: step.risk.clone(),
         if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
+        trace: context.trace.map(|trace| match trace.spans {
+            Spans::Caller => trace.clone(),
+            Spans::Run => trace.within(context.host.random_bytes()),
+        }),
     };
     tracing::info!(
         "{} may say nothing for {:?} ({}), and take {total:?} in all.",
@@ -285,68 +290,26 @@ fn call(
         },
         ..launch.clone()
     };
-    let mut show = |progress: mcp::Progress| {
-        let message = progress.message.as_deref();
-        (context.watch)(Seen {
-            tool: &step.entry.tool,
+    let calling = ToolActivity {
+        tool: &step.entry.tool,
+        server: &step.server.name,
+        capability: &step.entry.id,
+        operation: context.operation_id,
+        span: call.trace.as_ref().map(|trace| trace.span.as_str()),
+    };
+    let mut tell = |news: News| match news {
+        News::Starting => context.begins(Activity::Starting {
+            server: calling.server,
+        }),
+        News::Calling => context.begins(Activity::Tool(calling)),
+        News::Progress(progress) => (context.watch)(Seen::Progress(Done {
+            tool: calling.tool,
             done: progress.done,
             total: progress.total,
-            message,
-        });
+            message: progress.message.as_deref(),
+        })),
     };
-    mcp::call_among(before, after, &server, &call, context.host, &mut show)
-}
-
-/// A note about a question that was refused.
-fn refused(asked: &str) -> String {
-    let asked = failure::sentence(asked);
-    format!("The server asked for input while it was called, and was refused: {asked}")
-}
-
-/// The answers of the task for the server.
-fn resumption(input: &Input) -> Option<Resumption> {
-    let Input::Given(given) = input else {
-        return None;
-    };
-    let responses = given.responses.as_ref().map(|responses| {
-        let each = |(name, response): &(String, Response)| (name.clone(), response.value.clone());
-        responses.iter().map(each).collect()
-    });
-    tracing::info!("The answers of the task are sent with the call.");
-    Some(Resumption {
-        responses,
-        state: given.request_state.clone(),
-    })
-}
-
-/// What a tool that asks for input waits for: everything that the next run needs.
-fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
-    let CallError::InputRequired { questions, .. } = error else {
-        return None;
-    };
-    tracing::info!(
-        "{} asks for input, {} questions: another run can answer.",
-        step.entry.tool,
-        questions.requests.len()
-    );
-    Some(Waiting::Input(ToolQuestions {
-        capability_id: step.entry.id.clone(),
-        mcp_server: step.server.name.clone(),
-        tool_name: step.entry.tool.clone(),
-        input_requests: questions.requests.clone(),
-        request_state: questions.state.clone(),
-        resume: match (questions.requests.is_empty(), &questions.state) {
-            (false, Some(_)) => {
-                "Send the same task again with `input_responses`, an answer under the name of each input request, and \
-                 with this `request_state`; with these `input_requests` too, the answers are checked first."
-            }
-            (false, None) => {
-                "Send the same task again with `input_responses`, an answer under the name of each input request; with \
-                 these `input_requests` too, the answers are checked first."
-            }
-            (true, _) => "Send the same task again, later, with this `request_state`.",
-        },
-    }))
+    mcp::call_among(before, after, &server, &call, context.host, &mut tell)
 }
 
 /// Judges a call without an answer.

@@ -213,7 +213,7 @@ impl Handler {
                 .start(server, arguments, order.task, calls, stop)
         } else {
             if token.is_some() {
-                order.flags.push("--progress".to_owned());
+                order.flags.push("--progress=jsonl".to_owned());
             }
             start(&arguments("run"), order, calls, stop)
         };

@@ -90,8 +90,10 @@ pub(super) fn order(
         task.insert("parameters".to_owned(), arguments.into());
         Vec::new()
     };
-    let metadata =
-        json!({"session_id": session.named, "request_id": request, "idempotency_key": key});
+    let metadata = json!({
+        "session_id": session.named, "request_id": request, "idempotency_key": key,
+        "traceparent": meta.traceparent, "tracestate": meta.tracestate,
+    });
     let message = if entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan {
         // The catalog may have no such entry. A plan that names no capability needs none.
         task.insert("metadata".to_owned(), metadata);
@@ -146,12 +148,19 @@ struct Meta {
     salt: Option<String>,
     under: Option<String>,
     refs: Refs,
+    /// The trace of the client (2026-07-28, SEP-414), for the task. The run checks it.
+    traceparent: Option<Value>,
+    tracestate: Option<Value>,
 }
 
 impl Meta {
     /// Reads the keys that begin with `oneact/`. Any other such key is an error, so that a misspelt one has an effect.
     fn read(meta: &Map<String, Value>) -> Result<Self, Failure> {
-        let mut read = Self::default();
+        let mut read = Self {
+            traceparent: meta.get("traceparent").cloned(),
+            tracestate: meta.get("tracestate").cloned(),
+            ..Self::default()
+        };
         let text = |name: &str, value: &Value| {
             let text = value.as_str().filter(|text| !text.is_empty());
             text.map(str::to_owned)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::unix::pipe::{Receiver, Sender},
@@ -31,7 +31,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(15);
 /// How often the end of a supervisor is looked for after it has closed its streams.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The progress of the tool of a call (`oneact run --progress`).
+/// The progress of the tool of a call (`oneact run --progress jsonl`).
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Progress {
     pub(super) done: f64,
@@ -39,10 +39,13 @@ pub(super) struct Progress {
     pub(super) message: Option<String>,
 }
 
-/// A line of the supervisor's stderr, if it is about progress.
+/// A line of the supervisor's stderr, if it is one of `--progress`.
 #[derive(Deserialize)]
-struct Told {
-    progress: Progress,
+#[serde(rename_all = "snake_case")]
+enum Told {
+    Progress(Progress),
+    /// The client gets signs of life of its own.
+    Heartbeat(IgnoredAny),
 }
 
 /// Where the progress of a call goes. Only the newest is kept, because a client may read more slowly than a tool tells.
@@ -176,7 +179,8 @@ pub(super) async fn relay(stderr: Receiver, tell: impl Fn(Progress)) {
         .is_ok_and(|read| read > 0)
     {
         match serde_json::from_slice(&line) {
-            Ok(Told { progress }) => tell(progress),
+            Ok(Told::Progress(progress)) => tell(progress),
+            Ok(Told::Heartbeat(IgnoredAny)) => {}
             // If stderr is gone, nothing can be done.
             Err(_) => {
                 let _ = io::stderr().write_all(&line);

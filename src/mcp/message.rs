@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{bounds, raw::Raw, spec::Caller};
-use crate::task::{RESERVED, has_reserved_key};
+use crate::task::{RESERVED, Trace, has_reserved_key};
 
 /// The versions of MCP that oneact supports, the oldest first.
 pub(super) const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY, MODERN];
@@ -52,6 +52,17 @@ pub(super) fn is_greeting(method: &str) -> bool {
 
 pub(super) fn client() -> Value {
     json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The key of what belongs to the protocol in parameters.
+pub(super) const META: &str = "_meta";
+
+/// The members of `_meta` that hand a trace on (2026-07-28, SEP-414).
+pub(super) fn traced(trace: &Trace) -> Value {
+    let mut meta = members([("traceparent", trace.parent().into())]);
+    let state = trace.state.clone();
+    meta.extend(state.map(|state| ("tracestate".to_owned(), state.into())));
+    meta.into()
 }
 
 /// The members of `_meta` of a modern request that describe the sender. The caller answers questions of both modes.

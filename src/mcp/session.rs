@@ -15,7 +15,7 @@ use super::{
     error::{CallError, Limit, astray, ending, performed, seconds},
     link::Over,
     message::{
-        Answer, CALL, DISCOVER, Extent, MODERN, RpcError, is_greeting, is_modern,
+        Answer, CALL, DISCOVER, Extent, META, MODERN, RpcError, is_greeting, is_modern,
         is_not_understood, members, sender,
     },
     peer::Peer,
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Adds the `_meta` that the era requires to the parameters.
+    /// Adds what the era requires to the `_meta` of the parameters.
     fn with_meta(
         &self,
         method: &str,
@@ -195,12 +195,16 @@ impl Session {
     ) -> Map<String, Value> {
         let version = self.modern_version(method);
         let sender = version.map(|version| sender(version, self.spec.caller));
-        let mut meta = sender.unwrap_or_default();
+        let mut meta = match params.remove(META) {
+            Some(Value::Object(meta)) => meta,
+            _ => Map::new(),
+        };
+        meta.extend(sender.unwrap_or_default());
         if !is_greeting(method) {
             meta.insert("progressToken".to_owned(), id.into());
         }
         if !meta.is_empty() {
-            params.insert("_meta".to_owned(), Value::Object(meta));
+            params.insert(META.to_owned(), Value::Object(meta));
         }
         params
     }

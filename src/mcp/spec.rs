@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::endpoint::Endpoint;
 use crate::host::Program;
-use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets};
+use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets, Trace};
 
 /// How to reach a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
 #[derive(Clone)]
@@ -155,6 +155,8 @@ pub(crate) struct ToolCall {
     pub(crate) if_lost: Repeatable,
     /// None if the call is new.
     pub(crate) resumption: Option<Resumption>,
+    /// It is handed on in the `_meta` of the call (2026-07-28, SEP-414).
+    pub(crate) trace: Option<Trace>,
 }
 
 /// Who checks the arguments before the call.
@@ -174,6 +176,16 @@ impl ToolCall {
             || self.pinned.is_some()
             || self.risk.depends_on_hints()
     }
+}
+
+/// What is told while a tool is called.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum News {
+    /// A server is started, borrowed or contacted.
+    Starting,
+    /// The call is sent.
+    Calling,
+    Progress(Progress),
 }
 
 /// A `notifications/progress` for the call. Some are skipped if they arrive faster than they are read.

@@ -25,6 +25,7 @@ use crate::{
 use super::{
     error::Limit,
     report::{ExitDescription, Noise},
+    spec::Progress,
     *,
 };
 
@@ -92,6 +93,7 @@ impl Stage {
                 },
                 if_lost: Repeatable::Yes,
                 resumption: None,
+                trace: None,
             },
             folder: folder.to_owned(),
             _kept: None,
@@ -180,7 +182,12 @@ fn call(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    call_among(&mut Vec::new(), After::End, server, call, host, progress)
+    let mut tell = |news| {
+        if let News::Progress(seen) = news {
+            progress(seen);
+        }
+    };
+    call_among(&mut Vec::new(), After::End, server, call, host, &mut tell)
 }
 
 fn structured(answer: &ToolAnswer) -> Option<&Value> {

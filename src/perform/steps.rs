@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     envelope::Received,
-    executor::{Context, Executed, Ready, Seen, Steps, Work},
+    executor::{Context, Done, Executed, Ready, Seen, Steps, Work},
     record::StepLedgers,
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
@@ -33,12 +33,12 @@ pub(super) fn perform(
             break;
         };
         let watch = |seen: Seen<'_>| (context.watch)(among(seen, at, count));
-        watch(Seen {
+        watch(Seen::Progress(Done {
             tool: work.as_ref().map_or("", tool),
             done: 0.0,
             total: None,
             message: None,
-        });
+        }));
         let parent = context.operation_id;
         let context = Context {
             operation_id: operation,
@@ -96,12 +96,15 @@ fn task(received: &Received) -> Option<&CapabilityTask> {
 
 /// The progress of the task: the finished steps, and the part of the present one that is done.
 fn among(seen: Seen<'_>, at: usize, count: usize) -> Seen<'_> {
+    let Seen::Progress(seen) = seen else {
+        return seen;
+    };
     let steps = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let part = seen.total.filter(|total| *total > 0.0);
     let part = part.map_or(0.0, |total| (seen.done / total).clamp(0.0, 1.0));
-    Seen {
+    Seen::Progress(Done {
         done: steps(at) + part,
         total: Some(steps(count)),
         ..seen
-    }
+    })
 }

@@ -133,6 +133,8 @@ mod sessions;
 #[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
+mod signals;
+#[cfg(test)]
 mod small_blocks;
 #[cfg(test)]
 mod spawned;

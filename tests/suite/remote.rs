@@ -130,7 +130,7 @@ fn holds_for(sdk: &str, era: &str) {
     assert!(told.contains("the account is closed"), "{told}");
 
     let mut command = root.command();
-    command.arg("--progress");
+    command.args(["--progress", "jsonl"]);
     let answer = crate::program::run(
         command,
         task("counts", &json!({}), &json!({}))

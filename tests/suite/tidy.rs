@@ -10,12 +10,22 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 23] = [
+const EDGES: [(&str, &[&str]); 24] = [
     (
         "cli",
         &[
-            "perform", "people", "record", "gateway", "catalog", "doctor", "selftest", "envelope",
-            "servers", "host", "task",
+            "perform",
+            "people",
+            "record",
+            "gateway",
+            "catalog",
+            "doctor",
+            "selftest",
+            "envelope",
+            "servers",
+            "telemetry",
+            "host",
+            "task",
         ],
     ),
     (
@@ -72,6 +82,7 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("catalog", &["task"]),
     ("envelope", &["task"]),
     ("servers", &["assets", "web", "task", "host"]),
+    ("telemetry", &["web", "host", "task"]),
     ("web", &[]),
     ("task", &[]),
     ("host", &[]),

@@ -1804,6 +1804,14 @@ export interface CallerMetadata {
    * The number of this message. The answer has the next number, or 1 if there is none.
    */
   sequence_number?: number | null;
+  /**
+   * The trace to which the task belongs (W3C Trace Context). Tools get it in the `_meta` of their calls. An invalid one is ignored.
+   */
+  traceparent?: string | null;
+  /**
+   * What goes with `traceparent` (W3C Trace Context).
+   */
+  tracestate?: string | null;
 }
 /**
  * A capability that a task can name in `capability_ids`, with its tool, or with limits for file plans.

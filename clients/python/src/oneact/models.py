@@ -126,6 +126,14 @@ class CallerMetadata(TypedDict):
     """
     The number of this message. The answer has the next number, or 1 if there is none.
     """
+    traceparent: NotRequired[str | None]
+    """
+    The trace to which the task belongs (W3C Trace Context). Tools get it in the `_meta` of their calls. An invalid one is ignored.
+    """
+    tracestate: NotRequired[str | None]
+    """
+    What goes with `traceparent` (W3C Trace Context).
+    """
 
 
 class ChainLink(TypedDict):

@@ -1,0 +1,145 @@
+//! What the environment says about the collector (OpenTelemetry, "OTLP Exporter Configuration" and "SDK Environment
+//! Variables").
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use crate::host;
+
+use super::{names, post::Request, protobuf};
+
+/// Where spans and metrics are sent to, and what they say about this service.
+#[derive(Debug)]
+pub(super) struct Export {
+    pub(super) traces: Option<Target>,
+    pub(super) metrics: Option<Target>,
+    pub(super) resource: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Target {
+    /// `traces` or `metrics`
+    of: &'static str,
+    url: String,
+    /// They can contain secrets.
+    headers: Vec<(String, String)>,
+    protocol: Protocol,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Protocol {
+    Protobuf,
+    Json,
+}
+
+impl Export {
+    /// None if nothing is to be sent.
+    pub(super) fn of_environment() -> Option<Self> {
+        let traces = Target::of_environment("traces");
+        let metrics = Target::of_environment("metrics");
+        if traces.is_none() && metrics.is_none() || is("OTEL_SDK_DISABLED", "true") {
+            return None;
+        }
+        let mut resource = vec![
+            (names::SERVICE.to_owned(), env!("CARGO_PKG_NAME").to_owned()),
+            (
+                names::VERSION.to_owned(),
+                env!("CARGO_PKG_VERSION").to_owned(),
+            ),
+        ];
+        let said = pairs(&said("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default());
+        let service = self::said("OTEL_SERVICE_NAME").map(|name| (names::SERVICE.to_owned(), name));
+        for (name, value) in said.into_iter().chain(service) {
+            resource.retain(|(other, _)| *other != name);
+            resource.push((name, value));
+        }
+        Some(Self {
+            traces,
+            metrics,
+            resource,
+        })
+    }
+}
+
+impl Target {
+    fn of_environment(of: &'static str) -> Option<Self> {
+        let capitals = of.to_uppercase();
+        let general = |name: &str| said(&format!("OTEL_EXPORTER_OTLP_{name}"));
+        let own = |name: &str| said(&format!("OTEL_EXPORTER_OTLP_{capitals}_{name}"));
+        // Only the address for everything is one to which a path is added.
+        let below = |url: String| format!("{}/v1/{of}", url.trim_end_matches('/'));
+        let url = own("ENDPOINT").or_else(|| general("ENDPOINT").map(below))?;
+        if is(&format!("OTEL_{capitals}_EXPORTER"), "none") {
+            return None;
+        }
+        let protocol = match own("PROTOCOL").or_else(|| general("PROTOCOL")).as_deref() {
+            None | Some("http/protobuf") => Protocol::Protobuf,
+            Some("http/json") => Protocol::Json,
+            Some(_) => {
+                tracing::info!(
+                    "No {of} are sent: OTEL_EXPORTER_OTLP_PROTOCOL can be http/protobuf or http/json."
+                );
+                return None;
+            }
+        };
+        let headers = own("HEADERS").or_else(|| general("HEADERS"));
+        Some(Self {
+            of,
+            url,
+            headers: pairs(&headers.unwrap_or_default()),
+            protocol,
+        })
+    }
+
+    pub(super) fn request(&self, document: &Value) -> Request<'_> {
+        let (content_type, body) = match self.protocol {
+            Protocol::Protobuf => ("application/x-protobuf", protobuf::encoded(document)),
+            Protocol::Json => ("application/json", document.to_string().into_bytes()),
+        };
+        Request {
+            of: self.of,
+            url: &self.url,
+            headers: &self.headers,
+            content_type,
+            body,
+        }
+    }
+}
+
+/// A variable. An empty one counts as unset.
+fn said(name: &str) -> Option<String> {
+    host::variable(name).filter(|text| !text.trim().is_empty())
+}
+
+fn is(name: &str, value: &str) -> bool {
+    said(name).is_some_and(|said| said.trim().eq_ignore_ascii_case(value))
+}
+
+/// `name=value,name=value`, percent-encoded. What is no such pair is left out.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let decoded = |text: &str| {
+        percent_decode_str(text.trim())
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        Some((decoded(name), decoded(value))).filter(|(name, _)| !name.is_empty())
+    };
+    text.split(',').filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_percent_encoded_and_what_is_none_is_left_out() {
+        let read = pairs("a=1, b = x%20y%3D,c,=d,e=,f=g=h");
+        let read: Vec<_> = read
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(read, [("a", "1"), ("b", "x y="), ("e", ""), ("f", "g=h")]);
+    }
+}
