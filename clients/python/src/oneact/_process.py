@@ -19,7 +19,7 @@ GRACE = 12.0
 # How long pipes may stay open after a kill: a process that somebody else started may still hold them.
 LEFT_OPEN = 1.0
 # The flag with which a run tells its progress on stderr.
-PROGRESS = ("--progress",)
+PROGRESS = ("--progress", "jsonl")
 # What a line of progress contains.
 RunProgress: TypeAlias = dict[str, Any]
 
