@@ -243,10 +243,10 @@ impl Writer {
             let patience = if ends { Duration::ZERO } else { LOOK };
             let file = self.to.file();
             if !ready(&mut [PollFd::new(&file, PollFlags::OUT)], || Some(patience))? {
-                match ends {
-                    true => return Err(io::ErrorKind::WouldBlock.into()),
-                    false => continue,
+                if ends {
+                    return Err(io::ErrorKind::WouldBlock.into());
                 }
+                continue;
             }
             match self.to.write(rest) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),

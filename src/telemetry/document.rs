@@ -53,7 +53,12 @@ impl Run<'_> {
             self.telemetry.caller.as_deref(),
             (names::RUN, INTERNAL),
         );
-        let mut spans = vec![self.over(run, (self.telemetry.begun, self.ended), own, self.fault())];
+        let mut spans = vec![over(
+            run,
+            (self.telemetry.begun, self.ended),
+            own,
+            self.fault(),
+        )];
         for (at, section) in self.sections.iter().enumerate() {
             let (attributes, name, kind) = match &section.doing {
                 Doing::Ledger => (Vec::new(), names::LEDGER.to_owned(), CLIENT),
@@ -91,14 +96,14 @@ impl Run<'_> {
                 _ => trace.within(random()).span,
             };
             let named = span(&id, Some(&trace.span), (&name, kind));
-            spans.push(self.over(
+            spans.push(over(
                 named,
                 (section.begun, self.end_of(at)),
                 attributes,
                 self.fault_of(at),
             ));
         }
-        let scope = json!({"scope": self.scope(), "spans": spans});
+        let scope = json!({"scope": scope(), "spans": spans});
         json!({"resourceSpans": [{"resource": self.resource(), "scopeSpans": [scope]}]})
     }
 
@@ -131,17 +136,13 @@ impl Run<'_> {
         if !calls.is_empty() {
             metrics.push(histogram(names::CALL_DURATION, calls));
         }
-        let scope = json!({"scope": self.scope(), "metrics": metrics});
+        let scope = json!({"scope": scope(), "metrics": metrics});
         json!({"resourceMetrics": [{"resource": self.resource(), "scopeMetrics": [scope]}]})
     }
 
     fn resource(&self) -> Value {
         let all = self.telemetry.export.resource.iter();
         json!({"attributes": attributes(all.map(|(name, value)| (name.as_str(), value.as_str())))})
-    }
-
-    fn scope(&self) -> Value {
-        json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
     }
 
     fn end_of(&self, at: usize) -> Timestamp {
@@ -164,26 +165,6 @@ impl Run<'_> {
         self.fault().filter(|_| can_fail && is_last)
     }
 
-    /// Adds the time, the attributes and the fault of a span.
-    fn over(
-        &self,
-        mut span: Value,
-        (begun, ended): (Timestamp, Timestamp),
-        mut all: Vec<Attribute<'_>>,
-        fault: Option<&'static str>,
-    ) -> Value {
-        all.extend(fault.map(|fault| (names::ERROR, fault)));
-        if let Value::Object(span) = &mut span {
-            span.insert("startTimeUnixNano".to_owned(), nanoseconds(begun));
-            span.insert("endTimeUnixNano".to_owned(), nanoseconds(ended.max(begun)));
-            span.insert("attributes".to_owned(), attributes(all.into_iter()));
-            let status = fault.map(|_| json!({"code": ERROR}));
-            span.extend(status.map(|status| ("status".to_owned(), status)));
-            span.retain(|_, value| !value.is_null());
-        }
-        span
-    }
-
     /// A histogram of one duration.
     fn point(
         &self,
@@ -194,6 +175,7 @@ impl Run<'_> {
         let seconds = ended.max(begun).duration_since(begun).as_secs_f64();
         let bucket = names::BOUNDS.partition_point(|bound| *bound < seconds);
         let counts = (0..=names::BOUNDS.len()).map(|at| json!(u8::from(at == bucket).to_string()));
+        let counts: Value = counts.collect();
         let all = all
             .iter()
             .copied()
@@ -201,9 +183,32 @@ impl Run<'_> {
         json!({
             "startTimeUnixNano": nanoseconds(self.telemetry.begun), "timeUnixNano": nanoseconds(self.ended),
             "count": "1", "sum": seconds, "min": seconds, "max": seconds,
-            "explicitBounds": names::BOUNDS, "bucketCounts": Value::from_iter(counts), "attributes": attributes(all),
+            "explicitBounds": names::BOUNDS, "bucketCounts": counts, "attributes": attributes(all),
         })
     }
+}
+
+fn scope() -> Value {
+    json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Adds the time, the attributes and the fault of a span.
+fn over(
+    mut span: Value,
+    (begun, ended): (Timestamp, Timestamp),
+    mut all: Vec<Attribute<'_>>,
+    fault: Option<&'static str>,
+) -> Value {
+    all.extend(fault.map(|fault| (names::ERROR, fault)));
+    if let Value::Object(span) = &mut span {
+        span.insert("startTimeUnixNano".to_owned(), nanoseconds(begun));
+        span.insert("endTimeUnixNano".to_owned(), nanoseconds(ended.max(begun)));
+        span.insert("attributes".to_owned(), attributes(all.into_iter()));
+        let status = fault.map(|_| json!({"code": ERROR}));
+        span.extend(status.map(|status| ("status".to_owned(), status)));
+        span.retain(|_, value| !value.is_null());
+    }
+    span
 }
 
 /// The name of a member of an enum, as answers show it.

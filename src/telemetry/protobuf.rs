@@ -161,11 +161,14 @@ fn lengthy(out: &mut Vec<u8>, tag: u64, bytes: &[u8]) {
 
 /// Seven bits in each byte, the lowest first.
 fn varint(out: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        out.push((number & 0x7f) as u8 | 0x80);
+    loop {
+        let [lowest, ..] = number.to_le_bytes();
         number >>= 7;
+        if number == 0 {
+            return out.push(lowest);
+        }
+        out.push(lowest | 0x80);
     }
-    out.push(number as u8);
 }
 
 #[cfg(test)]
