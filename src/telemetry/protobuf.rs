@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::task::hexadecimal;
 
-    /// The bytes are those that `opentelemetry-proto` 1.45.2 of PyPI makes of the same request.
+    /// The bytes are those that `opentelemetry-proto` 1.45.2 (Python) makes of the same request.
     #[test]
     fn spans_are_encoded_as_others_encode_them() {
         let name = format!("execute_tool {}", "n".repeat(130));

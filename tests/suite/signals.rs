@@ -122,13 +122,11 @@ fn the_trace_of_a_client_reaches_the_tool_through_serve_catalog() {
     client.leave();
 }
 
-/// A collector, which answers each request with this status, and what it receives: the path, the headers and the body.
-fn collector(
-    status: &'static str,
-) -> (
-    String,
-    Receiver<(String, BTreeMap<String, String>, Vec<u8>)>,
-) {
+/// The path, the headers and the body of a request.
+type Posted = (String, BTreeMap<String, String>, Vec<u8>);
+
+/// A collector, which answers each request with this status, and what it receives.
+fn collector(status: &'static str) -> (String, Receiver<Posted>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (tell, received) = channel();
@@ -161,9 +159,7 @@ fn collector(
 }
 
 /// Both requests of a run, which were received before it ended.
-fn documents(
-    received: &Receiver<(String, BTreeMap<String, String>, Vec<u8>)>,
-) -> BTreeMap<String, Value> {
+fn documents(received: &Receiver<Posted>) -> BTreeMap<String, Value> {
     let two = (0..2).map(|_| received.recv_timeout(Duration::from_secs(30)).unwrap());
     two.map(|(path, headers, body)| {
         assert_eq!(headers["content-type"], "application/json");
