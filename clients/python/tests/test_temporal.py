@@ -398,3 +398,13 @@ def test_without_temporalio_the_import_says_what_to_install() -> None:
     program = f"import sys; sys.path.insert(0, {str(CLIENT / 'src')!r}); import oneact.temporal"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'oneact[temporal]'" in done.stderr
+
+
+def test_a_task_belongs_to_the_trace_of_its_activity() -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+
+    info: Any = SimpleNamespace(workflow_id="w", activity_id="1", namespace="default", task_queue="q")
+    with TracerProvider().get_tracer("test").start_as_current_span("RunActivity:oneact") as span:
+        document: Any = temporal.delivery({"capability_ids": ["look"]}, info)
+        assert f"{span.get_span_context().trace_id:032x}" in document["metadata"]["traceparent"]
+    assert "traceparent" not in temporal.delivery({"capability_ids": ["look"]}, info)["metadata"]

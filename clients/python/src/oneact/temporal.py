@@ -204,9 +204,21 @@ def delivery(task: Mapping[str, Any], info: activity.Info) -> "TaskDocument":
     metadata.setdefault("session_id", session)
     if task.get("idempotency_key") is None:
         metadata.setdefault("idempotency_key", key)
+    for name, value in _trace().items():
+        metadata.setdefault(name, value)
     if "capability_ids" in task:
         document.setdefault("task_id", f"activity_{_plain(info.activity_id)}")
     return cast("TaskDocument", document)
+
+
+def _trace() -> dict[str, str]:
+    """The trace to which the activity belongs, if it has one: that of Temporal's `OpenTelemetryPlugin` or interceptor."""
+    carrier: dict[str, str] = {}
+    with suppress(ImportError):
+        from opentelemetry import propagate
+
+        propagate.inject(carrier)
+    return {name: carrier[name] for name in ("traceparent", "tracestate") if name in carrier}
 
 
 def _given(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
