@@ -13,7 +13,9 @@ def check(holds, what):
         sys.exit(f"not proven: {what}")
 
 receipt, anchors, *files = (open(path, "rb").read() for path in sys.argv[1:])
-receipt, anchors = json.loads(receipt), {json.loads(line)["entry_hash"] for line in anchors.splitlines()}
+receipt, anchors = json.loads(receipt), {json.loads(line)["entry_hash"] for line in anchors.splitlines() if line.strip()}
+check((receipt["_type"], receipt["predicateType"]) == ("https://in-toto.io/Statement/v1", "urn:oneact:receipt:v1"), "the type")
+check([each["name"] for each in receipt["subject"]] == ["response", "request"], "the subjects")
 says, digests = receipt["predicate"], {each["name"]: each["digest"]["sha256"] for each in receipt["subject"]}
 body, row, last = json.loads(says["link"]["body"]), json.loads(says["row"]), entry_hash(says["link"])
 check(sha256(says["row"]) == body["row"]["row_sha256"], "the row")
@@ -27,6 +29,6 @@ for number, link in enumerate(says["links"]):
     follows = tied == sha256("".join(f"{each}\n" for each in says["tied"])) and last in says["tied"]
     check(follows if tied else link["prev_hash"] == last, f"link {link['seq']}")
     last = entry_hash(link)
-check(last in anchors, "the anchor")
+check(last in anchors and last == says["anchor"]["entry_hash"], "the anchor")
 check(all(sha256(content) in digests.values() for content in files), "a file")
 print(f"proven: {says['operation_id']} {says['capability']}, {says['state']}, effect {says['effect']}")

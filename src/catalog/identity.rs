@@ -104,6 +104,16 @@ fn fence(
             "must name at least one parameter, e.g. [\"invoice_id\"]",
         ));
     }
+    // A file can be spelt in many ways, and the final place of an asset is another one for each task.
+    let is_filled = |pointer: &String| {
+        let mut bound = raw.bind.keys().map(|name| self::pointer(name));
+        bound.any(|bound| *pointer == bound || pointer.starts_with(&format!("{bound}/")))
+    };
+    if let Some(filled) = pointers.iter().find(|pointer| is_filled(pointer)) {
+        return Err(wrong(&format!(
+            "names `{filled}`, which `bind` fills: name a parameter of the task"
+        )));
+    }
     Ok(pointers)
 }
 

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use crate::task::{
-    ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, MAX_STEPS, Nameable,
-    NamedAs, Need, ReviewRule, When, assess, decided,
+    ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, Input, MAX_STEPS,
+    Nameable, NamedAs, Need, ReviewRule, When, assess, decided,
 };
 
 use super::{
@@ -123,6 +123,18 @@ pub(crate) fn resolve(
     let configured = configured.into_iter().zip(outputs).zip(others);
     for (((entry, configured), output), (mut late, first)) in configured {
         let server = server::of(tables, &entry)?;
+        // A call that stops for a question has ended, and its action would be free although its outcome is unknown.
+        let input = match &input {
+            Input::Given(_) if !entry.identity.fence.is_empty() => {
+                let message = format!(
+                    "{} has a `fence`, so its call cannot ask for input, and takes no `input_responses`",
+                    entry.id
+                );
+                return Err(Failure::new(Fault::ParamsInvalid, message));
+            }
+            Input::Accepted if !entry.identity.fence.is_empty() => Input::Refused,
+            input => input.clone(),
+        };
         let sources = Sources {
             task,
             places,
@@ -152,7 +164,7 @@ pub(crate) fn resolve(
             adjusted,
             timeout: configured.timeout,
             output,
-            input: input.clone(),
+            input,
             late,
             note,
         };

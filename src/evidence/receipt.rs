@@ -20,13 +20,6 @@ pub(crate) struct Path {
     links: Vec<Link>,
 }
 
-/// A file that the answer made, and the SHA-256 of its content.
-#[derive(Debug)]
-pub(crate) struct Asset {
-    pub(crate) uri: String,
-    pub(crate) sha256: String,
-}
-
 /// The path from the link of an answer to the first of these anchors that vouches for it; none if none does. Without anchors,
 /// it leads to the first knot after the answer, or else to the last link of its session.
 pub(crate) fn path(
@@ -68,17 +61,13 @@ fn path_to(tx: &mut Tx<'_>, own: &Link, end: &Link) -> Result<Option<Path>, Stor
 }
 
 /// The receipt of a row that matches its link.
-pub(crate) fn statement(row: &Row, own: &Link, path: &Path, assets: &[Asset]) -> Value {
+pub(crate) fn statement(row: &Row, own: &Link, path: &Path) -> Value {
     let subject = |name: &str, sha256: &str| json!({"name": name, "digest": {"sha256": sha256}});
-    let mut subjects = vec![
+    // Of the files that were made, the chain has BLAKE3 hashes, which stand in the row.
+    let subjects = [
         subject("response", &row.response_sha256),
         subject("request", &row.request_sha256),
     ];
-    subjects.extend(
-        assets
-            .iter()
-            .map(|asset| subject(&asset.uri, &asset.sha256)),
-    );
     let told = own.body().and_then(|body| body.told);
     let end = path.links.last().unwrap_or(own);
     json!({

@@ -105,7 +105,8 @@ impl Fence {
     fn hash(&self, key: &[u8; 32]) -> String {
         let mut fields = Value::Object(self.fields.clone());
         without_signature(&mut fields);
-        let whole = json!({"entry": self.entry, "fence": exact(fields), "v": RULE});
+        // Numbers count as JSON's own: 17, 17.0 and 1.7e1 are one action.
+        let whole = json!({"entry": self.entry, "fence": fields, "v": RULE});
         mac(key, &canonical(&whole))
     }
 }
@@ -391,6 +392,10 @@ mod tests {
             hash(fence(r#"{"/to":{"b":[2],"a":1},"/invoice":17}"#)),
             hash(one.clone())
         );
+        let large = |number: &str| hash(fence(&format!(r#"{{"/invoice":{number}}}"#)));
+        for same in ["1234567890123456789e1", "12345678901234567890.0"] {
+            assert_eq!(large(same), large("12345678901234567890"));
+        }
         for other in [
             fence(r#"{"/invoice":"17","/to":{"a":1,"b":[2]}}"#),
             fence(r#"{"/invoice":17}"#),

@@ -17,6 +17,15 @@ mcp = { server = "counter", tool = "happen" }
 fence = ["invoice_id"]
 secret = ["/invoice_id"]
 result = { kind = "metadata" }
+[server.asker]
+command = ["python3", "-SB", "servers/asker.py"]
+protocol = "modern"
+[capability.book]
+effects = { idempotent = false, destructive = false }
+mcp = { server = "asker", tool = "booker" }
+fence = ["trip"]
+parameter_schema_for_action = { type = "object" }
+result = { kind = "metadata" }
 [workflow.settle]
 parameter_schema_for_action = { type = "object", properties = { invoice = { type = "string" } } }
 [[workflow.settle.step]]
@@ -46,6 +55,26 @@ fn happened(root: &Root) -> Vec<String> {
 fn oneact(root: &Root, arguments: &[&str]) {
     let done = root.command().args(arguments).output().unwrap();
     assert!(done.status.success(), "{arguments:?}: {done:?}");
+}
+
+/// A call that stops for a question has ended, and may have done something.
+#[test]
+fn a_call_with_a_fence_cannot_ask_for_input() {
+    let root = Root::with_catalog(CATALOG);
+    let book = |session: &str| {
+        json!({
+            "task_id": session, "capability_ids": ["book"], "accepts_input": true, "parameters": {"trip": 7},
+            "metadata": {"session_id": session},
+        })
+    };
+    let asked = root.run(&book("one"));
+    assert_eq!(asked.exit, 1, "{}", asked.envelope);
+    assert_eq!(asked.at("/output/content/oneact/waiting"), &Value::Null);
+    let other = refused(&root.run(&book("other")));
+    assert_eq!(
+        asked.at("/output/content/oneact/operation_id"),
+        &json!(other)
+    );
 }
 
 /// The operation that the refusal names.

@@ -80,7 +80,12 @@ fn a_receipt_is_proven_by_an_anchor_of_its_session_and_by_one_behind_knots() {
         studied(&root, if minute == 3 { "s" } else { "t" }, minute);
     }
     anchored(&root, "later");
-    let asset = "agent_outputs/assets/s/derived_1.json";
+    let printed = root
+        .command()
+        .args(["replay", "0", "--session", "s"])
+        .output()
+        .unwrap();
+    fs::write(root.path.join("response"), printed.stdout.trim_ascii_end()).unwrap();
     let proven = format!("proven: {operation} study, done, effect done");
     for (anchors, knots) in [("soon", 0), ("later", 1)] {
         let receipt = receipt(&root, &operation, &["--anchor", anchors]).unwrap();
@@ -91,7 +96,7 @@ fn a_receipt_is_proven_by_an_anchor_of_its_session_and_by_one_behind_knots() {
         assert_eq!(predicate["tied"].as_array().unwrap().is_empty(), knots == 0);
         assert_eq!(receipt["_type"], "https://in-toto.io/Statement/v1");
         assert_eq!(
-            checked(&root, &receipt, &[anchors, asset]),
+            checked(&root, &receipt, &[anchors, "response"]),
             Ok(proven.clone())
         );
     }
@@ -99,7 +104,7 @@ fn a_receipt_is_proven_by_an_anchor_of_its_session_and_by_one_behind_knots() {
     let alone = receipt(&root, &operation, &[]).unwrap();
     let end = alone["predicate"]["anchor"].to_string();
     fs::write(root.path.join("end"), end).unwrap();
-    assert_eq!(checked(&root, &alone, &["end", asset]), Ok(proven));
+    assert_eq!(checked(&root, &alone, &["end", "response"]), Ok(proven));
     assert_eq!(
         checked(&root, &alone, &["soon"]),
         Err("not proven: the anchor".to_owned())
@@ -140,6 +145,12 @@ fn a_receipt_that_was_changed_is_not_proven() {
         let fits = said.starts_with(&format!("not proven: {what}")) || said.contains("KeyError");
         assert!(fits, "{pointer}: {said}");
     }
+    // The chain knows of no other subject.
+    let mut more = whole.clone();
+    let subjects = more["subject"].as_array_mut().unwrap();
+    subjects.push(json!({"name": "catalog.toml", "digest": {"sha256": "00"}}));
+    let said = checked(&root, &more, &["anchors"]);
+    assert_eq!(said, Err("not proven: the subjects".to_owned()));
     let said = checked(&root, &whole, &["anchors", "catalog.toml"]);
     assert_eq!(said, Err("not proven: a file".to_owned()));
 }

@@ -392,6 +392,11 @@ def test_the_names_of_a_delivery_are_those_of_the_task_or_of_temporal() -> None:
     assert len({first["metadata"]["session_id"], *sessions}) == 3
     own = {**task, "task_id": "t", "idempotency_key": "k", "metadata": {"session_id": "s", "request_id": None}}
     assert delivered(own) == {**own, "metadata": {"session_id": "s"}}
+    # A key and a session of the task stay, wherever the form of the task has them.
+    dispatch = {"capability_ids": ["pay"], "idempotency_key": "invoice-4711"}
+    for form in ({"dispatch": dispatch}, {"output": {"content": {"dispatch": dispatch}}}):
+        assert "idempotency_key" not in delivered(form)["metadata"]
+    assert "session_id" not in delivered({"actionId": "pay", "args": {}, "sessionId": "s-1", "context": {}})["metadata"]
 
 
 def test_without_temporalio_the_import_says_what_to_install() -> None:

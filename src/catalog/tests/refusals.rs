@@ -99,6 +99,14 @@ fn a_fence_is_of_a_call_that_must_not_happen_twice_and_names_a_parameter() {
         let entry = format!("fence = {fence}");
         says(&entry, 6, &["`fence` must name at least one parameter"]);
     }
+    for fence in ["[\"file\"]", "[\"/file/0\"]"] {
+        let entry = format!("fence = {fence}\nbind = {{ file = \"input.path\" }}");
+        says(
+            &entry,
+            6,
+            &["which `bind` fills: name a parameter of the task"],
+        );
+    }
     says("fence = \"id\"", 6, &["string", "sequence"]);
 }
 

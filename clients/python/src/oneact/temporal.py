@@ -44,6 +44,8 @@ HEARTBEAT = 5.0
 APPROVAL = 24 * 3600.0
 # The longest delay that a server may ask for (Retry-After).
 LONGEST_DELAY = timedelta(days=1)
+# Where a task can name its key, beside `metadata`.
+KEYS: tuple[tuple[str, ...], ...] = ((), ("dispatch",), ("output", "content", "dispatch"))
 # How much of the text of a progress a heartbeat has.
 LONGEST_TEXT = 500
 
@@ -129,7 +131,7 @@ class Activities:
                 send = handle.report_cancellation()
             else:
                 send = handle.complete(performed(outcome))
-        except ApplicationError as ended:
+        except Exception as ended:
             send = handle.fail(ended)
         finally:
             beating.cancel()
@@ -201,8 +203,9 @@ def delivery(task: Mapping[str, Any], info: activity.Info) -> "TaskDocument":
     key = f"{info.workflow_id}/{info.activity_id}" if info.workflow_id else info.activity_id
     document = dict(task)
     metadata = document["metadata"] = _given(task.get("metadata"))
-    metadata.setdefault("session_id", session)
-    if task.get("idempotency_key") is None:
+    if task.get("sessionId") is None:
+        metadata.setdefault("session_id", session)
+    if all(_at(task, path).get("idempotency_key") is None for path in KEYS):
         metadata.setdefault("idempotency_key", key)
     for name, value in _trace().items():
         metadata.setdefault(name, value)
@@ -219,6 +222,13 @@ def _trace() -> dict[str, str]:
 
         propagate.inject(carrier)
     return {name: carrier[name] for name in ("traceparent", "tracestate") if name in carrier}
+
+
+def _at(task: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    place: Any = task
+    for name in path:
+        place = place.get(name) if isinstance(place, Mapping) else None
+    return place if isinstance(place, Mapping) else {}
 
 
 def _given(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
