@@ -30,11 +30,15 @@ pub(super) fn resumption(input: &Input) -> Option<Resumption> {
     })
 }
 
-/// What a tool that asks for input waits for: everything that the next run needs.
+/// What a tool that asks for input waits for: everything that the next run needs. A call with a fence does not wait, because
+/// nobody else may make it while its outcome is unknown.
 pub(super) fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     let CallError::InputRequired { questions, .. } = error else {
         return None;
     };
+    if !step.entry.identity.fence.is_empty() {
+        return None;
+    }
     tracing::info!(
         "{} asks for input, {} questions: another run can answer.",
         step.entry.tool,

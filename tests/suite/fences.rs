@@ -18,11 +18,12 @@ fence = ["invoice_id"]
 secret = ["/invoice_id"]
 result = { kind = "metadata" }
 [server.asker]
-command = ["python3", "-SB", "servers/asker.py"]
+command = ["python3", "-SB", "servers/misbehaving.py", "input_required"]
+env = { RECEIVED = "received", PIDS = "pids" }
 protocol = "modern"
 [capability.book]
 effects = { idempotent = false, destructive = false }
-mcp = { server = "asker", tool = "booker" }
+mcp = { server = "asker", tool = "echo" }
 fence = ["trip"]
 parameter_schema_for_action = { type = "object" }
 result = { kind = "metadata" }

@@ -24,7 +24,7 @@ fn studied(root: &Root, session: &str, minute: u32) -> String {
     let task = json!({
         "metadata": {"session_id": session, "request_id": name},
         "dispatch": {
-            "task_id": name, "attempt": 1, "capability_ids": ["study"], "parameters": {"what": "é \u{7f} \u{1}"},
+            "task_id": name, "attempt": 1, "capability_ids": ["study"], "parameters": {"what": "é \u{1}"},
             "output_refs_expected": [format!("derived_{minute}")], "salt": name,
         },
     });
@@ -85,6 +85,7 @@ fn a_receipt_is_proven_by_an_anchor_of_its_session_and_by_one_behind_knots() {
         .args(["replay", "0", "--session", "s"])
         .output()
         .unwrap();
+    assert!(printed.status.success(), "{printed:?}");
     fs::write(root.path.join("response"), printed.stdout.trim_ascii_end()).unwrap();
     let proven = format!("proven: {operation} study, done, effect done");
     for (anchors, knots) in [("soon", 0), ("later", 1)] {
