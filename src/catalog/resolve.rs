@@ -12,6 +12,7 @@ use super::{
     compile::{self, Capability, Gated},
     configure, direct,
     document::{Tables, nearest},
+    entry::Entry,
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::{Sources, check},
     input,
@@ -54,6 +55,22 @@ pub(crate) fn look_up_all(
         }
     };
     task.capability_ids.iter().map(named).collect()
+}
+
+/// The input of a call: none if the entry has a fence. A call that stops for a question has ended, and its action would be free
+/// although its outcome is unknown.
+fn taken(input: &Input, entry: &Entry) -> Result<Input, Failure> {
+    match input {
+        Input::Given(_) if !entry.identity.fence.is_empty() => Err(Failure::new(
+            Fault::ParamsInvalid,
+            format!(
+                "{} has a `fence`, so its call cannot ask for input, and takes no `input_responses`",
+                entry.id
+            ),
+        )),
+        Input::Accepted if !entry.identity.fence.is_empty() => Ok(Input::Refused),
+        input => Ok(input.clone()),
+    }
 }
 
 /// Configures each capability of the task (000 §Step 3, 4).
@@ -123,18 +140,6 @@ pub(crate) fn resolve(
     let configured = configured.into_iter().zip(outputs).zip(others);
     for (((entry, configured), output), (mut late, first)) in configured {
         let server = server::of(tables, &entry)?;
-        // A call that stops for a question has ended, and its action would be free although its outcome is unknown.
-        let input = match &input {
-            Input::Given(_) if !entry.identity.fence.is_empty() => {
-                let message = format!(
-                    "{} has a `fence`, so its call cannot ask for input, and takes no `input_responses`",
-                    entry.id
-                );
-                return Err(Failure::new(Fault::ParamsInvalid, message));
-            }
-            Input::Accepted if !entry.identity.fence.is_empty() => Input::Refused,
-            input => input.clone(),
-        };
         let sources = Sources {
             task,
             places,
@@ -156,6 +161,7 @@ pub(crate) fn resolve(
         }
         let step = Step {
             handed: sources.handed(&entry),
+            input: taken(&input, &entry)?,
             entry,
             risk,
             server,
@@ -164,7 +170,6 @@ pub(crate) fn resolve(
             adjusted,
             timeout: configured.timeout,
             output,
-            input,
             late,
             note,
         };
