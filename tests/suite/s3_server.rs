@@ -49,11 +49,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    pub(crate) fn start(kind: Kind) -> Self {
+        // Another program can take a free port before the server does.
+        let mut tries = (0..3).map(|_| Self::try_start(kind));
+        let server = tries.find_map(Result::ok);
+        server.unwrap_or_else(|| panic!("{kind:?} does not come up"))
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "scripts/setup-tests reads it too"
     )]
-    pub(crate) fn start(kind: Kind) -> Self {
+    fn try_start(kind: Kind) -> Result<Self, Error> {
         let home = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
         let servers = std::env::var("ONEACT_TEST_SERVERS");
         let bin = home
@@ -138,7 +145,7 @@ impl Server {
             .enable_all()
             .build()
             .unwrap();
-        let server = Self {
+        let mut server = Self {
             child,
             _dir: dir,
             ports,
@@ -148,14 +155,15 @@ impl Server {
         let begun = Instant::now();
         // SeaweedFS answers before it can store anything.
         while let Err(error) = server.try_put("ready", "yes") {
-            assert!(
-                begun.elapsed() < Duration::from_mins(1),
-                "{kind:?} does not come up: {error}"
-            );
+            let ended = server.child.try_wait().unwrap();
+            if ended.is_some() || begun.elapsed() > Duration::from_mins(1) {
+                eprintln!("{kind:?} does not come up: {error}, {ended:?}");
+                return Err(error);
+            }
             thread::sleep(Duration::from_millis(100));
         }
         server.delete("ready");
-        server
+        Ok(server)
     }
 
     pub(crate) fn endpoint(&self) -> String {
