@@ -51,9 +51,8 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(kind: Kind) -> Self {
         // Another program can take a free port before the server does.
-        let mut tries = (0..3).map(|_| Self::try_start(kind));
-        let server = tries.find_map(Result::ok);
-        server.unwrap_or_else(|| panic!("{kind:?} does not come up"))
+        let server = Self::try_start(kind).or_else(|_| Self::try_start(kind));
+        server.unwrap_or_else(|error| panic!("{kind:?} does not come up: {error}"))
     }
 
     #[expect(
@@ -155,9 +154,8 @@ impl Server {
         let begun = Instant::now();
         // SeaweedFS answers before it can store anything.
         while let Err(error) = server.try_put("ready", "yes") {
-            let ended = server.child.try_wait().unwrap();
-            if ended.is_some() || begun.elapsed() > Duration::from_mins(1) {
-                eprintln!("{kind:?} does not come up: {error}, {ended:?}");
+            let has_ended = server.child.try_wait().unwrap().is_some();
+            if has_ended || begun.elapsed() > Duration::from_mins(1) {
                 return Err(error);
             }
             thread::sleep(Duration::from_millis(100));
