@@ -39,9 +39,21 @@ class Machines:
             "PATH": f"{services.INSTALLED / 'models' / 'bin'}:{os.environ['PATH']}",
             "ONEACT_BINARY": found(),
         }
+        services.wait_for("the bucket", lambda: self._has_bucket(directory / "ready"))
+        # A worker that does not reach Temporal at its start ends.
+        asyncio.run(services.connected(self.ports["temporal"]))
         if shared_ledger:
             self.services["ledger"] = services.postgres(directory, self.ports["ledger"])
             self.env["ONEACT_LEDGER"] = f"postgres://postgres@127.0.0.1:{self.ports['ledger']}/postgres"
+
+    def _has_bucket(self, root: Path) -> bool:
+        """SeaweedFS answers before it has its bucket, and oneact takes a bucket that is missing for a mistake."""
+        root.mkdir(exist_ok=True)
+        storage = f'uri = "s3://media/assets"\nendpoint = "http://127.0.0.1:{self.ports["s3"]}"\n'
+        (root / "catalog.toml").write_text(f"catalog = 1\n[storage]\n{storage}", encoding="utf-8")
+        doctor = [found(), "doctor", "--root", str(root)]
+        told = subprocess.run(doctor, env=self.env, capture_output=True, text=True, check=False)
+        return "s3://media/assets can be written to" in " ".join(told.stdout.split())
 
     def close(self) -> None:
         for service in self.services.values():
