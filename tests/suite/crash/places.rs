@@ -172,17 +172,18 @@ fn another_volume_of_the_same_kind_is_not_that_of_the_plan() {
     let (Some(ours), Some(other)) = (ours, other) else {
         return;
     };
-    let lab = Lab::empty(memory());
-    lab.write("a.txt", "one\n");
-    fs::create_dir(lab.root.join("other")).unwrap();
-    let at = lab.root.join("other");
-    let _bound = Bound::new(&ours.path(), at.as_std_path(), "").unwrap();
     let task = approved(&json!([
         create("a001", "other/b.txt", "two\n"),
         replace("a002", "a.txt", "one", "eins"),
     ]));
     let mut open = 0;
     for at_call in (40..).step_by(3) {
+        // A tree of its own for each kill: the reports of earlier kills would change the number of calls.
+        let lab = Lab::empty(memory());
+        lab.write("a.txt", "one\n");
+        fs::create_dir(lab.root.join("other")).unwrap();
+        let at = lab.root.join("other");
+        let _bound = Bound::new(&ours.path(), at.as_std_path(), "").unwrap();
         let end = lab.run(&task, &format!("kill@{at_call}"));
         if !end.killed {
             break;
