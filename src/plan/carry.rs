@@ -7,7 +7,7 @@ mod staging;
 mod telling;
 mod verify;
 
-use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
+use std::{ops::ControlFlow, thread, time::Duration};
 
 use crate::{
     host::Moment,
@@ -18,7 +18,7 @@ use super::{
     Desk, Reader, broken,
     check::{self, Checker},
     engine::{Applied, Committed, Entry, Folder, Stage, UndoEnd, Undoing},
-    files::{Faults, Root, jailed},
+    files::{Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
     record::{Change, Durability, Jail, PreviewHash, Undo},
@@ -50,21 +50,11 @@ pub(crate) fn execute(
     expect: Option<&str>,
     desk: Desk<'_>,
 ) -> Outcome {
-    execute_with(order, bounds, expect, desk, Faults::asked())
-}
-
-fn execute_with(
-    order: &PlanOrder,
-    bounds: &Bounds,
-    expect: Option<&str>,
-    desk: Desk<'_>,
-    faults: Arc<Faults>,
-) -> Outcome {
     let plan = match read::read(order, bounds, &desk.kept(bounds)) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };
-    in_the_root(desk, faults, |root, jail| {
+    in_the_root(desk, |root, jail| {
         let carrier = Carrier {
             plan: &plan,
             order,
@@ -80,11 +70,10 @@ fn execute_with(
 /// Does the work in the root; the kernel refuses writes outside it. `Err`: nothing was begun.
 pub(super) fn in_the_root(
     desk: Desk<'_>,
-    faults: Arc<Faults>,
     work: impl FnOnce(&Root, Jail) -> Result<Outcome, Failure> + Send,
 ) -> Outcome {
     let work = |jail| {
-        Root::open_with(desk.root, faults)
+        Root::open(desk.root)
             .map_err(Failure::from)
             .and_then(|root| work(&root, jail))
             .unwrap_or_else(refused)

@@ -1,12 +1,8 @@
 //! Accesses the tree by directory handles. No other code of a plan accesses files (invariant 4).
-//!
-//! Every call that changes something goes through [`Faults::before`], so that tests and
-//! `oneact selftest` can stop the process, or have the call fail, at each of them.
 
 mod acl;
 mod attributes;
 mod dir;
-mod faults;
 mod names;
 mod probe;
 mod root;
@@ -31,11 +27,8 @@ use crate::{
     task::{Failure, Fault, RelPath},
 };
 
-use faults::{Call, Waiting};
-
 pub(crate) use attributes::{Attributes, Inherited, Kept};
 pub(crate) use dir::Dir;
-pub(crate) use faults::Faults;
 pub(crate) use probe::lacks;
 pub(crate) use root::{Root, jailed};
 pub(crate) use view::{Located, View};
@@ -149,7 +142,7 @@ impl Barrier {
     /// Chooses by the amount of unwritten data (`Dirty` and `Writeback` of /proc/meminfo). A sync of a whole file system in
     /// user space does not reach the program that keeps its files.
     pub(crate) fn fitting(root: &Root) -> Self {
-        if root.faults.waiting == Waiting::Each || is_of_kind(root.fd(), FUSE) {
+        if is_of_kind(root.fd(), FUSE) {
             return Self::Each;
         }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -177,11 +170,7 @@ pub(crate) fn durable(
 ) -> Result<(), FileError> {
     match barrier {
         Barrier::FileSystem => {
-            let mut synced = root.faults.before(Call::Sync);
-            if root.faults.barriers() {
-                synced = synced.and_then(|()| syncfs(root.fd()));
-            }
-            synced.map_err(FileError::of("sync the file system of", root.path()))
+            syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()))
         }
         Barrier::Each => {
             at_once(files, threads, |path| {

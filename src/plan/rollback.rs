@@ -6,7 +6,7 @@
 mod inverse;
 mod vouched;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use super::{
     check::Original,
     diff::Reader,
     engine::{Entry, Folder, Origin, Pre, Stage, Started, account},
-    files::{Faults, FileError, Root},
+    files::{FileError, Root},
     limits::Limits,
     nothing_done,
     record::{Jail, PreviewHash},
@@ -41,18 +41,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 /// Undoes a finished plan, or only the named checkpoints with those that depend on them (R-001-105, R-001-109,
 /// R-001-110). `sanction` is the approval of a rollback that a task asks for.
 pub(crate) fn rollback(order: &RollbackOrder, sanction: &Sanction, desk: Desk<'_>) -> Outcome {
-    rollback_with(order, sanction, desk, &Faults::asked())
-}
-
-pub(super) fn rollback_with(
-    order: &RollbackOrder,
-    sanction: &Sanction,
-    desk: Desk<'_>,
-    faults: &Arc<Faults>,
-) -> Outcome {
-    in_the_root(desk, Arc::clone(faults), |root, jail| {
-        undo((order, sanction), desk, jail, root)
-    })
+    in_the_root(desk, |root, jail| undo((order, sanction), desk, jail, root))
 }
 
 /// The preview of a rollback, for those who approve it. Nothing is written.

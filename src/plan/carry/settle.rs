@@ -8,7 +8,7 @@ use crate::{
         Desk,
         asking::{Sought, find},
         engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, PipelineNote, REPORTS, State},
-        files::{Anonymous, Faults, FileError, Root},
+        files::{Anonymous, FileError, Root},
         model::ActionId,
         pipeline,
         record::{PipelineRun, PipelineStatus, Status, uuid_v4},
@@ -80,7 +80,7 @@ fn settled_under_lock(
     desk: Desk<'_>,
     settle: impl FnOnce(&Root) -> Result<Vec<(String, End)>, Failure>,
 ) -> Settled {
-    let root = Root::open_with(desk.root, Faults::asked()).map_err(Failure::from);
+    let root = Root::open(desk.root).map_err(Failure::from);
     // If the lock was taken, it is released when the root is dropped.
     match root.and_then(|root| settle(&root)) {
         Ok(mut ends) => {

@@ -1,16 +1,13 @@
 //! Whole plans on real directories.
 
 mod belongings;
-mod crash;
 mod exhibited;
 mod inherited;
 mod kept;
 mod linked;
 mod mounted;
-mod names;
 mod pipelines;
 mod recovered;
-mod staged;
 mod together;
 
 use std::{
@@ -18,7 +15,7 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -88,28 +85,22 @@ impl Lab {
     }
 
     fn run(&self, plan: Value) -> Outcome {
-        self.run_with(plan, &Arc::new(Faults::default()))
-    }
-
-    fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Outcome {
-        self.run_as(plan, faults, &Vec::new, &Bounds::default())
+        self.run_as(plan, &Vec::new, &Bounds::default())
     }
 
     /// A plan in a catalog with pipelines.
-    fn run_under(&self, plan: Value, faults: &Arc<Faults>, bounds: &Bounds) -> Outcome {
-        self.run_as(plan, faults, &Vec::new, bounds)
+    fn run_under(&self, plan: Value, bounds: &Bounds) -> Outcome {
+        self.run_as(plan, &Vec::new, bounds)
     }
 
     /// A plan where these files are oneact's own.
     fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Outcome {
-        let faults = Arc::new(Faults::default());
-        self.run_as(plan, &faults, own, &Bounds::default())
+        self.run_as(plan, own, &Bounds::default())
     }
 
     fn run_as(
         &self,
         plan: Value,
-        faults: &Arc<Faults>,
         own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync),
         bounds: &Bounds,
     ) -> Outcome {
@@ -129,7 +120,7 @@ impl Lab {
             own,
             course: &Course::default(),
         };
-        execute_with(&order, bounds, None, desk, Arc::clone(faults))
+        execute(&order, bounds, None, desk)
     }
 
     fn read(&self, name: &str) -> String {
@@ -404,39 +395,4 @@ fn the_checks_speak_of_the_report_c_07() {
     let refused = lab.run(json!({"plan_id": "p", "action_plan": []}));
     assert_eq!(refused.state, State::Rejected);
     assert_eq!(refused.checks, crate::task::Checks::default());
-}
-
-#[test]
-fn a_plan_that_cannot_be_taken_back_says_stuck_c_11() {
-    let mut stuck = 0;
-    for at in 1..120 {
-        let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
-        let before = lab.tree();
-        let faults = Arc::new(Faults::parse(&format!("EIO@{at}+")));
-        let finished = lab.run_with(
-            plan(json!([
-                replace("a001", "a.txt", "one", "eins"),
-                replace("a002", "b.txt", "two", "zwei")
-            ])),
-            &faults,
-        );
-        let fault = finished.failure.as_ref().map(|failure| failure.fault);
-        assert_eq!(
-            status(&finished) == Some(Status::Stuck),
-            fault == Some(Fault::Stuck),
-            "{at}: {finished:#?}"
-        );
-        if status(&finished) == Some(Status::Failed) {
-            assert_eq!(lab.tree(), before, "{at}: nothing was to be touched");
-        }
-        if status(&finished) == Some(Status::Stuck) {
-            stuck += 1;
-            assert_eq!(
-                finished.execution_report.as_ref().unwrap()["status"],
-                "STUCK"
-            );
-            assert_eq!(finished.effect, Effect::Unknown);
-        }
-    }
-    assert!(stuck > 0);
 }

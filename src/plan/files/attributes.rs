@@ -22,7 +22,6 @@ use crate::task::hexadecimal;
 use super::{
     Dir, Facts, FileError, Kind,
     acl::{self, ACL, DEFAULT_ACL},
-    faults::Call,
     timespec,
 };
 
@@ -193,7 +192,7 @@ impl Attributes {
             last_access: modified,
             last_modification: modified,
         };
-        dir.change(Call::Attributes, "set the times of", name, || {
+        dir.change("set the times of", name, || {
             utimensat(dir.fd(), name, &times, AtFlags::SYMLINK_NOFOLLOW)
         })
     }
@@ -205,7 +204,6 @@ impl Attributes {
         file: &File,
         facts: &Facts,
     ) -> Result<Kept, FileError> {
-        let gate = || dir.gate(Call::Attributes, "set the attributes of", name);
         let mut lost = Kept::new();
         let mut missed = |what: &str, errno: Errno| {
             lost.push(format!("{what}: {}", std::io::Error::from(errno)));
@@ -216,7 +214,6 @@ impl Attributes {
         let mut wanted = self.mode;
         let mut extended = self.extended.clone();
         if owner.is_some() || group.is_some() {
-            gate()?;
             let (owner, group) = (owner.map(Uid::from_raw), group.map(Gid::from_raw));
             if let Err(errno) = fchown(file, owner, group) {
                 // Without root's rights, only a group of this user can be given.
@@ -245,7 +242,6 @@ impl Attributes {
             }
         }
         for (attribute, value) in &extended {
-            gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
                 missed(&attribute.to_string_lossy(), errno);
                 if attribute.as_bytes() == ACL.as_bytes() {
@@ -263,12 +259,10 @@ impl Attributes {
         // The mode comes after them, because an ACL sets one.
         let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
         if let Some(mode) = wanted.filter(other) {
-            gate()?;
             fchmod(file, Mode::from_raw_mode(mode))
                 .map_err(FileError::of("set the mode of", dir.name(name)))?;
         }
         if let Some(modified) = self.modified {
-            gate()?;
             let times = Timestamps {
                 last_access: modified,
                 last_modification: modified,
@@ -290,7 +284,7 @@ impl Dir<'_> {
         }
         let (mut from, facts) = self.open(name)?;
         let (mut copy, made) = to.create(new, 0o600)?;
-        to.change(Call::Write, "write", new, || {
+        to.change("write", new, || {
             ioctl_ficlone(&copy, &from).or_else(|_| std::io::copy(&mut from, &mut copy).map(drop))
         })?;
         to.arrived(new, &copy)?;
@@ -345,7 +339,6 @@ impl Inherited {
         if self == &Self::default() {
             return Ok(lost);
         }
-        dir.gate(Call::Attributes, "set the attributes of", ".")?;
         let mut missed = |what: &str, errno: Errno| {
             let error = std::io::Error::from(errno);
             lost.push(format!("{what} of a new directory: {error}"));

@@ -22,9 +22,7 @@ use rustix::{
 
 use crate::{host, task::RelPath};
 
-use super::{
-    FUSE, Facts, FileError, Mounted, faults::Call, is_of_kind, root::Root, there, timespec,
-};
+use super::{FUSE, Facts, FileError, Mounted, is_of_kind, root::Root, there, timespec};
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
@@ -80,27 +78,13 @@ impl<'a> Dir<'a> {
         }
     }
 
-    pub(super) fn gate(
-        &self,
-        call: Call,
-        operation: &'static str,
-        name: &str,
-    ) -> Result<(), FileError> {
-        self.root
-            .faults
-            .before(call)
-            .map_err(FileError::of(operation, self.name(name)))
-    }
-
     /// Makes a call that changes something or waits for the disk.
     pub(super) fn change<T, E: Into<io::Error>>(
         &self,
-        call: Call,
         operation: &'static str,
         name: &str,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, FileError> {
-        self.gate(call, operation, name)?;
         make().map_err(|error| self.failed(operation, name, error))
     }
 
@@ -286,7 +270,6 @@ impl<'a> Dir<'a> {
 
     /// Makes a file that was not there, with these permission bits under the umask.
     pub(crate) fn create(&self, name: &str, mode: u32) -> Result<(File, Facts), FileError> {
-        self.gate(Call::Create, "create", name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         self.opened("create", name, flags, mode)
     }
@@ -298,7 +281,7 @@ impl<'a> Dir<'a> {
         mode: u32,
     ) -> Result<(File, Facts), FileError> {
         let (mut file, facts) = self.create(name, mode)?;
-        self.change(Call::Write, "write", name, || file.write_all(bytes))?;
+        self.change("write", name, || file.write_all(bytes))?;
         self.arrived(name, &file)?;
         Ok((file, facts))
     }
@@ -323,7 +306,7 @@ impl<'a> Dir<'a> {
 
     /// Reserves space, so that later appends do not fail because the disk is full.
     pub(crate) fn reserve(&self, name: &str, file: &File, bytes: u64) -> Result<(), FileError> {
-        self.change(Call::Write, "reserve space for", name, || {
+        self.change("reserve space for", name, || {
             match fallocate(file, FallocateFlags::empty(), 0, bytes) {
                 // Not every file system supports this.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -338,7 +321,6 @@ impl<'a> Dir<'a> {
 
     /// Appends to a log of oneact, in one write.
     pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
-        self.gate(Call::Write, "append to", name)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let (mut log, _) = self.opened("open", name, flags, 0o600)?;
         log.write_all(bytes)
@@ -352,19 +334,17 @@ impl<'a> Dir<'a> {
         bytes: &[u8],
         offset: u64,
     ) -> Result<(), FileError> {
-        self.change(Call::Write, "write", name, || {
-            file.write_all_at(bytes, offset)
-        })
+        self.change("write", name, || file.write_all_at(bytes, offset))
     }
 
     /// Overwrites an existing file in place, if no rename is possible.
     pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         let (mut file, _) = self.opened("write over", name, OFlags::WRONLY, 0)?;
-        self.change(Call::Write, "write over", name, || {
+        self.change("write over", name, || {
             file.write_all(bytes)?;
             ftruncate(&file, bytes.len() as u64).map_err(io::Error::from)
         })?;
-        self.change(Call::Sync, "write over", name, || fsync(&file))
+        self.change("write over", name, || fsync(&file))
     }
 
     /// Sets the modification time: nanoseconds since 1970, as in [`Facts`].
@@ -380,20 +360,16 @@ impl<'a> Dir<'a> {
             },
             last_modification: timespec(mtime),
         };
-        self.change(Call::Attributes, "set the times of", name, || {
-            futimens(&file, &times)
-        })
+        self.change("set the times of", name, || futimens(&file, &times))
     }
 
     /// Makes a symbolic link.
     pub(crate) fn make_link(&self, to: &str, name: &str) -> Result<(), FileError> {
-        self.change(Call::Create, "make the link", name, || {
-            symlinkat(to, &self.fd, name)
-        })
+        self.change("make the link", name, || symlinkat(to, &self.fd, name))
     }
 
     pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
-        self.change(Call::MakeDir, "make the directory", name, || {
+        self.change("make the directory", name, || {
             mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
         })
     }
@@ -416,11 +392,9 @@ impl<'a> Dir<'a> {
     }
 
     fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), FileError> {
-        self.change(Call::Remove, "remove", name, || {
-            match unlinkat(&self.fd, name, flags) {
-                Err(Errno::NOENT) => Ok(()),
-                removed => removed,
-            }
+        self.change("remove", name, || match unlinkat(&self.fd, name, flags) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed,
         })
     }
 
@@ -436,12 +410,6 @@ impl<'a> Dir<'a> {
     }
 
     fn wait(&self, name: &str, sync: impl FnOnce() -> Result<(), Errno>) -> Result<(), FileError> {
-        self.change(Call::Sync, "sync", name, || {
-            if self.root.faults.barriers() {
-                sync()
-            } else {
-                Ok(())
-            }
-        })
+        self.change("sync", name, sync)
     }
 }

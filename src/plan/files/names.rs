@@ -8,7 +8,7 @@ use rustix::{
 
 use crate::plan::record::Weakness;
 
-use super::{Dir, FileError, Kind, faults::Call};
+use super::{Dir, FileError, Kind};
 
 impl FileError {
     /// Whether the file system does not know this way to rename.
@@ -25,7 +25,7 @@ impl Dir<'_> {
         new: &str,
         how: RenameFlags,
     ) -> Result<(), FileError> {
-        let renamed = self.change(Call::Rename, "rename", name, || {
+        let renamed = self.change("rename", name, || {
             renameat_with(self.fd(), name, to.fd(), new, how)
         });
         // Either file may be the obstacle.
@@ -84,7 +84,7 @@ impl Dir<'_> {
     }
 
     pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
-        self.change(Call::Link, "link", name, || {
+        self.change("link", name, || {
             linkat(self.fd(), name, to.fd(), new, AtFlags::empty())
         })
     }

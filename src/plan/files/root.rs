@@ -3,7 +3,6 @@
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::Arc,
     thread,
 };
 
@@ -21,29 +20,23 @@ use rustix::{
 
 use crate::{host::stay_outside, plan::record::Jail, task::RelPath};
 
-use super::{FileError, Kind, OVERLAY, faults::Faults, innermost, is_of_kind, joined, there};
+use super::{FileError, Kind, OVERLAY, innermost, is_of_kind, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
 pub(crate) struct Root {
     fd: OwnedFd,
     path: Utf8PathBuf,
-    pub(crate) faults: Arc<Faults>,
 }
 
 impl Root {
     pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
-        Self::open_with(path, Arc::default())
-    }
-
-    pub(crate) fn open_with(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path.as_std_path(), flags, Mode::empty())
             .map_err(FileError::of("open the root", path))?;
         Ok(Self {
             fd,
             path: path.to_owned(),
-            faults,
         })
     }
 

@@ -1,9 +1,6 @@
 //! What belongs to a file beside its content is put back with it.
 
-use super::{
-    recovered::{desk, made, settled},
-    *,
-};
+use super::{recovered::desk, *};
 use crate::{
     plan::rollback::rollback,
     task::{Asker, PlanName, RollbackOrder, Sanction},
@@ -53,9 +50,9 @@ fn what_is_put_back_belongs_to_whom_it_did_or_the_answer_says_that_it_does_not()
         }
     };
     let own_group = fs::metadata(Lab::new(&[]).root).unwrap().gid();
-    for (change, slot) in [
-        (replace("a001", "a.txt", "one", "eins"), "staged/0"),
-        (act("FILE_DELETE", json!({"type": "delete"})), "staged/0"),
+    for change in [
+        replace("a001", "a.txt", "one", "eins"),
+        act("FILE_DELETE", json!({"type": "delete"})),
     ] {
         for (mode, group, able) in [(0o640, own_group, false), (0o600, 65_534, true)] {
             let prepare = |path: &Utf8Path| set(path, mode, group, able);
@@ -71,24 +68,14 @@ fn what_is_put_back_belongs_to_whom_it_did_or_the_answer_says_that_it_does_not()
                     fs::remove_file(&backup).unwrap();
                     fs::write(&backup, "one\n").unwrap();
                     set(&backup, mode, group, able);
-                    (belongings(&backup) == before, before)
+                    before
                 };
-                let lab = made(&change, &prepare);
-                let report = lab.reports().remove(0);
-                let (same, before) = tamper(&report);
-                fs::remove_file(report.join(slot)).unwrap();
-                let told = settled(&lab).told.concat();
-                let file = lab.root.join("a.txt");
-                let is_back = fs::read_to_string(&file).is_ok_and(|text| text == "one\n");
-                assert_eq!(told.contains("a.txt: "), !same, "{told}");
-                assert!(!same || (is_back && belongings(&file) == before), "{told}");
-
                 let lab = Lab::new(&[("a.txt", "one\n")]);
                 let file = lab.root.join("a.txt");
                 prepare(&file);
                 lab.run(plan(json!([change])));
                 let report = lab.reports().remove(0);
-                tamper(&report);
+                let before = tamper(&report);
                 let order = RollbackOrder {
                     plan: PlanName::Path(report.to_string()),
                     checkpoints: Vec::new(),
