@@ -20,7 +20,6 @@ mod replay;
 mod report;
 mod rollback;
 mod run;
-mod selftest;
 mod serve;
 mod sessions;
 mod settings;
@@ -133,8 +132,6 @@ enum Verb {
     Init(init::InitArgs),
     /// Check the catalog, the ledger, the asset store and every tool server
     Doctor(doctor::DoctorArgs),
-    /// Test on a file system that a plan is applied completely or not at all
-    Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
     Completions(manual::CompletionArgs),
     /// Print a manual page (roff)
@@ -204,7 +201,6 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
                 | Verb::Rollback(_)
                 | Verb::Recover(_)
                 | Verb::Supervise(_)
-                | Verb::Selftest(_)
         );
     if !heeds {
         interrupts.stand_down();
@@ -246,7 +242,6 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),
-        Verb::Selftest(args) => selftest::run(&args, interrupts),
         Verb::Completions(args) => Ok(manual::completions(&args, command())),
         Verb::Man(args) => manual::man(&args, command()),
     }

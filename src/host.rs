@@ -23,7 +23,6 @@ use std::{
         OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -31,7 +30,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
-    process::{Signal, getpid, umask},
+    process::umask,
     system::uname,
     time::{ClockId, clock_gettime},
 };
@@ -230,23 +229,6 @@ pub fn file_time() -> i64 {
     now.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(now.tv_nsec)
-}
-
-/// Kills this process with SIGKILL if `ONEACT_FAULTS` is this point, for tests of recovery. `hang@POINT` hangs
-/// instead.
-pub fn die_at(point: &str) {
-    let Some(wanted) = variable("ONEACT_FAULTS") else {
-        return;
-    };
-    if wanted.strip_prefix("hang@") == Some(point) {
-        loop {
-            thread::park();
-        }
-    }
-    if wanted == point {
-        // If this fails, the test that set the variable notices.
-        let _ = rustix::process::kill_process(getpid(), Signal::KILL);
-    }
 }
 
 /// Whether stdin is a terminal: then a person gave the input, or named its file.

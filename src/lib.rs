@@ -24,7 +24,6 @@ mod people;
 pub mod perform;
 mod plan;
 pub mod record;
-mod selftest;
 mod servers;
 pub mod task;
 mod telemetry;

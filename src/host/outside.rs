@@ -19,8 +19,8 @@ use nix::libc::{CLOSE_RANGE_CLOEXEC, SYS_close_range, c_uint, syscall};
 
 use super::{spawn::die_with_us, variable};
 
-/// What the child gets of the environment: what the loader needs to find libraries, and the points of tests.
-const PASSED: [&str; 2] = ["LD_LIBRARY_PATH", "ONEACT_FAULTS"];
+/// What the child gets of the environment: what the loader needs to find libraries.
+const PASSED: &str = "LD_LIBRARY_PATH";
 
 /// A child of this program, and the socket to it. It leads its own process group. The caller must wait for it.
 #[derive(Debug)]
@@ -75,14 +75,11 @@ fn sender() -> io::Result<Sender<Order>> {
 
 fn start(arguments: &[String]) -> io::Result<Outside> {
     let (link, theirs) = UnixStream::pair()?;
-    let passed = PASSED
-        .into_iter()
-        .filter_map(|name| Some((name, variable(name)?)));
     let mut command = Command::new("/proc/self/exe");
     command
         .args(arguments)
         .env_clear()
-        .envs(passed)
+        .envs(variable(PASSED).map(|value| (PASSED, value)))
         .process_group(0)
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())

@@ -16,7 +16,7 @@ use crate::{
     envelope::{Delivery, Received},
     executor::{Context, Executed, Hidden, Work},
     gate::Caller,
-    host::{self, Host, Moment},
+    host::{Host, Moment},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, Who, Wish},
     task::{Admission, Assessment, Counted, Failure, Fault, Need, Reuse, ReviewRule},
 };
@@ -219,7 +219,6 @@ impl<'h> RunLedger<'h> {
             running.hashes.request_hash,
             running.why.name()
         );
-        self.die_at("ledger:reserved");
         let sent = Sent {
             received,
             caller: &self.caller,
@@ -245,7 +244,6 @@ impl<'h> RunLedger<'h> {
             }
             Err(error) => Begun::Answered(Box::new(refused(error))),
             Ok(Pass::Go) => {
-                self.die_at("ledger:dispatched");
                 recording.inputs = ended::inputs_before(work, context.root);
                 Begun::Run(Box::new(recording))
             }
@@ -299,14 +297,6 @@ impl<'h> RunLedger<'h> {
                 None => join::bound(received),
             },
             joins: self.joined.as_ref().map(|joined| joined.id.as_str()),
-        }
-    }
-
-    /// A point of a test; of a step, with its number.
-    fn die_at(&self, point: &str) {
-        match &self.step {
-            None => host::die_at(point),
-            Some(step) => host::die_at(&format!("{point}.{}", step.position)),
         }
     }
 

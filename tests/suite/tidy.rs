@@ -20,7 +20,6 @@ const EDGES: [(&str, &[&str]); 24] = [
             "gateway",
             "catalog",
             "doctor",
-            "selftest",
             "envelope",
             "servers",
             "telemetry",
@@ -68,7 +67,6 @@ const EDGES: [(&str, &[&str]); 24] = [
         "fuzz",
         &["perform", "mcp", "catalog", "envelope", "host", "task"],
     ),
-    ("selftest", &["host"]),
     ("inputs", &["assets", "host", "task"]),
     (
         "executor",

@@ -86,7 +86,6 @@ impl Recording<'_, '_> {
         }
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
-        of.die_at("ledger:done");
         let recorded = match end.fault {
             // The ledger could not be used for a step, perhaps because of a full disk. The delivery has no answer yet.
             Some(Fault::LedgerUnavailable | Fault::DiskFull)
@@ -102,7 +101,6 @@ impl Recording<'_, '_> {
             }
             _ => ledger.finish(&ask, running, end),
         };
-        of.die_at("ledger:recorded");
         tracing::debug!("recorded as attempt {attempt}");
         outcome.notes.extend(recorded.notes);
         let tell = |asks: Box<Asks>| of.approvals.notify(asks.told.as_ref()?, "request", context);
