@@ -5,9 +5,13 @@ use std::{fs, thread, time::Duration};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
+use crate::tracer::{
+    is_refused,
+    moments::{self, Moment},
+};
 use crate::{
     approvals::{approve, asks, at_a_terminal, its_summary_is_shown, oneact},
-    program::{Answer, Root, feed, run},
+    program::{Answer, Root, run},
 };
 
 /// Entries of each risk over one server.
@@ -462,22 +466,21 @@ fn runs_that_race_for_the_last_call_never_exceed_the_limit() {
 /// A call that may have happened counts. A grant whose opening was not recorded does not exist.
 #[test]
 fn a_killed_run_leaves_no_grant_and_frees_no_call() {
+    if is_refused() {
+        return;
+    }
     let root = root();
-    let killed = |task: &Value, point: &str| {
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", point);
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, task);
-        assert!(!child.wait_with_output().unwrap().status.success());
+    let killed = |task: &Value, moment: Moment| {
+        moments::killed(&root, task, moment.of_the_task());
     };
     let proposal = proposal(&["look"], 2, "10m");
     approve(&root, &asks(&root.run(&proposal)));
-    killed(&proposal, "ledger:dispatched");
+    killed(&proposal, Moment::Dispatched);
     // The approval was used, so the proposal asks again.
     let operation = opened(&root, &proposal);
     let task = call(&operation, "look", "one");
-    killed(&task, "ledger:reserved");
-    killed(&task, "ledger:dispatched");
+    killed(&task, Moment::Reserved);
+    killed(&task, Moment::Dispatched);
     succeeds(&root.run(&task));
     refused(
         &root.run(&call(&operation, "look", "two")),

@@ -27,6 +27,11 @@ use crate::program::{ONEACT, Root, feed, run, signal_child};
 )]
 pub(crate) mod cluster;
 
+use crate::tracer::{
+    Act, Call, first, is_refused,
+    moments::{self, Moment, Point, Seen},
+    traced,
+};
 use cluster::Cluster;
 
 const CATALOG: &str = r#"
@@ -213,24 +218,51 @@ fn two_machines_that_ask_for_the_same_forty_requests_do_forty_things() {
     );
 }
 
+/// A kill of the first run that reaches the point.
+fn at(
+    cluster: &'static Cluster,
+    database: &str,
+    point: Point,
+) -> impl FnMut(&Call) -> Act + Send + 'static {
+    let database = database.to_owned();
+    // Before the first run, there are no tables.
+    let newest = "SELECT coalesce(max(seq), 0) FROM ledger_events";
+    let after = cluster.try_sql(&database, newest);
+    let after = after.map_or(0, |after| after.parse().unwrap());
+    let [claim, recorded] = moments::questions(point, after, None);
+    let claim = claim.replace("claims", "oneact_claims");
+    let look = move || {
+        let ask = |question: &str| cluster.try_sql(&database, question).unwrap_or_default();
+        let claim = ask(&claim);
+        Seen {
+            claim: (!claim.is_empty()).then_some(claim),
+            is_recorded: !["", "0"].contains(&&*ask(&recorded)),
+        }
+    };
+    first(moments::reached(point, look), Act::Kill)
+}
+
 #[test]
 fn whoever_died_on_another_machine_is_known_to_be_dead() {
+    if is_refused() {
+        return;
+    }
     let cluster = Cluster::shared();
-    let ledger = cluster.uri(&cluster.database());
+    let database = cluster.database();
+    let ledger = cluster.uri(&database);
     let roots = [Root::with_catalog(CATALOG), Root::with_catalog(CATALOG)];
-    for (capability, point, wanted) in [
-        ("once", "reserved", None),
-        ("once", "done", Some("outcome_unknown")),
-        ("look", "done", None),
+    for (capability, moment, wanted) in [
+        ("once", Moment::Reserved, None),
+        ("once", Moment::Done, Some("outcome_unknown")),
+        ("look", Moment::Done, None),
     ] {
-        let task = request(capability, &format!("{capability}-{point}"), point);
+        let point = format!("{moment:?}");
+        let task = request(capability, &format!("{capability}-{point}"), &point);
         let mut command = roots[0].command();
-        command
-            .env("ONEACT_LEDGER", &ledger)
-            .env("ONEACT_FAULTS", format!("ledger:{point}"));
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &task);
-        assert!(!child.wait().unwrap().success());
+        command.env("ONEACT_LEDGER", &ledger);
+        let kill = at(cluster, &database, moment.of_the_task());
+        let ended = traced(&command, &roots[0].path, &task, kill);
+        assert!(ended.was_killed(), "{capability} {point}: {ended:?}");
         let mut command = roots[1].command();
         command.env("ONEACT_LEDGER", &ledger);
         let answer = run(command, task.to_string().as_bytes());
@@ -246,16 +278,20 @@ fn whoever_died_on_another_machine_is_known_to_be_dead() {
 /// The rows and claims of steps are in PostgreSQL as in SQLite.
 #[test]
 fn a_task_of_steps_that_died_on_another_machine_goes_on_and_repeats_no_once_only_step() {
+    if is_refused() {
+        return;
+    }
     let cluster = Cluster::shared();
     let database = cluster.database();
     let ledger = cluster.uri(&database);
     let root = Root::with_catalog(CATALOG);
-    for (point, wanted) in [
-        ("recorded.1", None),
-        ("reserved.2", None),
-        ("done.2", Some("outcome_unknown")),
-        ("recorded.2", None),
+    for (kill_at, wanted) in [
+        (Moment::Recorded.of_step(1), None),
+        (Moment::Reserved.of_step(2), None),
+        (Moment::Done.of_step(2), Some("outcome_unknown")),
+        (Moment::Recorded.of_step(2), None),
     ] {
+        let point = &*format!("{kill_at:?}");
         let mut task = request("look", point, point);
         task["dispatch"]["capability_ids"] = json!(["look", "once"]);
         task["dispatch"]["parameters"] =
@@ -265,11 +301,9 @@ fn a_task_of_steps_that_died_on_another_machine_goes_on_and_repeats_no_once_only
             command.env("ONEACT_LEDGER", &ledger);
             command
         };
-        let mut killed = with_ledger();
-        killed.env("ONEACT_FAULTS", format!("ledger:{point}"));
-        let mut child = killed.spawn().unwrap();
-        feed(&mut child, &task);
-        assert!(!child.wait().unwrap().success());
+        let kill = at(cluster, &database, kill_at);
+        let ended = traced(&with_ledger(), &root.path, &task, kill);
+        assert!(ended.was_killed(), "{point}: {ended:?}");
         let answer = run(with_ledger(), task.to_string().as_bytes());
         assert_eq!(
             answer.fault().as_str(),

@@ -5,7 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::program::{Root, feed, run};
+use crate::program::{Root, run};
+use crate::tracer::{
+    is_refused,
+    moments::{self, Moment},
+};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -41,6 +45,9 @@ fn request(task: &str, capabilities: &[&str]) -> Value {
 
 #[test]
 fn no_line_is_wider_than_80_columns_whatever_things_are_called() {
+    if is_refused() {
+        return;
+    }
     let root = Root::with_catalog(CATALOG);
     let again = "again-with-a-very-long-name-indeed";
     let once = "once-with-a-very-long-name-indeed";
@@ -66,11 +73,7 @@ fn no_line_is_wider_than_80_columns_whatever_things_are_called() {
         request["dispatch"]["parameters"][once]["what"] = json!("another");
         request
     };
-    let mut dies = root.command();
-    dies.env("ONEACT_FAULTS", "ledger:dispatched");
-    let mut dies = dies.spawn().unwrap();
-    feed(&mut dies, &other("t5"));
-    dies.wait_with_output().unwrap();
+    moments::killed(&root, &other("t5"), Moment::Dispatched.of_the_task());
     run(root.command(), other("t6").to_string().as_bytes());
     let why = root.look(&["history", "--why", "1"]).out;
     assert!(why.contains("catalog_changed"), "{why}");

@@ -147,6 +147,8 @@ mod tidy;
 #[cfg(test)]
 mod told_by_others;
 #[cfg(test)]
+mod tracer;
+#[cfg(test)]
 mod trust;
 #[cfg(test)]
 mod videos;

@@ -7,7 +7,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, ONEACT, Root, feed, run, text};
+use crate::program::{Answer, ONEACT, Root, run, text};
+use crate::tracer::{Act, Call, first, from_nth, is_refused, traced};
+use nix::errno::Errno;
 
 fn plan() -> Value {
     json!({"plan_id": "plan-001", "action_plan": [{
@@ -141,16 +143,16 @@ fn of_many_planted_journals_twenty_are_named() {
 
 #[test]
 fn plans_that_are_still_unfinished_are_named_first() {
+    if is_refused() {
+        return;
+    }
     let root = Root::new();
-    let mut killed = root.command();
-    killed.env("ONEACT_FAULTS", "kill@25");
     let task = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [{
         "action_id": "a001", "action_type": "FILE_CREATE", "target": "new.txt",
         "operation": {"type": "create", "content": "x"},
     }]});
-    let mut killed = killed.spawn().unwrap();
-    feed(&mut killed, &task);
-    assert!(!killed.wait().unwrap().success());
+    let kill = first(|call| call.path.ends_with("new.txt"), Act::Kill);
+    assert!(traced(&root.command(), &root.path, &task, kill).was_killed());
     // By its name, it is settled later than the plan above.
     let reports = root.path.join("agent_outputs/reports");
     let name = "99990101-000000_planted";
@@ -342,26 +344,29 @@ fn the_version_tells_the_identity_of_the_executor_r_001_01() {
 /// The disk refuses to rename from some call on, so the changes can be neither finished nor undone.
 #[test]
 fn a_stuck_plan_is_escalated_in_its_report_on_stderr_and_to_people_r_001_144_r_001_153() {
+    if is_refused() {
+        return;
+    }
     let catalog = "catalog = 1\n[approval]\nnotify = [\"sh\", \"-c\", \"cat >> told\"]\n";
     let edit = |name: &str| {
         json!({"action_id": name, "action_type": "FILE_MODIFY", "target": name,
                "operation": {"type": "text_replace", "pattern": "old", "replacement": "new"}})
     };
     let task = json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [edit("a"), edit("b")]});
-    let stuck = (1..100).find_map(|call| {
+    let stuck = (1..500).find_map(|call| {
         let root = Root::with_catalog(catalog);
         for name in ["a", "b"] {
             fs::write(root.path.join(name), "old\n").unwrap();
         }
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", format!("EIO@{call}+"));
-        let answer = run(command, task.to_string().as_bytes());
+        let failing = from_nth(Call::is_of_plan, call, Act::Fail(Errno::EIO));
+        let ended = traced(&root.command(), &root.path, &task, failing);
+        let answer = Answer::of(ended.output);
         let told = fs::read_to_string(root.path.join("told")).unwrap_or_default();
         let is_stuck = *answer.fault() == "stuck" && answer.envelope.to_string().contains("MANUAL");
         assert_eq!(
             told.is_empty(),
             !is_stuck,
-            "EIO@{call}+: {}",
+            "EIO from call {call} on: {}",
             answer.envelope
         );
         is_stuck.then_some((answer, told))

@@ -10,7 +10,9 @@ use camino::Utf8Path;
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value, json};
 
-use crate::program::{Answer, ONEACT, Root, feed, run, until};
+use crate::program::{Answer, ONEACT, Root, run};
+use crate::tracer::{Act, Call, Traced, first, is_refused, nth, traced};
+use nix::errno::Errno;
 
 /// What `oneact rollback` and `oneact recover` print.
 struct Told {
@@ -562,18 +564,17 @@ fn a_manifest_that_has_expired_is_not_used_and_its_backups_go_r_001_62() {
 
 #[test]
 fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
-    let (root, plan) = furnished();
-    let before = tree(&root);
+    if is_refused() {
+        return;
+    }
     // Late enough that something was renamed, early enough that nothing is committed.
     let (mut interrupted, mut renamed) = (0, 0);
-    for at in 1..400 {
-        let mut command = root.command();
-        // One way of waiting for the disk, whatever others have yet to write: else the calls differ.
-        command.env("ONEACT_FAULTS", format!("each-barrier,kill@{at}"));
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &plan);
-        let status = child.wait_with_output().unwrap().status;
-        if status.code().is_some() {
+    for at in (1..).step_by(2) {
+        // A tree of its own for each kill: the reports of earlier kills would change the number of calls.
+        let (root, plan) = furnished();
+        let before = tree(&root);
+        let kill = nth(Call::is_of_plan, at, Act::Kill);
+        if !traced(&root.command(), &root.path, &plan, kill).was_killed() {
             break;
         }
         interrupted += 1;
@@ -586,8 +587,6 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
             assert_eq!(last.text, "No plan is unfinished.\n");
             break;
         }
-        // The directories of earlier runs of the same second would cost each next run one call more to find its own name.
-        drop(fs::remove_dir_all(root.path.join("agent_outputs")));
     }
     assert!(
         interrupted > 10 && renamed > 0,
@@ -597,14 +596,17 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
 
 #[test]
 fn an_error_of_the_disk_is_told_with_what_was_done_about_it_r_001_141_r_001_150_r_001_153() {
-    for (errno, code) in [("EIO", 2006), ("ENOSPC", 2002)] {
+    if is_refused() {
+        return;
+    }
+    for (errno, code) in [(Errno::EIO, 2006), (Errno::ENOSPC, 2002)] {
         let (mut ends, mut unharmed) = (Vec::new(), 0);
         for at in (1..200).step_by(3) {
             let (root, plan) = furnished();
             let before = tree(&root);
-            let mut command = root.command();
-            command.env("ONEACT_FAULTS", format!("{errno}@{at}"));
-            let answer = run(command, plan.to_string().as_bytes());
+            let failing = nth(Call::is_of_plan, at, Act::Fail(errno));
+            let ended = traced(&root.command(), &root.path, &plan, failing);
+            let answer = Answer::of(ended.output);
             let state = answer.state().as_str().unwrap().to_owned();
             if state == "done" {
                 // Some errors have a way around them; after the last call there is none to fail.
@@ -909,17 +911,17 @@ fn a_report_that_was_not_written_here_answers_no_query() {
 
 #[test]
 fn a_plan_is_cancelled_by_a_message_in_its_own_root_only_r_001_84() {
+    if is_refused() {
+        return;
+    }
     let (root, plan) = furnished();
     let before = tree(&root);
-    let mut command = root.command();
-    command.env("ONEACT_FAULTS", "hang@40");
-    let mut hanging = command.spawn().unwrap();
-    feed(&mut hanging, &plan);
+    let hang = first(Call::changes_tree, Act::Hang);
+    let mut hanging = Traced::start(&root.command(), &root.path, hang);
+    hanging.feed(&plan);
+    hanging.until_met();
     let notes = |root: &Root| root.path.join("agent_outputs/reports/.unfinished");
-    until("the plan has begun", || {
-        let mut notes = notes(&root).read_dir_utf8().ok()?;
-        notes.next().map(drop)
-    });
+    assert!(notes(&root).read_dir_utf8().unwrap().next().is_some());
     let cancel = message("CANCEL", &json!({"plan_id": "plan-001"}));
     // A note in another root names the same process.
     let (other, _) = furnished();
@@ -933,10 +935,10 @@ fn a_plan_is_cancelled_by_a_message_in_its_own_root_only_r_001_84() {
         "{}",
         none.envelope
     );
-    assert!(hanging.try_wait().unwrap().is_none());
+    assert!(!hanging.has_ended());
     let told = asked(&root, &[], &cancel);
     assert_eq!(told.exit, 0, "{}", told.envelope);
-    until("the run ends", || hanging.try_wait().unwrap());
+    hanging.end();
     let mut recover = root.command();
     recover.arg("recover");
     assert!(recover.output().unwrap().status.success());

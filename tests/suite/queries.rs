@@ -3,18 +3,23 @@
 use std::{
     fs,
     process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use camino::Utf8Path;
-use rustix::process::{Pid, Signal, kill_process};
+use nix::errno::Errno;
 use serde_json::{Value, json};
 
 use crate::{
-    crash::lab::all,
+    crash::{lab::all, say},
     installed::installed,
     program::{Answer, Root, feed, fresh, run, until},
+    tracer::{Act, Call, Follow, is_refused, nth, traced, traced_with},
 };
 
 const LIBRARY: &str = "duckdb_1.5.6/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so";
@@ -227,37 +232,41 @@ fn a_deterministic_query_makes_the_same_bytes_and_a_preview_binds_them() {
     assert_eq!(read("one.parquet"), read("two.parquet"));
 }
 
-/// Killed at random moments, the next start finds files and database as before or as asked; what the pipeline wrote is
-/// named, and nothing is left running.
-#[test]
-fn killed_at_any_moment_files_and_database_agree_and_what_stays_is_named() {
-    let clock = Instant::now();
-    let whole = {
-        let root = root();
-        assert_eq!(answer(&root, mixed()).exit, 0);
-        clock.elapsed()
+/// How many calls of a plan, and of what it starts, change something or start a program.
+fn calls(actions: &Value) -> u64 {
+    let root = root();
+    let counted = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&counted);
+    let count = move |_: &Call| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Act::Go
     };
-    let times = if all() { 300 } else { 24 };
+    let followed = (&command(&root), Follow::Children);
+    let ended = traced_with(followed, &root.path, &plan(actions.clone()), count);
+    assert_eq!(ended.output.status.code(), Some(0), "{ended:?}");
+    counted.load(Ordering::Relaxed)
+}
+
+/// Killed at its calls and at those of its queries and pipelines, the next start finds files and database as before or as
+/// asked; what the pipeline wrote is named, and nothing is left running.
+#[test]
+fn killed_at_any_call_files_and_database_agree_and_what_stays_is_named() {
+    if is_refused() {
+        return;
+    }
+    let calls = calls(&mixed());
+    let points = if all() { calls } else { 24 };
     let (mut old, mut new, mut named) = (0, 0, 0);
-    let spread = (0..times).map(|turn| 1.2 * f64::from(turn) / f64::from(times));
-    // What runs beside this test decides how long a plan takes: later kills follow until one comes after its end.
-    let later = (1..=6).map(|doubled| 1.2 * f64::from(1 << doubled));
-    for part in spread.chain(later) {
-        if part > 1.2 && new > 0 {
-            break;
-        }
+    for point in 0..points {
+        let at = 1 + point * calls / points;
         let root = root();
-        let mut child = command(&root).spawn().unwrap();
-        feed(&mut child, &plan(mixed()));
-        let moment = whole.mul_f64(part);
-        thread::sleep(moment);
-        let pid = Pid::from_child(&child);
-        let _ = kill_process(pid, Signal::KILL);
-        child.wait().unwrap();
+        let kill = nth(|_| true, at, Act::Kill);
+        let followed = (&command(&root), Follow::Children);
+        let ended = traced_with(followed, &root.path, &plan(mixed()), kill);
         let mut recover = command(&root);
         recover.arg("recover");
         let recovered = recover.output().unwrap();
-        let told = format!("killed after {moment:?}: {recovered:?}");
+        let told = format!("killed at {at} of {calls}: {ended:?}, {recovered:?}");
         assert!(recovered.status.success(), "{told}");
         let now = state(&root);
         match (now == OLD, now == NEW) {
@@ -286,7 +295,44 @@ fn killed_at_any_moment_files_and_database_agree_and_what_stays_is_named() {
             "{told}"
         );
     }
+    say(&format!(
+        "a plan of files, queries and a pipeline, killed at {points} of {calls} calls: {old} old, {new} new, {named} named"
+    ));
     assert!(old > 3 && new > 0, "{old} old, {new} new, {named} named");
+}
+
+/// A call that fails leaves files and database as before or as asked, or the answer says stuck.
+#[test]
+fn whatever_call_fails_files_and_database_agree() {
+    if is_refused() {
+        return;
+    }
+    let actions = mixed();
+    let calls = calls(&actions);
+    let points = if all() { calls } else { 24 };
+    let (mut old, mut new) = (0, 0);
+    for point in 0..points {
+        let at = 1 + point * calls / points;
+        let errno = [Errno::EIO, Errno::ENOSPC, Errno::EACCES][usize::try_from(point).unwrap() % 3];
+        let root = root();
+        let failing = nth(Call::is_of_plan, at, Act::Fail(errno));
+        let ended = traced(&command(&root), &root.path, &plan(actions.clone()), failing);
+        let told = format!("{errno} at {at} of {calls}: {ended:?}");
+        let now = state(&root);
+        let answer = Answer::of(ended.output);
+        let is_whole = now == OLD || now == NEW;
+        assert!(is_whole || answer.fault() == "stuck", "{told}: {now:?}");
+        assert!(answer.exit != 0 || now == NEW, "{told}: {now:?}");
+        let mut recover = command(&root);
+        recover.arg("recover");
+        assert!(recover.output().unwrap().status.success(), "{told}");
+        match state(&root) {
+            now if now == OLD => old += 1,
+            now if now == NEW => new += 1,
+            now => panic!("{told}: {now:?}"),
+        }
+    }
+    assert!(old > 3 && new > 0, "{old} old, {new} new");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::crash::{
     disks::say,
-    lab::{Lab, approved, create, delete, memory, recovered, replace},
+    lab::{Fault, Lab, approved, create, delete, memory, recovered, replace},
 };
 
 /// How many plans are under way at once.
@@ -56,7 +56,7 @@ fn sixty_four_conflicting_plans_end_as_if_they_had_come_one_after_the_other() {
         start.wait();
         // The first tries are all made from the same count, and all but one of them are too late.
         for _ in 0..4 {
-            let end = lab.run(&next(number), "");
+            let end = lab.run(&next(number), Fault::None);
             if end.exit == Some(0) {
                 return true;
             }
@@ -141,7 +141,7 @@ fn beside(lab: &Lab, task: &serde_json::Value, plans: usize, work: impl FnOnce()
         for _ in 0..plans {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    let end = lab.run(task, "");
+                    let end = lab.run(task, Fault::None);
                     all.fetch_add(1, Ordering::Relaxed);
                     done.fetch_add(u64::from(end.exit == Some(0)), Ordering::Relaxed);
                 }

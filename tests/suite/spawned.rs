@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 
 use crate::approvals::{asks, at_a_terminal_with};
 use crate::program::{
-    Answer, ONEACT, Root, download, feed, run, signal_child, text, until, until_signals_are_caught,
+    Answer, ONEACT, Root, download, feed, run, signal_child, text, until_signals_are_caught,
+};
+use crate::tracer::{
+    Act, Traced, is_refused,
+    moments::{self, Moment},
 };
 
 /// Closes stdout and cancels the run, as Node does.
@@ -35,14 +39,16 @@ fn a_run_that_is_cancelled_while_nobody_reads_stdout_ends_with_the_signal() {
     until_signals_are_caught(&child);
     assert_eq!(abandoned(child), Some(143));
     let root = Root::new();
-    let mut command = root.command();
-    command.env("ONEACT_FAULTS", "hang@ledger:reserved");
-    let mut child = command.spawn().unwrap();
-    feed(&mut child, &download("good"));
-    until("the ledger is there", || {
-        root.path.join(".oneact/ledger.db").exists().then_some(())
-    });
-    assert_eq!(abandoned(child), Some(143));
+    if is_refused() {
+        return;
+    }
+    let hang = moments::at(&root, Moment::Reserved.of_the_task(), None, Act::Hang);
+    let mut run = Traced::start(&root.command(), &root.path, hang);
+    run.feed(&download("good"));
+    run.until_met();
+    drop((run.stdout.take(), run.stderr.take()));
+    run.signal(Signal::TERM);
+    assert_eq!(run.end().output.status.code(), Some(143));
 }
 
 #[test]

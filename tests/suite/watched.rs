@@ -3,13 +3,16 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    process::Child,
 };
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, feed, signal_child, until, until_signals_are_caught};
+use crate::program::{Answer, Root, run};
+use crate::tracer::{
+    Act, Traced, first, is_refused,
+    moments::{self, Moment},
+};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -36,25 +39,29 @@ fn plan() -> Value {
     json!({"plan_id": "p", "protocol_validation": true, "action_plan": [create("a"), create("b")]})
 }
 
-/// A run of that task with that fault.
-fn begun(root: &Root, task: &Value, faults: &str, flags: &[&str]) -> Child {
+/// A run of that task that hangs at that point.
+fn hanging(root: &Root, task: &Value, moment: Moment, flags: &[&str]) -> Traced {
     let mut command = root.command();
-    command.env("ONEACT_FAULTS", faults).args(flags);
-    let mut child = command.spawn().unwrap();
-    feed(&mut child, task);
-    child
+    command.args(flags);
+    let hang = moments::at(root, moment.of_the_task(), None, Act::Hang);
+    let mut run = Traced::start(&command, &root.path, hang);
+    run.feed(task);
+    run
 }
 
-fn ended(child: Child) -> Answer {
-    Answer::of(child.wait_with_output().unwrap())
+fn ended(run: Traced) -> Answer {
+    Answer::of(run.end().output)
 }
 
 const SOON: [&str; 2] = ["--timeout", "0.5"];
 
 #[test]
 fn a_run_that_hangs_before_anything_is_begun_ends_after_its_time_and_can_be_sent_again() {
+    if is_refused() {
+        return;
+    }
     let root = Root::with_catalog(CATALOG);
-    let answer = ended(begun(&root, &happen(), "hang@ledger:reserved", &SOON));
+    let answer = ended(hanging(&root, &happen(), Moment::Reserved, &SOON));
     assert_eq!((answer.exit, answer.fault()), (75, &json!("timeout")));
     assert_eq!(answer.at("/output/content/oneact/effect"), &json!("none"));
     assert_eq!(
@@ -66,13 +73,11 @@ fn a_run_that_hangs_before_anything_is_begun_ends_after_its_time_and_can_be_sent
 
 #[test]
 fn after_a_call_that_must_not_be_made_twice_nobody_says_that_it_can_be_sent_again() {
+    if is_refused() {
+        return;
+    }
     let root = Root::with_catalog(CATALOG);
-    let answer = ended(begun(
-        &root,
-        &happen(),
-        "hang@ledger:done",
-        &["--timeout", "8"],
-    ));
+    let answer = ended(hanging(&root, &happen(), Moment::Done, &["--timeout", "8"]));
     assert_eq!((answer.exit, answer.fault()), (1, &json!("timeout")));
     assert_eq!(
         answer.at("/output/content/oneact/effect"),
@@ -88,52 +93,55 @@ fn after_a_call_that_must_not_be_made_twice_nobody_says_that_it_can_be_sent_agai
 
 #[test]
 fn a_signal_that_is_not_heeded_ends_the_run_as_cancelled() {
+    if is_refused() {
+        return;
+    }
     let root = Root::with_catalog(CATALOG);
-    let child = begun(&root, &happen(), "hang@ledger:reserved", &[]);
-    until_signals_are_caught(&child);
-    until("the ledger is there", || {
-        root.path.join(".oneact/ledger.db").exists().then_some(())
-    });
-    signal_child(&child, Signal::TERM);
-    let answer = ended(child);
+    let run = hanging(&root, &happen(), Moment::Reserved, &[]);
+    run.until_met();
+    run.signal(Signal::TERM);
+    let answer = ended(run);
     assert_eq!((answer.exit, answer.state()), (143, &json!("cancelled")));
 }
 
 #[test]
 fn a_replay_that_does_not_heed_a_signal_is_ended_and_the_reason_is_on_stderr() {
+    if is_refused() {
+        return;
+    }
     let root = Root::with_catalog(&CATALOG.replace("read_only = false", "idempotent = true"));
     assert_eq!(root.run(&happen()).exit, 0);
     let mut command = root.command();
     command.args(["-v", "replay", "0", "--execute"]);
-    command.env("ONEACT_FAULTS", "hang@ledger:reserved");
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // Its own session is named by no task, and the claim is the newest.
+    let hang = moments::at(&root, Moment::Reserved.of_the_task(), None, Act::Hang);
+    let mut run = Traced::start(&command, &root.path, hang);
+    run.until_met();
+    run.signal(Signal::TERM);
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let mut said = || lines.next().unwrap().unwrap();
-    while !said().contains("is performed; the reason is") {}
-    signal_child(&child, Signal::TERM);
     while !said().contains("did not end within 5s after SIGTERM") {}
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(run.end().output.status.code(), Some(143));
 }
 
 #[test]
 fn a_plan_that_hangs_between_apply_and_done_is_stuck_and_settled_by_the_next_start() {
+    if is_refused() {
+        return;
+    }
     let unfinished = |root: &Root| {
         let dir = root.path.join("agent_outputs/reports/.unfinished");
         dir.read_dir_utf8()
             .is_ok_and(|mut entries| entries.next().is_some())
     };
-    // The call before which the first file is there and the second is not.
-    let between = (1..200).find(|at| {
-        let root = Root::with_catalog(CATALOG);
-        let fault = format!("each-barrier,kill@{at}");
-        begun(&root, &plan(), &fault, &[])
-            .wait_with_output()
-            .unwrap();
-        root.path.join("a.txt").exists() && unfinished(&root)
-    });
     let root = Root::with_catalog(CATALOG);
-    let fault = format!("each-barrier,hang@{}", between.unwrap());
-    let answer = ended(begun(&root, &plan(), &fault, &SOON));
+    let made = root.path.join("a.txt");
+    let hang = first(move |call| call.changes() && made.exists(), Act::Hang);
+    let mut command = root.command();
+    command.args(["--timeout", "2"]);
+    let mut hanging = Traced::start(&command, &root.path, hang);
+    hanging.feed(&plan());
+    let answer = ended(hanging);
     assert_eq!((answer.exit, answer.fault()), (1, &json!("stuck")));
     assert!(root.path.join("a.txt").exists() && unfinished(&root));
     let recovered = root.command().arg("recover").output().unwrap();
@@ -155,7 +163,9 @@ fn a_schema_that_means_years_of_work_is_given_up_and_the_plan_undone_r_001_81() 
         "validation_rules": [{"type": "json_schema", "schema": schema}],
     }]});
     let root = Root::with_catalog(CATALOG);
-    let answer = ended(begun(&root, &task, "", &["--timeout", "1"]));
+    let mut command = root.command();
+    command.args(["--timeout", "1"]);
+    let answer = run(command, task.to_string().as_bytes());
     assert_eq!(answer.fault(), &json!("timeout"), "{}", answer.envelope);
     assert_eq!(answer.state(), &json!("rolled_back"));
     assert!(!root.path.join("a.json").exists());

@@ -3,6 +3,10 @@
 use rusqlite::Connection;
 
 use super::*;
+use crate::tracer::{
+    is_refused,
+    moments::{self, Moment},
+};
 
 /// An approval is for one call: other parameters, another task and another session each ask again.
 #[test]
@@ -239,15 +243,14 @@ fn a_forged_row_approves_nothing() {
 
 #[test]
 fn a_run_that_is_killed_before_the_dispatch_leaves_the_approval_for_the_next() {
+    if is_refused() {
+        return;
+    }
     let root = waiting_root();
     let id = asks(&root.run(&task("mail")));
     approve(&root, &id);
-    for point in ["ledger:reserved", "ledger:dispatched"] {
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", point);
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &task("mail"));
-        assert!(!child.wait_with_output().unwrap().status.success());
+    for moment in [Moment::Reserved, Moment::Dispatched] {
+        moments::killed(&root, &task("mail"), moment.of_the_task());
         assert_eq!(happened(&root), 0);
     }
     // After the dispatch, a person has to settle it; then the approval is used up.

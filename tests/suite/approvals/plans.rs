@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::*;
+use crate::tracer::{Act, Call, is_refused, nth, traced};
 
 /// R-001-34, R-001-138, C-16.
 #[test]
@@ -359,23 +360,26 @@ fn one_executable_file_does_not_become_two() {
 /// A plan that is killed while it changes a protected file is settled, because its journal says that it was approved.
 #[test]
 fn an_approved_plan_that_is_killed_is_settled() {
-    for call in (4..40).step_by(3) {
+    if is_refused() {
+        return;
+    }
+    for call in (1..).step_by(3) {
         let root = Root::with_catalog("catalog = 1\n");
         let file = root.path.join("pyproject.toml");
         fs::write(&file, "version = \"1.0\"\n").unwrap();
         let id = asks(&root.run(&plan("pyproject.toml")));
         approve(&root, &id);
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", format!("kill@{call}"));
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &plan("pyproject.toml"));
-        child.wait_with_output().unwrap();
+        let kill = nth(Call::is_of_plan, call, Act::Kill);
+        let killed = traced(&root.command(), &root.path, &plan("pyproject.toml"), kill);
         let (exit, said, problem) = oneact(&root, &["recover"]);
-        assert_eq!(exit, 0, "kill@{call}: {said}{problem}");
+        assert_eq!(exit, 0, "killed at {call}: {said}{problem}");
         let now = fs::read_to_string(&file).unwrap();
         assert!(
             ["version = \"1.0\"\n", "version = \"1.1\"\n"].contains(&now.as_str()),
             "{now}"
         );
+        if !killed.was_killed() {
+            break;
+        }
     }
 }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use nix::errno::Errno;
 use serde_json::json;
 
 use super::disks::say;
-use super::lab::{End, Lab, Tree, Which, all, around, memory};
-use crate::program::ONEACT;
+use super::lab::{End, Fault, Lab, Tree, Which, all, memory, oneact, run_under};
+use crate::tracer::is_refused;
 
 const FILES: usize = 50;
 
@@ -43,12 +44,11 @@ fn diff() -> String {
     (0..FILES).map(one).collect()
 }
 
-fn apply(lab: &Lab, faults: &str) -> End {
-    let mut command = std::process::Command::new(ONEACT);
-    around(&mut command, &lab.root, faults);
+fn apply(lab: &Lab, fault: Fault) -> End {
+    let mut command = oneact(&lab.root);
     lab.write(".cache/change.diff", &diff());
     command.args(["apply", "--yes", ".cache/change.diff"]);
-    super::lab::run(command, &json!(null))
+    run_under(command, &lab.root, &json!(null), fault)
 }
 
 /// The calls of a run that changes everything: the first at which nothing is killed any more, found by halving.
@@ -56,7 +56,7 @@ fn calls() -> u64 {
     let (mut killed, mut whole) = (1_u64, 4096_u64);
     while whole - killed > 1 {
         let middle = killed.midpoint(whole);
-        if apply(&lab(), &format!("kill@{middle}")).killed {
+        if apply(&lab(), Fault::Kill(middle)).killed {
             killed = middle;
         } else {
             whole = middle;
@@ -67,9 +67,12 @@ fn calls() -> u64 {
 
 #[test]
 fn a_diff_of_50_files_is_all_or_nothing() {
+    if is_refused() {
+        return;
+    }
     let old = lab().tree();
     let done = lab();
-    apply(&done, "").succeeded("undisturbed");
+    apply(&done, Fault::None).succeeded("undisturbed");
     let new = done.tree();
     let which = |tree: &Tree, told: &str| {
         if *tree == old {
@@ -84,24 +87,21 @@ fn a_diff_of_50_files_is_all_or_nothing() {
     let at = |point: u64| 1 + point * calls / points;
     let mut ends = BTreeSet::new();
     for point in 0..points {
-        let faults = format!("kill@{}", at(point));
-        let lab = lab();
-        apply(&lab, &faults);
-        ends.insert(format!(
-            "killed: {:?}",
-            which(&lab.settled(&faults), &faults)
-        ));
+        let fault = Fault::Kill(at(point));
+        let (lab, told) = (lab(), fault.to_string());
+        apply(&lab, fault);
+        ends.insert(format!("killed: {:?}", which(&lab.settled(&told), &told)));
     }
     for point in 0..points {
-        let error = ["ENOSPC", "EIO", "EACCES"][usize::try_from(point).unwrap() % 3];
-        let faults = format!("{error}@{}", at(point));
-        let lab = lab();
-        let end = apply(&lab, &faults);
-        let found = which(&lab.settled(&faults), &faults);
+        let errno = [Errno::ENOSPC, Errno::EIO, Errno::EACCES][usize::try_from(point).unwrap() % 3];
+        let fault = Fault::Once(errno, at(point));
+        let (lab, told) = (lab(), fault.to_string());
+        let end = apply(&lab, fault);
+        let found = which(&lab.settled(&told), &told);
         // A failed wait for the disk after the last change leaves the new tree, and is told.
         assert!(
             end.exit != Some(0) || found == Which::New,
-            "{faults}: {end:?}"
+            "{told}: {end:?}"
         );
         ends.insert(format!("refused: {found:?}"));
     }

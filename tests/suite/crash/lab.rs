@@ -17,7 +17,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::ONEACT;
+use nix::errno::Errno;
+
+use crate::{
+    program::ONEACT,
+    tracer::{Act, Call, Ended, Follow, nth, traced_with},
+};
 
 /// How old every file of a new tree is: a file that is younger was written since.
 const LONG_AGO: Duration = Duration::from_secs(1_700_000_000);
@@ -80,12 +85,30 @@ pub(crate) struct Lab {
     pub(crate) root: Utf8PathBuf,
 }
 
+/// What happens to a run from outside, at a call of its plan that changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// It is killed before the n-th call.
+    Kill(u64),
+    /// The n-th call fails.
+    Once(Errno, u64),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) struct End {
     /// `None` = by a signal.
     pub(crate) exit: Option<i32>,
     pub(crate) killed: bool,
+    /// Whether something happened to it from outside.
+    pub(crate) met: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -137,14 +160,14 @@ impl Lab {
         fs::read_to_string(self.root.join(name)).unwrap()
     }
 
-    pub(crate) fn run(&self, task: &Value, faults: &str) -> End {
-        run(oneact(&self.root, faults), task)
+    pub(crate) fn run(&self, task: &Value, fault: Fault) -> End {
+        run_under(oneact(&self.root), &self.root, task, fault)
     }
 
-    pub(crate) fn rollback(&self, report: &str, faults: &str) -> End {
-        let mut command = oneact(&self.root, faults);
+    pub(crate) fn rollback(&self, report: &str, fault: Fault) -> End {
+        let mut command = oneact(&self.root);
         command.args(["rollback", "--json", report]);
-        run(command, &Value::Null)
+        run_under(command, &self.root, &Value::Null, fault)
     }
 
     /// What the next start finds: one of the two trees, and nothing left of the plan but its report.
@@ -157,19 +180,18 @@ impl Lab {
     }
 }
 
-/// The binary in that root, and nothing of our environment but the faults.
-pub(crate) fn oneact(root: &Utf8Path, faults: &str) -> Command {
+/// The binary in that root, and nothing of our environment.
+pub(crate) fn oneact(root: &Utf8Path) -> Command {
     let mut command = Command::new(ONEACT);
-    around(&mut command, root, faults);
+    around(&mut command, root);
     command
 }
 
 /// The surroundings of a run, for whatever program starts it.
-pub(crate) fn around(command: &mut Command, root: &Utf8Path, faults: &str) {
+pub(crate) fn around(command: &mut Command, root: &Utf8Path) {
     command
         .current_dir(root)
         .env_clear()
-        .env("ONEACT_FAULTS", faults)
         .env("ONEACT_ROOT", root)
         .env("HOME", root)
         .stdin(Stdio::piped())
@@ -186,12 +208,45 @@ pub(crate) fn run(mut command: Command, task: &Value) -> End {
         .take()
         .unwrap()
         .write_all(task.to_string().as_bytes());
-    End::of(&child.wait_with_output().unwrap())
+    End::of(&child.wait_with_output().unwrap(), false)
+}
+
+/// The same while a fault happens to it.
+pub(crate) fn run_under(command: Command, root: &Utf8Path, task: &Value, fault: Fault) -> End {
+    match fault {
+        Fault::None => run(command, task),
+        Fault::Kill(n) => run_deciding(&command, root, task, nth(Call::is_of_plan, n, Act::Kill)),
+        Fault::Once(errno, n) => {
+            let act = Act::Fail(errno);
+            run_deciding(&command, root, task, nth(Call::is_of_plan, n, act))
+        }
+    }
+}
+
+/// The same while a test decides about each call.
+pub(crate) fn run_deciding(
+    command: &Command,
+    root: &Utf8Path,
+    task: &Value,
+    decide: impl FnMut(&Call) -> Act + Send + 'static,
+) -> End {
+    run_following((command, Follow::Run), root, task, decide)
+}
+
+pub(crate) fn run_following(
+    command: (&Command, Follow),
+    root: &Utf8Path,
+    task: &Value,
+    decide: impl FnMut(&Call) -> Act + Send + 'static,
+) -> End {
+    let Ended { output, met, .. } = traced_with(command, root, task, decide);
+    End::of(&output, !met.is_empty())
 }
 
 impl End {
-    fn of(output: &Output) -> Self {
+    fn of(output: &Output, met: bool) -> Self {
         Self {
+            met,
             exit: output.status.code(),
             killed: output.status.signal().is_some(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -208,6 +263,12 @@ impl End {
         self.envelope()["output"]["content"]["oneact"]["fault"].clone()
     }
 
+    /// Whether it answered that nothing was changed; an answer that could not be printed says nothing.
+    pub(crate) fn says_nothing_changed(&self) -> bool {
+        let envelope = serde_json::from_str::<Value>(&self.stdout).unwrap_or_default();
+        envelope["output"]["content"]["oneact"]["effect"] == "none"
+    }
+
     pub(crate) fn succeeded(&self, told: &str) {
         assert_eq!(
             self.exit,
@@ -221,7 +282,7 @@ impl End {
 
 /// Recovers: no plan is unfinished after it.
 pub(crate) fn recovered(root: &Utf8Path, told: &str) {
-    let mut command = oneact(root, "");
+    let mut command = oneact(root);
     command.args(["recover", "--json"]);
     let recovered = run(command, &Value::Null);
     recovered.succeeded(told);
@@ -367,11 +428,11 @@ pub(crate) enum Which {
 }
 
 impl Either {
-    /// Of the plan with everything, as a run without faults makes them.
+    /// Of the plan with everything, as an undisturbed run makes them.
     pub(crate) fn of_everything(place: &Path) -> Self {
         let lab = Lab::new(place);
         let old = lab.tree();
-        lab.run(&everything(), "").succeeded("without faults");
+        lab.run(&everything(), Fault::None).succeeded("undisturbed");
         let new = lab.tree();
         assert_ne!(old, new);
         let found = Found::default();

@@ -1,26 +1,27 @@
 //! Whoever dies in the middle: a fact per point of the crash table.
 
 use super::*;
+use crate::tracer::{
+    is_refused,
+    moments::{Moment, killed},
+};
 
 /// A run that dies at a point of the crash table, and what the next identical request comes to.
-fn killed_at(point: &str, capability: &str) -> (Root, Answer) {
+fn killed_at(moment: Moment, capability: &str) -> (Root, Answer) {
     let root = Root::with_catalog(CATALOG);
     let ask = request(capability, "t1", &json!({"what": "a"}));
-    let mut command = root.command();
-    command.env("ONEACT_FAULTS", format!("ledger:{point}"));
-    let mut child = command.spawn().unwrap();
-    feed(&mut child, &ask);
-    let died = child.wait_with_output().unwrap();
-    assert_eq!(died.status.signal(), Some(9), "{point}: {died:?}");
-    assert_eq!(died.stdout, b"");
+    killed(&root, &ask, moment.of_the_task());
     let next = root.run(&ask);
     (root, next)
 }
 
 #[test]
 fn whoever_died_before_it_could_happen_is_taken_over() {
+    if is_refused() {
+        return;
+    }
     for capability in ["look", "again", "once"] {
-        let (root, next) = killed_at("reserved", capability);
+        let (root, next) = killed_at(Moment::Reserved, capability);
         assert_eq!(
             (state(&next), why(&next)),
             ("done", "taken_over"),
@@ -33,13 +34,16 @@ fn whoever_died_before_it_could_happen_is_taken_over() {
 
 #[test]
 fn what_may_be_repeated_is_repeated_when_whoever_did_it_died() {
-    for point in ["dispatched", "done"] {
+    if is_refused() {
+        return;
+    }
+    for moment in [Moment::Dispatched, Moment::Done] {
         for capability in ["look", "again"] {
-            let (root, next) = killed_at(point, capability);
+            let (root, next) = killed_at(moment, capability);
             assert_eq!(
                 (state(&next), why(&next)),
                 ("done", "taken_over"),
-                "{point} {capability}"
+                "{moment:?} {capability}"
             );
             whole(&root);
         }
@@ -48,21 +52,31 @@ fn what_may_be_repeated_is_repeated_when_whoever_did_it_died() {
 
 #[test]
 fn what_must_not_happen_twice_is_nobodys_to_repeat_when_whoever_did_it_died() {
-    for (point, times) in [("dispatched", 0), ("done", 1)] {
-        let (root, next) = killed_at(point, "once");
-        assert_eq!((next.exit, fault(&next)), (1, "outcome_unknown"), "{point}");
+    if is_refused() {
+        return;
+    }
+    for (moment, times) in [(Moment::Dispatched, 0), (Moment::Done, 1)] {
+        let (root, next) = killed_at(moment, "once");
+        assert_eq!(
+            (next.exit, fault(&next)),
+            (1, "outcome_unknown"),
+            "{moment:?}"
+        );
         assert_eq!(next.at("/error/recoverable"), &json!(false));
         let again = root.run(&request("once", "t2", &json!({"what": "a"})));
         assert_eq!(fault(&again), "outcome_unknown");
-        assert_eq!(happened(&root).len(), times, "{point}");
+        assert_eq!(happened(&root).len(), times, "{moment:?}");
         whole(&root);
     }
 }
 
 #[test]
 fn an_answer_that_was_recorded_and_never_printed_is_given_again() {
+    if is_refused() {
+        return;
+    }
     for capability in ["look", "again", "once"] {
-        let (root, next) = killed_at("recorded", capability);
+        let (root, next) = killed_at(Moment::Recorded, capability);
         assert_eq!((state(&next), next.exit), ("replayed", 0), "{capability}");
         assert_eq!(happened(&root), ["a"]);
     }

@@ -2,6 +2,13 @@
 
 use super::*;
 use crate::approvals::at_a_terminal;
+use nix::errno::Errno;
+
+use crate::tracer::{
+    Act, Call, first, is_refused,
+    moments::{self, Moment},
+    nth, traced,
+};
 
 #[test]
 fn a_plan_is_done_once_and_again_after_it_was_undone() {
@@ -91,12 +98,19 @@ fn a_plan_that_a_signal_meets_while_its_files_are_read_for_the_ledger_is_not_app
     }
 }
 
-/// A root in which the run of a plan was killed, and that plan; none where it came through.
-fn killed(faults: &str) -> Option<(Root, Value)> {
-    killed_with(CATALOG, faults)
+/// A root in which the run of a plan was killed, and that plan.
+fn killed(moment: Moment) -> (Root, Value) {
+    killed_with(CATALOG, moment)
 }
 
-fn killed_with(catalog: &str, faults: &str) -> Option<(Root, Value)> {
+fn killed_with(catalog: &str, moment: Moment) -> (Root, Value) {
+    let (root, plan) = begun(catalog);
+    moments::killed(&root, &plan, moment.of_the_task());
+    (root, plan)
+}
+
+/// A root and a plan that is not sent yet.
+fn begun(catalog: &str) -> (Root, Value) {
     let root = Root::with_catalog(catalog);
     fs::write(root.path.join("a.txt"), "one\n").unwrap();
     let plan = json!({
@@ -106,11 +120,11 @@ fn killed_with(catalog: &str, faults: &str) -> Option<(Root, Value)> {
         }]},
         "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
     });
-    let mut command = root.command();
-    command.env("ONEACT_FAULTS", faults);
-    let mut child = command.spawn().unwrap();
-    feed(&mut child, &plan);
-    (child.wait().unwrap().signal() == Some(9)).then_some((root, plan))
+    (root, plan)
+}
+
+fn fault_of(answer: &Answer) -> Option<&str> {
+    answer.at("/output/content/oneact/fault").as_str()
 }
 
 fn text(root: &Root) -> String {
@@ -119,7 +133,10 @@ fn text(root: &Root) -> String {
 
 #[test]
 fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
-    let (root, plan) = killed("ledger:done").unwrap();
+    if is_refused() {
+        return;
+    }
+    let (root, plan) = killed(Moment::Done);
     for _ in 0..2 {
         let next = root.run(&plan);
         assert_eq!(state(&next), "replayed", "{}", next.envelope);
@@ -129,11 +146,18 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
     whole(&root);
     // A plan that was killed before its end is undone and applied again.
     let (mut again, mut finished) = (0, 0);
-    for at in (12..).step_by(5) {
-        let Some((root, plan)) = killed(&format!("each-barrier,kill@{at}")) else {
+    for at in (1..).step_by(5) {
+        let (root, plan) = begun(CATALOG);
+        let kill = nth(Call::is_of_plan, at, Act::Kill);
+        if !traced(&root.command(), &root.path, &plan, kill).was_killed() {
             break;
-        };
+        }
         let next = root.run(&plan);
+        if fault_of(&next) == Some("outcome_unknown") {
+            // It may have begun, and there was no journal yet.
+            assert!(finished == 0 && text(&root) == "one\n", "kill@{at}");
+            continue;
+        }
         match state(&next) {
             "done" if finished == 0 => again += 1,
             "replayed" => finished += 1,
@@ -144,10 +168,50 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
     assert!(again > 3, "{again}");
 }
 
+/// The run dies before it can record that its plan failed: the journal says that nothing was changed, and the plan is
+/// performed again.
+#[test]
+fn the_journal_of_a_plan_that_failed_and_changed_nothing_says_so() {
+    if is_refused() {
+        return;
+    }
+    let (mut unmade, mut unknown) = (0, 0);
+    for at in (1..).step_by(3) {
+        let (root, plan) = begun(CATALOG);
+        let mut fail = nth(Call::is_of_plan, at, Act::Fail(Errno::ENOSPC));
+        let mut kill = moments::at(&root, Moment::Done.of_the_task(), None, Act::Kill);
+        let decide = move |call: &Call| match fail(call) {
+            Act::Go => kill(call),
+            failed => failed,
+        };
+        let ended = traced(&root.command(), &root.path, &plan, decide);
+        assert!(ended.was_killed(), "{at}: {ended:?}");
+        let has_failed = ended.met.len() == 2 && text(&root) == "one\n";
+        let next = root.run(&plan);
+        match fault_of(&next) {
+            None => assert_eq!(text(&root), "zero\none\n", "{at}"),
+            // There was no journal to say so.
+            Some(fault) => {
+                assert_eq!(fault, "outcome_unknown", "{at}: {}", next.envelope);
+                assert_eq!(text(&root), "one\n", "{at}");
+                unknown += 1;
+            }
+        }
+        unmade += u32::from(has_failed && state(&next) == "done");
+        if ended.met.len() == 1 {
+            break;
+        }
+    }
+    assert!(unmade > 5 && unknown < unmade, "{unmade} {unknown}");
+}
+
 /// Whoever asks next, the journal settles the delivery of the run that died. Then the other delivery is treated as if that
 /// run had answered.
 #[test]
 fn what_the_journal_of_a_plan_tells_is_the_answer_of_its_own_delivery() {
+    if is_refused() {
+        return;
+    }
     let repeated = format!(
         "{CATALOG}[capability.apply_file_plan]\non_duplicate = {{ mode = 'repeat' }}\nfile_plan = {{}}\n"
     );
@@ -175,7 +239,7 @@ fn what_the_journal_of_a_plan_tells_is_the_answer_of_its_own_delivery() {
         ),
         (&repeated, json!({"attempt": 2}), "done", twice),
     ] {
-        let (root, plan) = killed_with(catalog, "ledger:done").unwrap();
+        let (root, plan) = killed_with(catalog, Moment::Done);
         let mut other = plan.clone();
         let members = differs.as_object().unwrap().clone();
         other.as_object_mut().unwrap().extend(members);
@@ -194,6 +258,9 @@ fn what_the_journal_of_a_plan_tells_is_the_answer_of_its_own_delivery() {
 
 #[test]
 fn a_plan_that_was_applied_in_part_is_told_as_such_after_its_run_died() {
+    if is_refused() {
+        return;
+    }
     let plan = |request: &str| {
         json!({
             "task_plan": {
@@ -217,11 +284,7 @@ fn a_plan_that_was_applied_in_part_is_told_as_such_after_its_run_died() {
     let lived = begun();
     assert_eq!(state(&lived.run(&plan("r"))), "partial");
     let root = begun();
-    let mut died = root.command();
-    died.env("ONEACT_FAULTS", "ledger:done");
-    let mut child = died.spawn().unwrap();
-    feed(&mut child, &plan("r"));
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    moments::killed(&root, &plan("r"), Moment::Done.of_the_task());
     for request in ["r", "r2"] {
         let (expected, next) = (lived.run(&plan(request)), root.run(&plan(request)));
         for told in [&expected, &next] {
@@ -241,6 +304,9 @@ fn a_plan_that_was_applied_in_part_is_told_as_such_after_its_run_died() {
 /// the later rollback is refused.
 #[test]
 fn a_rollback_whose_run_died_is_no_answer_to_a_later_one() {
+    if is_refused() {
+        return;
+    }
     for task in ["rb", "rb2"] {
         let root = Root::with_catalog(CATALOG);
         fs::write(root.path.join("a.txt"), "one\n").unwrap();
@@ -261,11 +327,7 @@ fn a_rollback_whose_run_died_is_no_answer_to_a_later_one() {
             })
         };
         assert_eq!(state(&root.run(&plan("r1"))), "done");
-        let mut died = root.command();
-        died.env("ONEACT_FAULTS", "ledger:done");
-        let mut child = died.spawn().unwrap();
-        feed(&mut child, &rollback("q1", "rb"));
-        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        moments::killed(&root, &rollback("q1", "rb"), Moment::Done.of_the_task());
         assert_eq!(text(&root), "one\n");
         assert_eq!(state(&root.run(&plan("r2"))), "done");
         fs::write(root.path.join("a.txt"), "zero\none\ntwo\n").unwrap();
@@ -278,7 +340,10 @@ fn a_rollback_whose_run_died_is_no_answer_to_a_later_one() {
 
 #[test]
 fn another_plan_in_the_same_delivery_is_not_answered_from_the_journal_of_the_first() {
-    let (root, plan) = killed("ledger:done").unwrap();
+    if is_refused() {
+        return;
+    }
+    let (root, plan) = killed(Moment::Done);
     let mut other = plan.clone();
     other["task_plan"]["action_plan"][0]["operation"]["content"] = json!("another");
     for _ in 0..2 {
@@ -293,20 +358,23 @@ fn another_plan_in_the_same_delivery_is_not_answered_from_the_journal_of_the_fir
 
 #[test]
 fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
+    if is_refused() {
+        return;
+    }
     let cut = |journal: &camino::Utf8Path, length: u64| {
         let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
         opened.set_len(length).unwrap();
     };
-    for (point, harm) in [
-        ("dispatched", "none"),
-        ("done", "moved"),
-        ("done", "removed"),
-        ("done", "emptied"),
-        ("done", "cut"),
+    for (moment, harm) in [
+        (Moment::Dispatched, "none"),
+        (Moment::Done, "moved"),
+        (Moment::Done, "removed"),
+        (Moment::Done, "emptied"),
+        (Moment::Done, "cut"),
     ] {
-        let (root, plan) = killed(&format!("ledger:{point}")).unwrap();
+        let (root, plan) = killed(moment);
         let before = text(&root);
-        if point == "done" {
+        if moment == Moment::Done {
             assert_eq!(before, "zero\none\n");
             let reports = root.path.join("agent_outputs/reports");
             let mut all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
@@ -325,15 +393,18 @@ fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
             }
         }
         let next = root.run(&plan);
-        assert_eq!(fault(&next), "outcome_unknown", "{point}, {harm}");
-        assert_eq!(text(&root), before, "{point}, {harm}");
+        assert_eq!(fault(&next), "outcome_unknown", "{moment:?}, {harm}");
+        assert_eq!(text(&root), before, "{moment:?}, {harm}");
     }
 }
 
 #[test]
 fn a_plan_whose_report_is_lost_is_known_by_its_journal_and_not_applied_again() {
+    if is_refused() {
+        return;
+    }
     for harm in ["removed", "emptied", "directory"] {
-        let (root, plan) = killed("ledger:done").unwrap();
+        let (root, plan) = killed(Moment::Done);
         let reports = root.path.join("agent_outputs/reports");
         let mut all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
         let folder = all.find(|entry| !entry.file_name().starts_with('.'));
@@ -359,11 +430,14 @@ fn a_plan_whose_report_is_lost_is_known_by_its_journal_and_not_applied_again() {
 
 #[test]
 fn a_plan_that_was_undone_after_its_run_died_is_applied_again_and_one_that_was_continued_is_not() {
+    if is_refused() {
+        return;
+    }
     for (now, ended, then) in [
         ("one\n", "done", "zero\none\n"),
         ("zero\none\ntwo\n", "replayed", "zero\none\ntwo\n"),
     ] {
-        let (root, plan) = killed("ledger:done").unwrap();
+        let (root, plan) = killed(Moment::Done);
         fs::write(root.path.join("a.txt"), now).unwrap();
         let next = root.run(&plan);
         assert_eq!(state(&next), ended, "{}", next.envelope);
@@ -373,6 +447,9 @@ fn a_plan_that_was_undone_after_its_run_died_is_applied_again_and_one_that_was_c
 
 #[test]
 fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
+    if is_refused() {
+        return;
+    }
     let (here, there) = (Root::with_catalog(CATALOG), Root::with_catalog(CATALOG));
     let ledger = format!("sqlite:{}", here.path.join("shared.db"));
     let plan = json!({
@@ -390,11 +467,9 @@ fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
     for root in [&here, &there] {
         fs::write(root.path.join("a.txt"), "one\n").unwrap();
     }
-    let mut died = command(&here);
-    died.env("ONEACT_FAULTS", "ledger:done");
-    let mut child = died.spawn().unwrap();
-    feed(&mut child, &plan);
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let done = Moment::Done.of_the_task();
+    let kill = moments::at_of(here.path.join("shared.db"), done, None, Act::Kill);
+    assert!(traced(&command(&here), &here.path, &plan, kill).was_killed());
     let elsewhere = run(command(&there), plan.to_string().as_bytes());
     assert_eq!(
         fault(&elsewhere),
@@ -438,15 +513,19 @@ fn resolved(root: &Root, choice: &str) -> (i32, String) {
 
 /// A root in which the run of a plan was killed after it had changed the file.
 fn killed_half_way() -> (Root, Value) {
-    let killed = |at| killed(&format!("each-barrier,kill@{at}"));
-    let mut killed = (1..200).filter_map(killed);
-    killed
-        .find(|(root, _)| text(root) == "zero\none\n")
-        .unwrap()
+    let (root, plan) = begun(CATALOG);
+    let file = root.path.join("a.txt");
+    let is_changed = move |_: &Call| fs::read(&file).is_ok_and(|now| now == b"zero\none\n");
+    let kill = first(is_changed, Act::Kill);
+    assert!(traced(&root.command(), &root.path, &plan, kill).was_killed());
+    (root, plan)
 }
 
 #[test]
 fn a_person_cannot_say_that_a_plan_happened_which_is_undone() {
+    if is_refused() {
+        return;
+    }
     let (root, plan) = killed_half_way();
     let (exit, said) = resolved(&root, "--happened");
     assert_eq!((exit, text(&root).as_str()), (2, "one\n"), "{said}");
@@ -461,6 +540,9 @@ fn a_person_cannot_say_that_a_plan_happened_which_is_undone() {
 /// The journal was written in this root, whatever its path and the mark of its state directory are now.
 #[test]
 fn a_person_cannot_say_it_either_after_the_root_was_moved_or_its_mark_is_another() {
+    if is_refused() {
+        return;
+    }
     for harm in ["moved", "without mark"] {
         let (mut root, _) = killed_half_way();
         if harm == "moved" {
@@ -493,6 +575,9 @@ fn copied_half_way() -> (Root, camino::Utf8PathBuf) {
 
 #[test]
 fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confirms() {
+    if is_refused() {
+        return;
+    }
     let (copy, report) = copied_half_way();
     let mut command = copy.command();
     let said = command
@@ -505,6 +590,9 @@ fn a_plan_that_was_interrupted_is_undone_in_a_copy_of_its_root_if_a_person_confi
 
 #[test]
 fn ctrl_c_at_the_question_of_recover_means_no_whatever_is_typed_after_it() {
+    if is_refused() {
+        return;
+    }
     let (copy, report) = copied_half_way();
     let (exit, said) = at_a_terminal(&copy, "\x03y\n", &["recover", report.as_str()]);
     assert_eq!((exit, text(&copy).as_str()), (130, "zero\none\n"), "{said}");
@@ -515,11 +603,15 @@ fn ctrl_c_at_the_question_of_recover_means_no_whatever_is_typed_after_it() {
 /// Of a file that the plan had not reached, and that was moved before the recovery.
 #[test]
 fn a_backup_that_is_kept_is_no_second_name_of_a_file_that_was_moved() {
+    if is_refused() {
+        return;
+    }
     let names = |path: &camino::Utf8Path| fs::metadata(path).map_or(0, |it| it.nlink());
-    let killed = |at| killed(&format!("each-barrier,kill@{at}"));
-    let reached =
-        |(root, _): &(Root, Value)| text(root) == "one\n" && names(&root.path.join("a.txt")) == 2;
-    let (root, _) = (1..200).filter_map(killed).find(reached).unwrap();
+    let (root, plan) = begun(CATALOG);
+    let file = root.path.join("a.txt");
+    let kill = first(move |_| names(&file) == 2, Act::Kill);
+    assert!(traced(&root.command(), &root.path, &plan, kill).was_killed());
+    assert_eq!(text(&root), "one\n");
     let moved = root.path.join("x.txt");
     fs::rename(root.path.join("a.txt"), &moved).unwrap();
     let said = root.command().arg("recover").output().unwrap();
@@ -532,7 +624,10 @@ fn a_backup_that_is_kept_is_no_second_name_of_a_file_that_was_moved() {
 
 #[test]
 fn a_person_cannot_say_that_a_plan_did_not_happen_which_was_finished() {
-    let (root, plan) = killed("ledger:done").unwrap();
+    if is_refused() {
+        return;
+    }
+    let (root, plan) = killed(Moment::Done);
     let (exit, said) = resolved(&root, "--did-not");
     assert_eq!(exit, 2, "{said}");
     assert!(
@@ -547,6 +642,9 @@ fn a_person_cannot_say_that_a_plan_did_not_happen_which_was_finished() {
 
 #[test]
 fn a_person_settles_no_plan_before_it_is_recovered_and_afterwards_what_no_journal_tells() {
+    if is_refused() {
+        return;
+    }
     let (root, plan) = killed_half_way();
     let report = report_of(&root);
     fs::write(report.join("journal"), "").unwrap();
@@ -570,6 +668,9 @@ fn a_person_settles_no_plan_before_it_is_recovered_and_afterwards_what_no_journa
 
 #[test]
 fn a_plan_that_others_keep_from_being_settled_is_sent_again_later() {
+    if is_refused() {
+        return;
+    }
     let (root, plan) = killed_half_way();
     let lock = fs::File::open(&root.path).unwrap();
     lock.lock().unwrap();
