@@ -562,3 +562,35 @@ fn what_is_put_back_from_a_backup_belongs_to_whom_it_did_or_the_answer_says_that
         }
     }
 }
+
+#[test]
+fn a_plan_that_made_directories_which_lead_to_files_of_oneact_is_undone() {
+    if is_refused() {
+        return;
+    }
+    let create = |target: &str| super::lab::create(target, target, "x");
+    let task = approved(&json!([
+        create("keys/notes.txt"),
+        create("store/s9/d1.txt")
+    ]));
+    let (mut undone, mut kept) = (0, 0);
+    for at in (1..).step_by(3) {
+        let lab = Lab::empty(memory());
+        lab.write("catalog.toml", "catalog = 1\n[storage]\nuri = \"store\"\n");
+        let before = lab.tree();
+        let end = lab.run(&task, Fault::Kill(at));
+        let said = settled(&lab);
+        if lab.tree() == before {
+            undone += 1;
+        } else {
+            let report = report(&lab);
+            lab.rollback(&report, Fault::None).succeeded("rolled back");
+            assert_eq!(lab.tree(), before, "killed at {at}: {said:?}");
+            kept += 1;
+        }
+        if !end.killed {
+            break;
+        }
+    }
+    assert!(undone > 3 && kept > 0, "{undone} {kept}");
+}
