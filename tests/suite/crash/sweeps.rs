@@ -132,17 +132,7 @@ impl Sweep {
 
     /// Fails every so many calls, once and from there on.
     pub(super) fn failing(&self, stride: usize) -> Counts {
-        let kinds = ERRORS
-            .iter()
-            .flat_map(|errno| [What::Once(*errno), What::From(*errno)]);
-        // Each point of the everyday run has one of the errors, so that all calls have their turn sooner.
-        let points: Vec<_> = if all() {
-            self.points(1)
-                .flat_map(|n| kinds.clone().map(move |what| (n, what)))
-                .collect()
-        } else {
-            self.points(stride).zip(kinds.cycle()).collect()
-        };
+        let points = self.failing_points(stride);
         let counts = self.each(&points, "failing");
         assert!(counts.failed > 0 && counts.old > 0 && counts.new > 0);
         counts
@@ -153,13 +143,23 @@ impl Sweep {
         let kills: Vec<_> = self.points(stride).map(|n| (n, What::Kill)).collect();
         let counts = self.each(&kills, "killed");
         assert!(counts.killed > 0 && counts.old == 0, "{counts:?}");
-        let errors = ERRORS
-            .map(What::Once)
-            .into_iter()
-            .chain(ERRORS.map(What::From));
-        let failing: Vec<_> = self.points(stride).zip(errors.cycle()).collect();
+        let failing = self.failing_points(stride);
         let counts = self.each(&failing, "failing");
         assert!(counts.points > 0 && counts.old == 0, "{counts:?}");
+    }
+
+    fn failing_points(&self, stride: usize) -> Vec<(u64, What)> {
+        let kinds = ERRORS
+            .iter()
+            .flat_map(|errno| [What::Once(*errno), What::From(*errno)]);
+        // Each point of the everyday run has one of the errors, so that all calls have their turn sooner.
+        if all() {
+            self.points(1)
+                .flat_map(|n| kinds.clone().map(move |what| (n, what)))
+                .collect()
+        } else {
+            self.points(stride).zip(kinds.cycle()).collect()
+        }
     }
 
     fn points(&self, stride: usize) -> impl Iterator<Item = u64> + use<> {
