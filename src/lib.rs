@@ -8,6 +8,7 @@ mod assets;
 mod catalog;
 pub mod cli;
 mod doctor;
+mod edit;
 pub mod envelope;
 mod evidence;
 mod executor;

@@ -5,7 +5,7 @@
 //!                                          └──────── any error ─ undo → RolledBack | Stuck
 //! ```
 //!
-//! `read` reads a plan, `edit` changes contents of files (pure), `check` folds the actions into at
+//! `read` reads a plan, `check` folds the actions into at
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only module that
 //! touches the tree, `report` writes the reports, `carry` calls all of these in order. `rollback` undoes
 //! a finished plan, `fate` says how an interrupted one ended, `asking` answers questions about plans. `from_diff`
@@ -16,7 +16,6 @@ mod carry;
 mod check;
 mod child;
 mod diff;
-mod edit;
 mod engine;
 mod exhibit;
 mod fate;
@@ -41,6 +40,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
+pub(crate) use crate::edit::{Counts, Index, diff::DiffRules};
 use crate::{
     host::{Host, Moment, resolved},
     task::{
@@ -59,12 +59,11 @@ pub(crate) use carry::{
 };
 pub(crate) use child::child;
 pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
-pub(crate) use edit::{Counts, Index};
 pub(crate) use engine::Consent;
 pub(crate) use exhibit::{FileExhibit, PlanExhibit, ShownFile, Undo, exhibit};
 pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use files::lacks;
-pub(crate) use from_diff::{DiffRules, from_diff};
+pub(crate) use from_diff::from_diff;
 pub(crate) use jail::ARGUMENT;
 pub(crate) use model::ChangeKind;
 pub(crate) use redacted::redacted;

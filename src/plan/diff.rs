@@ -1,18 +1,15 @@
 //! The difference between two contents of a file: a short summary for the reports, and the whole diff for a
 //! preview. Pure.
 //!
-//! Time and memory depend on the part between the first and the last difference, not on the size of the file.
+//! The lines that differ, and the hunks that they form, are those of `similar`; names and modes are as git writes them.
 
 mod lines;
-mod window;
 
-use std::{borrow::Cow, fmt::Write, ops::Range, time::Duration};
+use std::{borrow::Cow, fmt::Write, iter, time::Duration};
 
-use similar::{DiffOp, TextDiff};
+use similar::{ChangeTag, DiffOp, DiffTag, TextDiff, udiff::UnifiedHunkHeader};
 
 use crate::task::{CUT, Hiding, RelPath};
-
-use window::Window;
 
 use super::{engine::hash, files::LINK_MODE, record::DiffSummary};
 
@@ -63,8 +60,8 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> (String, usize) {
         shown.push_str(&names(pair));
         let lossy = |bytes| text(bytes).unwrap_or_default();
         let hiding = Hiding::of(lossy(before), lossy(after));
-        for (mark, text) in hunks.lines() {
-            shown.extend(mark);
+        for Line { tag, text, .. } in hunks.lines() {
+            shown.extend(tag.map(mark));
             match reader {
                 Reader::User => shown.push_str(&text),
                 Reader::Approvers => {
@@ -122,12 +119,12 @@ pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
 fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
     let mut shown = names(pair);
     let mut left = PREVIEW.saturating_sub(shown.chars().count());
-    for (mark, text) in hunks.lines() {
+    for Line { tag, text, .. } in hunks.lines() {
         if left == 0 {
             break;
         }
         let text = hiding.hide(&text);
-        let whole = mark.into_iter().chain(text.chars()).chain(['\n']);
+        let whole = tag.map(mark).into_iter().chain(text.chars()).chain(['\n']);
         let piece: String = whole.take(left).collect();
         left -= piece.chars().count();
         shown.push_str(&piece);
@@ -263,9 +260,6 @@ pub(crate) fn quoted(prefix: &str, name: &RelPath) -> String {
     text
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Lines shown around a difference, as git does.
 const CONTEXT: usize = 3;
 
@@ -273,131 +267,93 @@ const CONTEXT: usize = 3;
 /// diff is coarser.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most lines between the first and the last difference for which a good diff is searched for, which takes
-/// some hundred bytes per line. If there are more, all are shown as replaced.
-const MOST_LINES: usize = 1_000_000;
+/// The lines that differ, with three lines around them. Only a line feed ends a line.
+struct Hunks<'a>(TextDiff<'a, 'a, str>);
 
-/// The lines that differ, with three lines around them.
-struct Hunks<'a> {
-    /// Lines of the texts before the window that was compared.
-    skipped: usize,
-    /// Each a line, or many in a row.
-    old: Vec<&'a str>,
-    new: Vec<&'a str>,
-    groups: Vec<Vec<DiffOp>>,
+/// A line of a unified diff without its mark and its line ending.
+struct Line<'a> {
+    /// None of a remark: the place of the lines after it, or that the line before it has no line ending.
+    tag: Option<ChangeTag>,
+    text: Cow<'a, str>,
+    /// The numbers of the line in both contents, counted from 1; 0 where it is not.
+    numbers: [usize; 2],
 }
 
-/// A line of a unified diff without its line ending: what stands before the text, and the text.
-type Line<'a> = (Option<char>, Cow<'a, str>);
+impl<'a> Line<'a> {
+    fn remark(text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            tag: None,
+            text: text.into(),
+            numbers: [0, 0],
+        }
+    }
+}
+
+const fn mark(tag: ChangeTag) -> char {
+    match tag {
+        ChangeTag::Equal => ' ',
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
+    }
+}
 
 impl<'a> Hunks<'a> {
     fn between(before: &'a str, after: &'a str) -> Self {
-        let window = Window::of(before, after);
-        let too_many = [window.old, window.new]
-            .iter()
-            .any(|text| newlines(text) > MOST_LINES);
-        let lines = |text: &'a str| text.split_inclusive('\n');
-        let pieces = |middle: &'a str| -> Vec<&'a str> {
-            let whole = Some(middle).filter(|middle| too_many && !middle.is_empty());
-            let apart = Some(middle).filter(|_| !too_many);
-            let middle = whole.into_iter().chain(apart.into_iter().flat_map(lines));
-            let (lead, tail) = (lines(window.lead), lines(window.tail));
-            lead.chain(middle).chain(tail).collect()
-        };
-        let (old, new) = (pieces(window.old), pieces(window.new));
+        let lines = |text: &'a str| text.split_inclusive('\n').collect::<Vec<_>>();
         let mut diff = TextDiff::configure();
-        let diff = diff.timeout(PATIENCE).diff_slices(&old, &new);
-        Self {
-            skipped: newlines(window.skipped),
-            groups: diff.grouped_ops(CONTEXT),
-            old,
-            new,
-        }
+        Self(
+            diff.timeout(PATIENCE)
+                .diff_slices(&lines(before), &lines(after)),
+        )
     }
 
     fn added(&self) -> u64 {
-        let new = |op: &DiffOp| count(&self.new, op.new_range());
-        self.operations().map(|op| new(op) as u64).sum()
+        self.operations()
+            .map(|op| op.new_range().len() as u64)
+            .sum()
     }
 
     fn removed(&self) -> u64 {
-        let old = |op: &DiffOp| count(&self.old, op.old_range());
-        self.operations().map(|op| old(op) as u64).sum()
+        self.operations()
+            .map(|op| op.old_range().len() as u64)
+            .sum()
     }
 
     fn removed_bytes(&self) -> usize {
-        self.operations()
-            .flat_map(|op| self.old.get(op.old_range()).unwrap_or_default())
-            .map(|line| line.len())
+        let lines = self.operations().flat_map(DiffOp::old_range);
+        lines
+            .filter_map(|at| self.0.old_slice(at))
+            .map(str::len)
             .sum()
     }
 
     /// The operations that change something.
     fn operations(&self) -> impl Iterator<Item = &DiffOp> {
-        let all = self.groups.iter().flatten();
-        all.filter(|op| !matches!(op, DiffOp::Equal { .. }))
+        let all = self.0.ops().iter();
+        all.filter(|op| op.tag() != DiffTag::Equal)
     }
 
     /// The diff, line by line, made as it is asked for.
-    fn lines(&self) -> impl Iterator<Item = Line<'a>> {
-        self.groups.iter().flat_map(move |group| {
-            let head = (None, Cow::Owned(self.head(group)));
-            std::iter::once(head).chain(group.iter().flat_map(move |op| self.shown(op)))
+    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let number = |index: Option<usize>| index.map_or(0, |index| index + 1);
+        let hunks = self.0.grouped_ops(CONTEXT).into_iter();
+        hunks.flat_map(move |ops| {
+            let head = Line::remark(UnifiedHunkHeader::new(&ops).to_string());
+            let changes = ops.into_iter().flat_map(|op| self.0.iter_changes(&op));
+            let lines = changes.flat_map(move |change| {
+                let text = change.value().strip_suffix('\n');
+                let line = Line {
+                    tag: Some(change.tag()),
+                    text: text.unwrap_or(change.value()).into(),
+                    numbers: [change.old_index(), change.new_index()].map(number),
+                };
+                let remark = || Line::remark("\\ No newline at end of file");
+                iter::once(line).chain(text.is_none().then(remark))
+            });
+            iter::once(head).chain(lines)
         })
     }
-
-    fn head(&self, group: &[DiffOp]) -> String {
-        let span = |all: &[&str], range: fn(&DiffOp) -> Range<usize>| {
-            // What comes before the first group is single lines.
-            let first = group.first().map_or(0, |op| range(op).start) + self.skipped;
-            match group.iter().map(|op| count(all, range(op))).sum() {
-                // For no lines, the line before is named.
-                0 => format!("{first},0"),
-                1 => format!("{}", first + 1),
-                lines => format!("{},{lines}", first + 1),
-            }
-        };
-        format!(
-            "@@ -{} +{} @@",
-            span(&self.old, DiffOp::old_range),
-            span(&self.new, DiffOp::new_range)
-        )
-    }
-
-    fn shown<'s>(&'s self, op: &DiffOp) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
-        let old = self.old.get(op.old_range()).unwrap_or_default();
-        let new = self.new.get(op.new_range()).unwrap_or_default();
-        let (kept, removed, added): (&[&str], &[&str], &[&str]) = match op {
-            DiffOp::Equal { .. } => (old, &[], &[]),
-            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
-                (&[], old, new)
-            }
-        };
-        told(kept, ' ')
-            .chain(told(removed, '-'))
-            .chain(told(added, '+'))
-    }
 }
 
-/// Those lines with that mark; a remark follows the last one of a file without a line ending.
-fn told<'s, 'a>(lines: &'s [&'a str], mark: char) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
-    let single = lines.iter().flat_map(|lines| lines.split_inclusive('\n'));
-    single.flat_map(move |line| {
-        let text = line.strip_suffix('\n');
-        let remark = (None, Cow::Borrowed("\\ No newline at end of file"));
-        let line = (Some(mark), Cow::Borrowed(text.unwrap_or(line)));
-        [Some(line), text.is_none().then_some(remark)]
-            .into_iter()
-            .flatten()
-    })
-}
-
-fn count(all: &[&str], part: Range<usize>) -> usize {
-    let part = all.get(part).unwrap_or_default().iter();
-    part.map(|lines| newlines(lines) + usize::from(!lines.ends_with('\n')))
-        .sum()
-}
-
-fn newlines(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
-}
+#[cfg(test)]
+mod tests;

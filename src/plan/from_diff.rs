@@ -1,33 +1,20 @@
 //! A plan made from a diff: of git, of other tools as far as they write unified diffs, or the `*** Begin Patch` text of
 //! coding agents. What a plan cannot express is named before anything is changed, all of it at once.
 
-mod begin_patch;
-mod files;
-mod sections;
-
 use std::collections::HashMap;
 
 use camino::Utf8Path;
 use serde_json::{Map, Value, json};
 
-use crate::task::{Bounds, Failure, Fault, RelPath};
-
-use super::{
-    edit::{Counts, Cursor, DiffError, Index},
-    engine::hash,
-    files::Root,
-    limits::Limits,
-    protected::Kept,
+use crate::{
+    edit::{
+        DiffError, Index,
+        diff::{After, Before, DiffRules, FileDiff, Mode, read},
+    },
+    task::{Bounds, Failure, Fault, RelPath},
 };
 
-use files::{After, Before, FileDiff, Mode};
-
-/// How a diff is read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DiffRules {
-    pub(crate) counts: Counts,
-    pub(crate) index: Index,
-}
+use super::{engine::hash, files::Root, limits::Limits, protected::Kept};
 
 /// The most problems that a message names.
 const TOLD: usize = 20;
@@ -41,7 +28,7 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
             format!("the diff is not UTF-8 in line {line}; a plan changes texts that are UTF-8");
         Failure::new(Fault::NotText, message)
     })?;
-    let (files, mut problems) = sections::read(&mut Cursor::new(text), rules.counts);
+    let (files, mut problems) = read(text, rules.counts);
     let mut actions = Actions::default();
     for file in &files {
         if let Err(problem) = actions.add(file, rules, root) {
@@ -130,7 +117,7 @@ impl Actions {
                 self.write(path, &content, file.modes.1.or(mode));
             }
             (Before::At(path), After::Nothing) => {
-                let operation = file.with_diff("delete", rules);
+                let operation = with_diff(file, "delete", rules);
                 let frees = Frees {
                     leaves: Some(path.clone()),
                     ..Frees::default()
@@ -148,7 +135,7 @@ impl Actions {
                     self.made.insert(to.clone(), id);
                 }
                 if !file.hunks.is_empty() {
-                    let operation = file.with_diff("patch", rules);
+                    let operation = with_diff(file, "patch", rules);
                     self.push("FILE_MODIFY", to, operation, Frees::default());
                 }
                 if let (Some(before), Some(after)) = file.modes
@@ -235,6 +222,22 @@ impl Actions {
             }
         }
     }
+}
+
+/// An operation of that type with the diff.
+fn with_diff(file: &FileDiff, kind: &str, rules: DiffRules) -> Value {
+    let mut operation = Map::from_iter([("type".to_owned(), Value::from(kind))]);
+    if let Some(diff) = file.diff() {
+        operation.insert("diff".to_owned(), Value::from(diff));
+        let recount = file.hunks.iter().any(|hunk| hunk.recounted.is_some());
+        let flags = [
+            ("recount", recount),
+            ("require_index", rules.index == Index::Required),
+        ];
+        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
+        operation.extend(set.map(|(key, _)| (key.to_owned(), Value::Bool(true))));
+    }
+    Value::Object(operation)
 }
 
 fn name(id: usize) -> String {

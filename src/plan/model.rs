@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::task::{ActionType, RelPath, Risk};
-
-use super::{
+use crate::{
     edit::{Edit, Patch},
-    limits::Limits,
+    task::{ActionType, RelPath, Risk},
 };
+
+use super::limits::Limits;
 
 /// A validated plan (001 §3.3) with what it may touch.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{
+    edit::{self, EditError, Language},
     plan::{
-        edit::{self, EditError, Language},
         engine::{Entry, hash, is_result, same_content},
         files::{Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},

@@ -10,9 +10,9 @@ use std::{
 };
 
 use crate::{
+    edit,
     host::{Host, RangeLock},
     plan::{
-        edit,
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
         model::{Action, ActionId, Links, ModeChange, Operation, Plan},
     },

@@ -1,6 +1,6 @@
 //! A diff for a page: its lines with their numbers, and the words that changed. Credentials are hidden (R-001-161).
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices};
 
 use crate::task::Hiding;
 
@@ -54,27 +54,17 @@ pub(crate) fn lines(pair: Pair<'_>, most: usize) -> Difference {
         return Difference::Binary;
     };
     let (hunks, hiding) = (Hunks::between(old, new), Hiding::of(old, new));
-    let mut next = [0; 2];
-    let numbered = hunks.lines().take(most + 1).map(|(mark, text)| {
-        let (mark, counts) = match mark {
-            Some('-') => (Mark::Removed, [1, 0]),
-            Some('+') => (Mark::Added, [0, 1]),
-            Some(_) => (Mark::Kept, [1, 1]),
-            None => (Mark::Remark, [0, 0]),
-        };
-        if let (Mark::Remark, Some(place)) = (mark, text.strip_prefix("@@ ")) {
-            next = begins(place);
-        }
-        let numbers = [next[0] * counts[0], next[1] * counts[1]];
-        next = [next[0] + counts[0], next[1] + counts[1]];
-        let words = vec![Word::Same(hiding.hide_all(&text).into_owned())];
-        Line {
-            mark,
-            numbers,
-            words,
-        }
+    let lines = hunks.lines().take(most + 1).map(|line| Line {
+        mark: match line.tag {
+            Some(ChangeTag::Delete) => Mark::Removed,
+            Some(ChangeTag::Insert) => Mark::Added,
+            Some(ChangeTag::Equal) => Mark::Kept,
+            None => Mark::Remark,
+        },
+        numbers: line.numbers,
+        words: vec![Word::Same(hiding.hide_all(&line.text).into_owned())],
     });
-    let mut lines: Vec<Line> = numbered.collect();
+    let mut lines: Vec<Line> = lines.collect();
     if lines.len() > most {
         return Difference::TooLong;
     }
@@ -83,17 +73,6 @@ pub(crate) fn lines(pair: Pair<'_>, most: usize) -> Difference {
         compare(block);
     }
     Difference::Lines(lines)
-}
-
-/// The first line of both contents: 3 and 4 of `-3,2 +4,7 @@`.
-fn begins(place: &str) -> [usize; 2] {
-    let mut starts = place.split(' ').map(|span| {
-        let start = span.trim_start_matches(['-', '+']).split(',').next();
-        start
-            .and_then(|start| start.parse().ok())
-            .unwrap_or_default()
-    });
-    [(); 2].map(|()| starts.next().unwrap_or_default())
 }
 
 /// Marks the changed words of removed lines and of the added lines after them, line by line.

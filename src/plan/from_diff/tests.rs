@@ -1,6 +1,7 @@
 //! The actions that a diff becomes, and what a plan cannot express.
 
 use super::*;
+use crate::edit::Counts;
 
 fn plan(diff: &str) -> Result<Vec<Value>, String> {
     let rules = DiffRules {

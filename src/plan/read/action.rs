@@ -8,8 +8,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use crate::{
+    edit::{Counts, Edit, Index, Patch},
     plan::{
-        edit::{Counts, Edit, Index, Patch},
         limits::action_timeout,
         model::{Action, ActionId, ModeChange, Operation},
     },

@@ -1,9 +1,9 @@
 //! The edits of one file, and the check of their common result.
 
 use crate::{
+    edit::{self, Budget, Draft, Edit, EditError, Edited, Patch},
     plan::{
         check::Original,
-        edit::{self, Budget, Draft, Edit, EditError, Edited, Patch},
         limits::Limits,
         model::{Action, ActionId, Operation},
     },

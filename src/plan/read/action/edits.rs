@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    plan::edit::{Count, Edit, JsonEdit, JsonPath, MissingKey, Pattern, Sought, YamlEdit},
+    edit::{Count, Edit, JsonEdit, JsonPath, MissingKey, Pattern, Sought, YamlEdit},
     task::ActionType,
 };
 

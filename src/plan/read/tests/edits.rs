@@ -1,7 +1,7 @@
 //! The edits that 001 does not name, and other names for their keys.
 
 use super::{operations::modify, *};
-use crate::plan::edit::{Count, Edit, JsonEdit, MissingKey, Sought, YamlEdit};
+use crate::edit::{Count, Edit, JsonEdit, MissingKey, Sought, YamlEdit};
 
 #[test]
 fn the_edits_that_001_does_not_name_are_read() {

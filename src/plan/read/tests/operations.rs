@@ -3,7 +3,7 @@
 use crate::task::ActionType;
 
 use super::*;
-use crate::plan::edit::{Count, Edit, JsonEdit, MissingKey, Pattern, YamlEdit};
+use crate::edit::{Count, Edit, JsonEdit, MissingKey, Pattern, YamlEdit};
 
 fn operation(action_type: &str, operation: &Value) -> Operation {
     good(one(action_type, operation))
