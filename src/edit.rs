@@ -32,7 +32,7 @@ pub(crate) use yaml::{MissingKey, YamlEdit};
 
 use crate::task::{Failure, Fault, RelPath};
 
-use json::Grammar;
+use language::Grammar;
 use text::Text;
 
 /// A change inside a file (001 §A.1).

@@ -8,6 +8,9 @@ use super::hunks::{Counts, Cursor, DiffError, Mark, contradiction, error_at};
 
 pub(crate) use file::{After, Before, DiffRules, FileDiff, Mode};
 
+/// The line with which git begins a file.
+const GIT: &str = "diff --git ";
+
 type Files = (Vec<FileDiff>, Vec<DiffError>);
 
 /// Every file of the diff, and what a plan cannot express.
@@ -19,11 +22,8 @@ pub(crate) fn read(diff: &str, counts: Counts) -> Files {
         let at = cursor.at;
         let section = if line.starts_with("*** Begin Patch") {
             begin_patch::read(cursor, counts)
-        } else if let Some(names) = line.strip_prefix("diff --git ") {
-            cursor.at += 1;
-            git(cursor, names, counts).map(|file| vec![file])
-        } else if cursor.has_names(at) {
-            plain(cursor, counts).map(|file| vec![file])
+        } else if line.starts_with(GIT) || cursor.has_names(at) {
+            file(cursor, counts).map(|file| vec![file])
         } else if let Some(problem) = inexpressible(cursor) {
             Err(cursor.error(problem))
         } else {
@@ -142,75 +142,120 @@ struct Headers {
     index: Option<String>,
 }
 
-/// The file that `diff --git` begins. `rest` are its names.
-fn git(cursor: &mut Cursor<'_>, rest: &str, counts: Counts) -> Result<FileDiff, DiffError> {
+/// The file that begins here: with `diff --git` and extended headers, or with `---` and `+++` alone.
+fn file(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError> {
     let line = cursor.at;
-    let mut headers = Headers::default();
-    while let Some(header) = cursor.peek() {
-        let read = headers
-            .read(header)
-            .map_err(|problem| cursor.error(format!("`{rest}`: {problem}")));
-        cursor.at += usize::from(read != Ok(false));
-        if !read? {
-            break;
-        }
+    let git = cursor.peek().and_then(|line| line.strip_prefix(GIT));
+    let wrong = |problem: &str| match git {
+        Some(names) => error_at(line, format!("`{names}`: {problem}")),
+        None => error_at(line, problem),
+    };
+    let mut headers = match git {
+        Some(names) => Headers::all(cursor, names)?,
+        None => Headers::default(),
+    };
+    let named = cursor.has_names(cursor.at).then_some(cursor.at);
+    let (mut old, mut new) = (None, None);
+    if let Some(at) = named {
+        let side = |at, mark| {
+            let line = cursor.line(at).unwrap_or_default();
+            names::side(line.strip_prefix(mark).unwrap_or_default())
+                .map_err(|problem| error_at(at, problem))
+        };
+        let sides = (side(at, "--- ")?, side(at + 1, "+++ ")?);
+        headers.is_new |= sides.0.is_missing;
+        headers.is_deleted |= sides.1.is_missing;
+        (old, new) = (sides.0.name, sides.1.name);
+        cursor.at += 2;
     }
-    let after_headers = cursor.at;
-    let mut names = names_of(&headers, rest).map_err(|problem| error_at(line - 1, problem))?;
-    if cursor.has_names(cursor.at) {
-        let (old, new) = sides(cursor)?;
-        headers.is_new |= old.is_missing;
-        headers.is_deleted |= new.is_missing;
-        for (side, name) in [(&old.name, &names.0), (&new.name, &names.1)] {
+    let (from, to) = match git {
+        Some(names) => headers.names(names, [&old, &new]),
+        None => plain_names(old.as_deref(), new.as_deref()),
+    }
+    .map_err(|problem| error_at(line, problem))?;
+    let begin = cursor.at;
+    let hunks = cursor.hunks(counts)?;
+    let end = cursor.at;
+    if named.is_some() && hunks.is_empty() {
+        return Err(error_at(begin, "no hunk follows these names"));
+    }
+    cursor.skip_text()?;
+    let file = FileDiff {
+        line: line + 1,
+        before: match (headers.copied.0.clone(), headers.is_new) {
+            (Some(from), _) => Before::Copied(from),
+            (None, true) => Before::Nothing,
+            (None, false) => Before::At(from),
+        },
+        after: if headers.is_deleted {
+            After::Nothing
+        } else {
+            After::At(to)
+        },
+        modes: headers.modes,
+        index: headers.index.as_deref().map(|index| cursor.written(index)),
+        hunks,
+        text: Some(cursor.text(begin, end)),
+    };
+    let problem = headers.contradiction().or_else(|| link_problem(&file));
+    problem.map_or(Ok(()), |problem| Err(wrong(problem)))?;
+    sensible(file)
+}
+
+/// The name of a file for which only `---` and `+++` lines are there; it is that before and after.
+fn plain_names(old: Option<&str>, new: Option<&str>) -> Result<(String, String), String> {
+    let name = match (old, new) {
+        (Some(old), Some(new)) => names::common(old, new).ok_or_else(|| {
+            format!(
+                "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file \
+                 in both lines"
+            )
+        })?,
+        (Some(name), None) | (None, Some(name)) => names::without_prefix(name).to_owned(),
+        (None, None) => return Err("both names are /dev/null".to_owned()),
+    };
+    Ok((name.clone(), name))
+}
+
+impl Headers {
+    /// The headers below `diff --git` and these names.
+    fn all(cursor: &mut Cursor<'_>, names: &str) -> Result<Self, DiffError> {
+        let mut headers = Self::default();
+        cursor.at += 1;
+        while let Some(header) = cursor.peek() {
+            let read = headers.read(header);
+            let read = read.map_err(|problem| cursor.error(format!("`{names}`: {problem}")));
+            cursor.at += usize::from(read != Ok(false));
+            if !read? {
+                break;
+            }
+        }
+        Ok(headers)
+    }
+
+    /// The names of the file before and after, without prefixes. Those of the `---` and `+++` lines must be the same.
+    fn names(&self, git: &str, sides: [&Option<String>; 2]) -> Result<(String, String), String> {
+        let bare = |name: &str| names::without_prefix(name).to_owned();
+        let named = match (&self.renamed, &self.copied) {
+            ((Some(from), Some(to)), _) | (_, (Some(from), Some(to))) => (from.clone(), to.clone()),
+            _ => match names::of_git(git)? {
+                (old, new) if old == new => (old, new),
+                (old, new) => (bare(&old), bare(&new)),
+            },
+        };
+        for (side, name) in sides.into_iter().zip([&named.0, &named.1]) {
             if let Some(side) = side
                 && side != name
                 && names::without_prefix(side) != name
             {
-                let problem = format!(
+                return Err(format!(
                     "`{side}` is another file than `{name}` in the `diff --git` line, and no rename lines say so"
-                );
-                return Err(cursor.error(problem));
+                ));
             }
         }
-        cursor.at += 2;
+        Ok(named)
     }
-    let has_names = cursor.at > after_headers;
-    let from = cursor.at;
-    let hunks = cursor.hunks(counts)?;
-    let to = cursor.at;
-    if has_names && hunks.is_empty() {
-        return Err(cursor.error("no hunk follows these names"));
-    }
-    cursor.skip_text()?;
-    let old = std::mem::take(&mut names.0);
-    let before = match (&headers.copied.0, headers.is_new) {
-        (Some(from), _) => Before::Copied(from.clone()),
-        (None, true) => Before::Nothing,
-        (None, false) => Before::At(old),
-    };
-    let after = if headers.is_deleted {
-        After::Nothing
-    } else {
-        After::At(names.1)
-    };
-    headers.contradiction().map_or(Ok(()), |problem| {
-        Err(error_at(line - 1, format!("`{rest}`: {problem}")))
-    })?;
-    links(&headers, &before, &after)
-        .map_err(|problem| error_at(line - 1, format!("`{rest}`: {problem}")))?;
-    let file = FileDiff {
-        line,
-        before,
-        after,
-        modes: headers.modes,
-        index: headers.index.map(|index| cursor.written(&index)),
-        hunks,
-        text: Some(cursor.text(from, to)),
-    };
-    sensible(file)
-}
 
-impl Headers {
     /// Headers that cannot all be true of one file.
     fn contradiction(&self) -> Option<&'static str> {
         let half = |pair: &(Option<String>, Option<String>)| pair.0.is_some() != pair.1.is_some();
@@ -308,81 +353,11 @@ fn mode(octal: &str) -> Result<Option<Mode>, String> {
 }
 
 /// A plan can make a symbolic link, and do nothing else with one.
-fn links(headers: &Headers, before: &Before, after: &After) -> Result<(), String> {
-    let is_link = [headers.modes.0, headers.modes.1].contains(&Some(Mode::Link));
-    match (before, after) {
-        (Before::Nothing, After::At(_)) => Ok(()),
-        _ if is_link => Err(
-            "a plan can make a symbolic link, but neither change, rename nor delete one".to_owned(),
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// The names of the file before and after, without prefixes.
-fn names_of(headers: &Headers, rest: &str) -> Result<(String, String), String> {
-    for pair in [&headers.renamed, &headers.copied] {
-        if let (Some(from), Some(to)) = pair {
-            return Ok((from.clone(), to.clone()));
-        }
-    }
-    let (old, new) = names::of_git(rest)?;
-    if old == new {
-        return Ok((old, new));
-    }
-    let bare = |name: &str| names::without_prefix(name).to_owned();
-    Ok((bare(&old), bare(&new)))
-}
-
-fn sides(cursor: &Cursor<'_>) -> Result<(names::Side, names::Side), DiffError> {
-    let read = |at, mark| {
-        let line = cursor.line(at).unwrap_or_default();
-        names::side(line.strip_prefix(mark).unwrap_or_default())
-            .map_err(|problem| error_at(at, problem))
-    };
-    Ok((read(cursor.at, "--- ")?, read(cursor.at + 1, "+++ ")?))
-}
-
-/// The file that `---` and `+++` begin, without extended headers.
-fn plain(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError> {
-    let line = cursor.at;
-    let (old, new) = sides(cursor)?;
-    cursor.at += 2;
-    let from = cursor.at;
-    let hunks = cursor.hunks(counts)?;
-    let to = cursor.at;
-    if hunks.is_empty() {
-        return Err(error_at(line, "no hunk follows these names"));
-    }
-    cursor.skip_text()?;
-    let name = match (&old.name, &new.name) {
-        (Some(old), Some(new)) => names::common(old, new).ok_or_else(|| {
-            error_at(line, format!(
-                "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file \
-                 in both lines"
-            ))
-        })?,
-        (Some(name), None) | (None, Some(name)) => names::without_prefix(name).to_owned(),
-        (None, None) => return Err(error_at(line, "both names are /dev/null")),
-    };
-    let file = FileDiff {
-        line: line + 1,
-        before: if old.is_missing {
-            Before::Nothing
-        } else {
-            Before::At(name.clone())
-        },
-        after: if new.is_missing {
-            After::Nothing
-        } else {
-            After::At(name)
-        },
-        modes: (None, None),
-        index: None,
-        hunks,
-        text: Some(cursor.text(from, to)),
-    };
-    sensible(file)
+fn link_problem(file: &FileDiff) -> Option<&'static str> {
+    let is_link = [file.modes.0, file.modes.1].contains(&Some(Mode::Link));
+    let is_made = matches!((&file.before, &file.after), (Before::Nothing, After::At(_)));
+    (is_link && !is_made)
+        .then_some("a plan can make a symbolic link, but neither change, rename nor delete one")
 }
 
 /// Refuses what contradicts itself, or changes nothing.

@@ -8,9 +8,9 @@
 //! that it writes is read as the one that is wanted, and in the result a new pass finds every value at its place, and
 //! nothing else.
 
-mod grammar;
 mod outline;
 mod splice;
+mod strict;
 
 use std::borrow::Cow;
 
@@ -18,11 +18,10 @@ use serde_json::Value;
 
 use super::{
     Budget, EditError, Edited, JsonPath,
+    language::Grammar,
     text::{Text, apply},
     unless_given_up,
 };
-
-pub(super) use grammar::Grammar;
 
 use outline::{Kind, Outline, Swap, Whole};
 use splice::Style;
@@ -63,14 +62,14 @@ pub(super) fn check(
     if grammar.allows(found) {
         Ok(())
     } else {
-        Err(grammar::not_strict(text.body))
+        Err(strict::not_strict(text.body))
     }
 }
 
 /// The value, checked in the same way.
 pub(super) fn value(text: Text<'_>, budget: &Budget<'_>) -> Result<Value, EditError> {
     Outline::read(text.body, budget)?;
-    grammar::read(text.body, &outline::scan(text.body, 0).loose)
+    strict::read(text.body, &outline::scan(text.body, 0).loose)
 }
 
 /// A text with edits that are not checked yet.
@@ -127,53 +126,60 @@ impl<'a> Draft<'a> {
         let (body, outline) = (&*self.body, &self.outline);
         let mut around = outline.find(body, path)?;
         let at = around.last().copied().unwrap_or_default();
-        let (place, kind) = (outline.extent(at), outline.kind(body, at));
-        let whole = outline.whole(body, at);
-        let style = || Style::of(body, outline, budget);
-        let missing = |problem: String| path.clone().missing(problem);
-        let adds_to = |name: &str, wanted: &str| {
-            missing(format!(
-                "it is {}; {name} adds to {wanted} only, so name one, or write the whole value with \
-                 json_update_value",
-                kind.words()
-            ))
-        };
-        match edit {
-            JsonEdit::Add { .. } if kind != Kind::Object => {
-                Err(adds_to("json_add_property", "objects"))
-            }
-            JsonEdit::Append { .. } if kind != Kind::Array => Err(adds_to("json_append", "arrays")),
-            JsonEdit::Add { key, .. } if whole.member(key).is_some() => {
-                let problem = "the key is there already; change it with json_update_value";
-                Err(path.child(key).missing(problem))
-            }
+        let (whole, kind) = (outline.whole(body, at), outline.kind(body, at));
+        let style = Style::of(body, outline, budget);
+        let end = outline.values(at).end;
+        let last = whole.last().map_or(whole.start + 1, |last| last.end);
+        let (splices, gap, gone, written) = match edit {
             JsonEdit::Add { key, value } => {
-                Ok(whole.grown(around, outline.values(at).end, Some(key), value, &style())?)
+                may_grow(
+                    path,
+                    kind,
+                    Kind::Object,
+                    "json_add_property adds to objects",
+                )?;
+                if whole.member(key).is_some() {
+                    let problem = "the key is there already; change it with json_update_value";
+                    return Err(path.child(key).missing(problem));
+                }
+                let splices = splice::add(&whole, &style, Some(key), value)?;
+                (
+                    splices,
+                    last..whole.end - 1,
+                    end..end,
+                    Some((Some(&**key), value)),
+                )
             }
             JsonEdit::Append { value } => {
-                Ok(whole.grown(around, outline.values(at).end, None, value, &style())?)
+                may_grow(path, kind, Kind::Array, "json_append adds to arrays")?;
+                let splices = splice::add(&whole, &style, None, value)?;
+                (splices, last..whole.end - 1, end..end, Some((None, value)))
             }
             JsonEdit::Remove { key } => {
                 let index = removed(&whole, kind, path, key)?;
                 let part = whole.parts.get(index).map_or(at, |(at, _)| *at);
-                Ok(Swap {
-                    splices: splice::remove(&whole, index),
-                    gone: outline.values(part),
-                    around,
-                    written: None,
-                })
+                let splices = splice::remove(&whole, index);
+                (splices, whole.gap(index), outline.values(part), None)
             }
             JsonEdit::Update { value } => {
                 around.pop();
                 let parent = around.last().map(|parent| outline.whole(body, *parent));
-                Ok(Swap {
-                    splices: vec![splice::update(&whole, parent.as_ref(), &style(), value)?],
-                    gone: outline.values(at),
-                    around,
-                    written: Some((place.whole(), place.key(body), value)),
-                })
+                let splice = splice::update(&whole, parent.as_ref(), &style, value)?;
+                (
+                    vec![splice],
+                    whole.start..whole.end,
+                    at..end,
+                    Some((None, value)),
+                )
             }
-        }
+        };
+        Ok(Swap {
+            splices,
+            gap,
+            gone,
+            around,
+            written,
+        })
     }
 
     /// Checks that the text says what it must say; answers what is wrong with it. After a wrong
@@ -184,37 +190,25 @@ impl<'a> Draft<'a> {
         }
         let problem = match unless_given_up(Outline::read(&self.body, budget))? {
             Err(error) => format!("is broken ({error})"),
-            Ok((is, _)) if is != self.outline => "is not what was meant".to_owned(),
-            Ok((_, grammar)) if !self.grammar.allows(grammar) => {
-                "has comments or trailing commas, which were not there before".to_owned()
-            }
-            Ok(_) => {
+            Ok((is, grammar)) if is == self.outline && self.grammar.allows(grammar) => {
                 self.is_edited = false;
                 return Ok(Ok(()));
             }
+            Ok(_) => "is not what was meant".to_owned(),
         };
         Ok(Err(problem))
     }
 }
 
-impl Whole<'_> {
-    /// A new last member of this object, or a new last item of this array.
-    fn grown<'e>(
-        &self,
-        around: Vec<usize>,
-        end: usize,
-        key: Option<&str>,
-        value: &'e Value,
-        style: &Style<'_>,
-    ) -> Result<Swap<'e>, EditError> {
-        let from = self.last().map_or(self.start + 1, |last| last.end);
-        Ok(Swap {
-            splices: splice::add(self, style, key, value)?,
-            gone: end..end,
-            around,
-            written: Some((from..self.end - 1, key.map(str::to_owned), value)),
-        })
+/// Checks that the place is of the kind to which the edit adds.
+fn may_grow(path: &JsonPath, kind: Kind, wanted: Kind, adds: &str) -> Result<(), EditError> {
+    if kind == wanted {
+        return Ok(());
     }
+    Err(path.clone().missing(format!(
+        "it is {}; {adds} only, so name one, or write the whole value with json_update_value",
+        kind.words()
+    )))
 }
 
 /// The index of what `json_remove_property` takes out: a member of an object by its key, or an item of an array by its

@@ -1,5 +1,7 @@
 //! The languages of documents.
 
+use camino::Utf8Path;
+
 use crate::task::RelPath;
 
 use super::{EditError, Position, When};
@@ -45,5 +47,53 @@ impl std::fmt::Display for Language {
             Self::Json => "JSON",
             Self::Yaml => "YAML",
         })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grammar {
+    Strict,
+    /// Comments or trailing commas.
+    Loose,
+}
+
+/// Names of `.json` files that may contain comments and trailing commas for the programs that read them. Longer
+/// names such as `tsconfig.build.json` are included.
+const WITH_COMMENTS: [&str; 10] = [
+    ".devcontainer",
+    ".eslintrc",
+    "api-extractor",
+    "deno",
+    "devcontainer",
+    "jsconfig",
+    "language-configuration",
+    "tsconfig",
+    "tslint",
+    "typedoc",
+];
+
+impl Grammar {
+    /// The grammar that a JSON file may use, by its name.
+    pub(crate) fn of(name: &RelPath) -> Self {
+        let file = name.name().to_ascii_lowercase();
+        let stem = file.strip_suffix(".json").unwrap_or_default();
+        let known = WITH_COMMENTS.iter().any(|known| {
+            let more = stem.strip_prefix(known);
+            more.is_some_and(|more| more.is_empty() || more.starts_with('.'))
+        });
+        let settings = name
+            .parent()
+            .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
+        let jsonc = Utf8Path::new(&file).extension() == Some("jsonc");
+        if jsonc || known || settings {
+            Self::Loose
+        } else {
+            Self::Strict
+        }
+    }
+
+    /// Whether a text of this grammar may become one of the other.
+    pub(super) fn allows(self, other: Self) -> bool {
+        self == Self::Loose || other == Self::Strict
     }
 }

@@ -147,13 +147,9 @@ fn before_of_index(rest: &str) -> Option<String> {
 
 /// What a header line says that is more than a change of content.
 fn beyond(line: &str) -> Option<&'static str> {
-    const KINDS: [(&str, &str); 12] = [
+    const KINDS: [(&str, &str); 10] = [
         (
-            "*** Begin Patch",
-            "this is the `*** Begin Patch` text of coding agents",
-        ),
-        (
-            "*** Update File:",
+            "*** ",
             "this is the `*** Begin Patch` text of coding agents",
         ),
         ("rename from", "the diff renames the file"),
@@ -163,8 +159,7 @@ fn beyond(line: &str) -> Option<&'static str> {
         ("deleted file mode", "the diff deletes the file"),
         ("GIT binary patch", "the diff is of a binary file"),
         ("Binary files ", "the diff is of a binary file"),
-        ("diff --cc ", "this is a combined diff, of a merge"),
-        ("diff --combined ", "this is a combined diff, of a merge"),
+        ("diff --c", "this is a combined diff, of a merge"),
         ("***************", "this is a context diff"),
     ];
     let mut kinds = KINDS.into_iter();

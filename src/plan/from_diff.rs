@@ -1,7 +1,7 @@
 //! A plan made from a diff: of git, of other tools as far as they write unified diffs, or the `*** Begin Patch` text of
 //! coding agents. What a plan cannot express is named before anything is changed, all of it at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use camino::Utf8Path;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use crate::{
         DiffError, Index,
         diff::{After, Before, DiffRules, FileDiff, Mode, read},
     },
-    task::{Bounds, Failure, Fault, RelPath},
+    task::{ActionType, Bounds, Failure, Fault, RelPath},
 };
 
 use super::{engine::hash, files::Root, limits::Limits, protected::Kept};
@@ -29,18 +29,18 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
         Failure::new(Fault::NotText, message)
     })?;
     let (files, mut problems) = read(text, rules.counts);
-    let mut actions = Actions::default();
+    let mut actions = Vec::new();
     for file in &files {
-        if let Err(problem) = actions.add(file, rules, root) {
-            let line = file.line;
-            problems.push(DiffError { line, problem });
+        let line = file.line;
+        match actions_of(file, rules, root) {
+            Ok(more) => actions.extend(more),
+            Err(problem) => problems.push(DiffError { line, problem }),
         }
     }
     problems.sort_by_key(|problem| problem.line);
     if !problems.is_empty() {
         return Err(refused(&problems));
     }
-    actions.order();
     let id = hash(diff);
     let count = files.len();
     let counted = if count == 1 {
@@ -54,7 +54,7 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
         "task_summary": format!("Changes of {counted}, made from a diff"),
         // So that the report names every file that the diff does not fit.
         "execution_instructions": {"stop_on_error": false},
-        "action_plan": actions.done.into_iter().map(|action| Value::Object(action.fields)).collect::<Vec<_>>(),
+        "action_plan": ordered(&actions),
     }))
 }
 
@@ -72,156 +72,126 @@ fn refused(problems: &[DiffError]) -> Failure {
     Failure::new(Fault::PlanInvalid, message)
 }
 
-/// The actions of the plan so far.
-#[derive(Default)]
-struct Actions {
-    done: Vec<Action>,
-    /// The action that changed the content or the mode of the file at a path last.
-    changed: HashMap<String, usize>,
-    /// The action that put a file at a path.
-    made: HashMap<String, usize>,
+/// An action of the plan.
+struct Action<'d> {
+    kind: ActionType,
+    target: &'d str,
+    /// Where a renamed file will be.
+    to: Option<&'d str>,
+    operation: Value,
 }
 
-struct Action {
-    fields: Map<String, Value>,
-    frees: Frees,
-    after: Vec<usize>,
-}
-
-/// What an action has to do with the path of another file.
-#[derive(Default)]
-struct Frees {
-    /// The path that nothing may have when the action is performed.
-    needs: Option<String>,
-    /// The path at which nothing is afterwards.
-    leaves: Option<String>,
-}
-
-impl Actions {
-    fn add(&mut self, file: &FileDiff, rules: DiffRules, root: &Utf8Path) -> Result<(), String> {
-        if rules.index == Index::Required && file.index.is_none() && !file.hunks.is_empty() {
-            return Err("this file has no `index` line, so its hash cannot be checked".to_owned());
+/// The actions that make the changes of a file.
+fn actions_of<'d>(
+    file: &'d FileDiff,
+    rules: DiffRules,
+    root: &Utf8Path,
+) -> Result<Vec<Action<'d>>, String> {
+    if rules.index == Index::Required && file.index.is_none() && !file.hunks.is_empty() {
+        return Err("this file has no `index` line, so its hash cannot be checked".to_owned());
+    }
+    let action = |kind, target, operation| Action {
+        kind,
+        target,
+        to: None,
+        operation,
+    };
+    let create = |path, operation| vec![action(ActionType::FileCreate, path, operation)];
+    Ok(match (&file.before, &file.after) {
+        (Before::Nothing, After::At(path)) => {
+            let content = file.content()?;
+            let to = content.trim_end_matches('\n');
+            create(
+                path,
+                match file.modes.1 {
+                    Some(Mode::Link) => json!({"type": "symlink", "to": to}),
+                    mode => creation(&content, mode),
+                },
+            )
         }
-        match (&file.before, &file.after) {
-            (Before::Nothing, After::At(path)) => {
-                let content = file.content()?;
-                if file.modes.1 == Some(Mode::Link) {
-                    let to = content.trim_end_matches('\n');
-                    self.create(path, json!({"type": "symlink", "to": to}));
-                } else {
-                    self.write(path, &content, file.modes.1);
-                }
-            }
-            (Before::Copied(from), After::At(path)) => {
-                let (content, mode) = copied(from, file, rules, root)?;
-                self.write(path, &content, file.modes.1.or(mode));
-            }
-            (Before::At(path), After::Nothing) => {
-                let operation = with_diff(file, "delete", rules);
-                let frees = Frees {
-                    leaves: Some(path.clone()),
-                    ..Frees::default()
-                };
-                self.push("FILE_DELETE", path, operation, frees);
-            }
-            (Before::At(from), After::At(to)) => {
-                if from != to {
-                    let operation = json!({"type": "rename", "new_path": to});
-                    let frees = Frees {
-                        needs: Some(to.clone()),
-                        leaves: Some(from.clone()),
-                    };
-                    let id = self.push("FILE_RENAME", from, operation, frees);
-                    self.made.insert(to.clone(), id);
-                }
-                if !file.hunks.is_empty() {
-                    let operation = with_diff(file, "patch", rules);
-                    self.push("FILE_MODIFY", to, operation, Frees::default());
-                }
-                if let (Some(before), Some(after)) = file.modes
-                    && before != after
-                {
-                    let mode = if after == Mode::Executable {
+        (Before::Copied(from), After::At(path)) => {
+            let (content, mode) = copied(from, file, rules, root)?;
+            create(path, creation(&content, file.modes.1.or(mode)))
+        }
+        (Before::At(path), After::Nothing) => {
+            let operation = with_diff(file, "delete", rules);
+            vec![action(ActionType::FileDelete, path, operation)]
+        }
+        (Before::At(from), After::At(to)) => {
+            let rename = (from != to).then(|| Action {
+                to: Some(to),
+                ..action(
+                    ActionType::FileRename,
+                    from,
+                    json!({"type": "rename", "new_path": to}),
+                )
+            });
+            let patch = (!file.hunks.is_empty()).then(|| with_diff(file, "patch", rules));
+            let mode = match file.modes {
+                (Some(before), Some(after)) if before != after => {
+                    let sign = if after == Mode::Executable {
                         "+x"
                     } else {
                         "-x"
                     };
-                    let operation = json!({"type": "set_mode", "mode": mode});
-                    self.push("FILE_MODIFY", to, operation, Frees::default());
+                    Some(json!({"type": "set_mode", "mode": sign}))
                 }
-            }
-            (Before::Nothing | Before::Copied(_), After::Nothing) => {
-                return Err("the diff names no file here".to_owned());
-            }
+                _ => None,
+            };
+            let changes = [patch, mode].into_iter().flatten();
+            let changes = changes.map(|change| action(ActionType::FileModify, to, change));
+            rename.into_iter().chain(changes).collect()
         }
-        Ok(())
-    }
-
-    fn write(&mut self, path: &str, content: &str, mode: Option<Mode>) {
-        let mut operation = json!({"type": "create", "content": content});
-        if let (Some(Mode::Executable), Some(fields)) = (mode, operation.as_object_mut()) {
-            fields.insert("mode".to_owned(), json!("0755"));
+        (Before::Nothing | Before::Copied(_), After::Nothing) => {
+            return Err("the diff names no file here".to_owned());
         }
-        self.create(path, operation);
-    }
+    })
+}
 
-    fn create(&mut self, path: &str, operation: Value) {
-        let frees = Frees {
-            needs: Some(path.to_owned()),
-            ..Frees::default()
+fn creation(content: &str, mode: Option<Mode>) -> Value {
+    match mode {
+        Some(Mode::Executable) => json!({"type": "create", "content": content, "mode": "0755"}),
+        _ => json!({"type": "create", "content": content}),
+    }
+}
+
+/// The actions as a plan has them. A file is moved or deleted after its other changes, changed after it was put there,
+/// and put at a path after what makes the path free.
+fn ordered(actions: &[Action<'_>]) -> Vec<Value> {
+    use ActionType::{FileCreate, FileDelete, FileModify, FileRename};
+    let name = |id: usize| format!("a{:03}", id + 1);
+    let all = || actions.iter().enumerate();
+    let leaving = all().filter(|(_, action)| matches!(action.kind, FileDelete | FileRename));
+    let freed: HashMap<&str, usize> = leaving.map(|(id, action)| (action.target, id)).collect();
+    // The action that changed the file at a path last, and the one that put it there.
+    let (mut changed, mut made) = (HashMap::new(), HashMap::new());
+    let written = all().map(|(id, action)| {
+        let target = action.target;
+        let takes = match action.kind {
+            FileCreate => Some(target),
+            _ => action.to,
         };
-        self.push("FILE_CREATE", path, operation, frees);
-    }
-
-    /// Adds an action, and returns its place. A file is moved or deleted after its other changes, and changed after it was
-    /// put there.
-    fn push(&mut self, kind: &str, target: &str, operation: Value, frees: Frees) -> usize {
-        let id = self.done.len();
-        let changed = self.changed.get(target).copied();
-        let after = match kind {
-            "FILE_MODIFY" => {
-                self.changed.insert(target.to_owned(), id);
-                changed.or(self.made.get(target).copied())
-            }
-            "FILE_CREATE" => {
-                self.made.insert(target.to_owned(), id);
-                None
-            }
-            _ => changed,
+        let earlier = match action.kind {
+            FileCreate => None,
+            FileModify => changed.insert(target, id).or(made.get(target).copied()),
+            _ => changed.get(target).copied(),
         };
-        let fields = [
-            ("action_id", json!(name(id))),
-            ("action_type", json!(kind)),
-            ("target", json!(target)),
-            ("operation", operation),
-        ];
-        let fields = fields.into_iter();
-        self.done.push(Action {
-            fields: fields.map(|(key, value)| (key.to_owned(), value)).collect(),
-            frees,
-            after: after.into_iter().collect(),
-        });
-        id
-    }
-
-    /// A file that takes a path comes after what makes it free.
-    fn order(&mut self) {
-        let all = self.done.iter().enumerate();
-        let freed: HashMap<String, usize> = all
-            .filter_map(|(id, action)| Some((action.frees.leaves.clone()?, id)))
-            .collect();
-        for (id, action) in self.done.iter_mut().enumerate() {
-            let needs = action.frees.needs.as_ref();
-            let waits = needs.and_then(|path| freed.get(path));
-            action.after.extend(waits.filter(|other| **other != id));
-            action.after.sort_unstable();
-            action.after.dedup();
-            if !action.after.is_empty() {
-                let ids: Vec<String> = action.after.iter().map(|id| name(*id)).collect();
-                action.fields.insert("depends_on".to_owned(), json!(ids));
-            }
+        let frees = takes.and_then(|path| freed.get(path).copied());
+        made.extend(takes.map(|path| (path, id)));
+        let after: BTreeSet<usize> = earlier.into_iter().chain(frees).collect();
+        let after = after.into_iter().filter(|other| *other != id).map(name);
+        let mut fields = Map::new();
+        fields.insert("action_id".to_owned(), json!(name(id)));
+        fields.insert("action_type".to_owned(), json!(action.kind));
+        fields.insert("target".to_owned(), json!(target));
+        fields.insert("operation".to_owned(), action.operation.clone());
+        let after: Vec<String> = after.collect();
+        if !after.is_empty() {
+            fields.insert("depends_on".to_owned(), json!(after));
         }
-    }
+        Value::Object(fields)
+    });
+    written.collect()
 }
 
 /// An operation of that type with the diff.
@@ -238,10 +208,6 @@ fn with_diff(file: &FileDiff, kind: &str, rules: DiffRules) -> Value {
         operation.extend(set.map(|(key, _)| (key.to_owned(), Value::Bool(true))));
     }
     Value::Object(operation)
-}
-
-fn name(id: usize) -> String {
-    format!("a{:03}", id + 1)
 }
 
 /// The content of a copy: that of its source, with the hunks of the diff.

@@ -4,11 +4,13 @@
 use std::{borrow::Cow, collections::HashSet, iter, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
+use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
-use super::grammar::{self, Anything, Grammar};
+use super::strict;
 use crate::edit::{
     Budget, EditError, JsonPath, Language,
+    language::Grammar,
     path::{Step, item, no_key},
     text::{Splice, line_start},
 };
@@ -30,7 +32,7 @@ impl Extent {
         self.first..self.end
     }
 
-    pub(super) fn key(&self, body: &str) -> Option<String> {
+    fn key(&self, body: &str) -> Option<String> {
         let text = body.get(self.first..self.start).unwrap_or_default();
         let mut strings = Deserializer::from_str(text).into_iter();
         strings.next().and_then(Result::ok)
@@ -41,10 +43,8 @@ impl Extent {
 pub(super) enum Kind {
     Object,
     Array,
-    String,
-    Number,
-    Boolean,
-    Null,
+    /// With a word for it.
+    Scalar(&'static str),
 }
 
 impl Kind {
@@ -53,10 +53,10 @@ impl Kind {
         match text.as_bytes().first() {
             Some(b'{') => Self::Object,
             Some(b'[') => Self::Array,
-            Some(b'"') => Self::String,
-            Some(b't' | b'f') => Self::Boolean,
-            Some(b'n') => Self::Null,
-            _ => Self::Number,
+            Some(b'"') => Self::Scalar("a string"),
+            Some(b't' | b'f') => Self::Scalar("true or false"),
+            Some(b'n') => Self::Scalar("null"),
+            _ => Self::Scalar("a number"),
         }
     }
 
@@ -64,10 +64,7 @@ impl Kind {
         match self {
             Self::Object => "an object",
             Self::Array => "an array",
-            Self::String => "a string",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Null => "null",
+            Self::Scalar(words) => words,
         }
     }
 }
@@ -84,6 +81,15 @@ pub(super) struct Whole<'b> {
 impl Whole<'_> {
     pub(super) fn last(&self) -> Option<&Extent> {
         self.parts.last().map(|(_, last)| last)
+    }
+
+    /// The bytes around a part, up to the next ones or the brackets.
+    pub(super) fn gap(&self, index: usize) -> Range<usize> {
+        let part = |index: usize| self.parts.get(index).map(|(_, part)| part);
+        let before = index.checked_sub(1).and_then(part);
+        let after = part(index + 1);
+        before.map_or(self.start + 1, |before| before.end)
+            ..after.map_or(self.end - 1, |after| after.first)
     }
 
     /// Whether any part starts a line.
@@ -109,13 +115,14 @@ impl Whole<'_> {
 /// What an edit puts in place of what.
 pub(super) struct Swap<'e> {
     pub(super) splices: Vec<Splice>,
+    /// The bytes between the values that stay, or the bytes of the value that gets another one.
+    pub(super) gap: Range<usize>,
     /// The positions of the values that it removes or replaces, or where it adds one.
     pub(super) gone: Range<usize>,
     /// The positions of the values that contain these, the outermost first.
     pub(super) around: Vec<usize>,
-    /// The bytes of the text before the edit that become a value, the key of it, and the value; `None` if none is
-    /// written.
-    pub(super) written: Option<(Range<usize>, Option<String>, &'e Value)>,
+    /// What the gap becomes, with its key if that is written, too; `None` if no value.
+    pub(super) written: Option<(Option<&'e str>, &'e Value)>,
 }
 
 /// The values of a text, in the order in which they start.
@@ -131,7 +138,7 @@ impl Outline {
         budget.go_on()?;
         let mut scanned = scan(body, 0);
         budget.go_on()?;
-        grammar::read::<Anything>(body, &scanned.loose)?;
+        strict::read::<IgnoredAny>(body, &scanned.loose)?;
         scanned.problem.map_or(Ok(()), Err)?;
         let grammar = if scanned.loose.is_empty() {
             Grammar::Strict
@@ -234,65 +241,48 @@ impl Outline {
         before: &str,
         after: &str,
     ) -> Result<(), EditError> {
-        if !self.is_apart(swap, before.len()) {
+        let (gap, gone) = (&swap.gap, &swap.gone);
+        let mut splices = swap.splices.iter();
+        if !splices.all(|(range, _)| gap.start <= range.start && range.end <= gap.end) {
             return Err(EditError::risky("would change another value"));
         }
         let moved = |at: usize| (at + after.len()).saturating_sub(before.len());
-        let new = swap.written.as_ref().map(|(range, key, value)| {
-            let text = after.get(..moved(range.end)).unwrap_or_default();
-            let new = scan(text, range.start).extents;
-            is_written(text, &new, key.as_deref(), value).then_some(new)
-        });
-        let new = new.unwrap_or_else(|| Some(Vec::new()));
-        let new = new.ok_or_else(|| EditError::risky("is not what was meant"))?;
+        let text = after.get(..moved(gap.end)).unwrap_or_default();
+        let mut new = scan(text, gap.start).extents;
+        if !is_written(text, &new, swap.written) {
+            return Err(EditError::risky("is not what was meant"));
+        }
+        // The key of a value that gets another one is before the gap.
+        if let (Some(new), false) = (new.first_mut(), gone.is_empty()) {
+            new.first = self.extent(gone.start).first;
+        }
         for at in &swap.around {
             if let Some(extent) = self.extents.get_mut(*at) {
                 extent.end = moved(extent.end);
-                extent.inside = (extent.inside + new.len()).saturating_sub(swap.gone.len());
+                extent.inside = (extent.inside + new.len()).saturating_sub(gone.len());
             }
         }
-        for extent in self.extents.iter_mut().skip(swap.gone.end) {
+        for extent in self.extents.iter_mut().skip(gone.end) {
             extent.first = moved(extent.first);
             extent.start = moved(extent.start);
             extent.end = moved(extent.end);
         }
-        self.extents.splice(swap.gone.clone(), new);
+        self.extents.splice(gone.clone(), new);
         Ok(())
-    }
-
-    /// Whether the edit leaves every byte of the other values, of their keys, and of the brackets around them.
-    fn is_apart(&self, swap: &Swap<'_>, length: usize) -> bool {
-        let least = swap.gone.start.checked_sub(1).map_or(0, |before| {
-            let extent = self.extent(before);
-            let contains = swap.around.contains(&before);
-            if contains {
-                extent.start + 1
-            } else {
-                extent.end
-            }
-        });
-        let around = swap.around.last().map(|at| self.values(*at).end);
-        let next = Some(swap.gone.end).filter(|next| around.is_some_and(|end| *next < end));
-        let most = match (next, swap.around.last()) {
-            (Some(next), _) => self.extent(next).first,
-            (None, Some(around)) => self.extent(*around).end - 1,
-            (None, None) => length,
-        };
-        let mut splices = swap.splices.iter();
-        splices.all(|(range, _)| least <= range.start && range.end <= most)
     }
 }
 
 /// Whether these places hold that value, with that key, and nothing else.
-fn is_written(text: &str, new: &[Extent], key: Option<&str>, value: &Value) -> bool {
-    let Some(first) = new.first().filter(|first| new.len() == first.inside + 1) else {
-        return false;
+fn is_written(text: &str, new: &[Extent], written: Option<(Option<&str>, &Value)>) -> bool {
+    let (Some(first), Some((key, value))) = (new.first(), written) else {
+        return new.is_empty() && written.is_none();
     };
-    let written = text.get(first.start..first.end).unwrap_or_default();
-    let read: Result<Value, _> = serde_json::from_str(written);
+    let read: Result<Value, _> =
+        serde_json::from_str(text.get(first.start..first.end).unwrap_or_default());
     // The text shows the order of the members, too.
     read.is_ok_and(|read| read.to_string() == value.to_string())
         && first.key(text).as_deref() == key
+        && new.len() == first.inside + 1
 }
 
 /// What one pass over the tokens finds.
@@ -303,6 +293,9 @@ pub(super) struct Scanned {
     pub(super) loose: Vec<Range<usize>>,
     problem: Option<EditError>,
 }
+
+/// The levels that `serde_json` reads.
+const DEEPEST: usize = 127;
 
 const STRICT: ScannerOptions = ScannerOptions {
     allow_single_quoted_strings: false,
@@ -370,7 +363,12 @@ pub(super) fn scan(body: &str, from: usize) -> Scanned {
                 }
                 continue;
             }
-            Token::OpenBrace | Token::OpenBracket => open.push((extents.len(), HashSet::new())),
+            Token::OpenBrace | Token::OpenBracket => {
+                open.push((extents.len(), HashSet::new()));
+                if open.len() > DEEPEST && scanned.problem.is_none() {
+                    scanned.problem = invalid(format!("more than {DEEPEST} levels"), start - from);
+                }
+            }
             Token::String(string) => text = string,
             Token::Number(_) | Token::Boolean(_) | Token::Null | Token::Word(_) => {}
         }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    grammar::comment_length,
     outline::{Outline, Whole, indent, starts_line},
+    strict::comment_length,
 };
 use crate::edit::{
     Budget, EditError,
@@ -76,7 +76,7 @@ pub(super) fn add(
     value: &Value,
 ) -> Result<Vec<Splice>, EditError> {
     let Some(last) = object.last() else {
-        return open(object, style, key, value);
+        return Ok(vec![open(object, style, key, value)?]);
     };
     let comma = object.comma(last.end);
     let after = comma.map_or(last.end, |comma| comma + 1);
@@ -90,17 +90,12 @@ pub(super) fn add(
         // An item after one that is on a line of its own is on one, too.
         let text = object.text(last.whole());
         let is_short = key.is_none() && text.starts_with(['{', '[']) && !text.contains('\n');
-        let shape = if is_short {
-            Shape::Line
-        } else {
-            Shape::Lines(indent.to_owned())
-        };
+        let member = style.text(key, value, Some(indent).filter(|_| !is_short), end)?;
         let at = object.end_of_line(after).unwrap_or(after);
-        let lead = [end, indent].concat();
-        (at, lead, style.text(key, value, &shape, end)?)
+        (at, [end, indent].concat(), member)
     } else {
-        let lead = style.gap().to_owned();
-        (after, lead, style.text(key, value, &Shape::Line, "")?)
+        let member = style.text(key, value, None, "")?;
+        (after, style.gap().to_owned(), member)
     };
     let added = [put(at, [&lead, &member, behind].concat())];
     Ok(before.into_iter().chain(added).collect())
@@ -112,24 +107,25 @@ fn open(
     style: &Style<'_>,
     key: Option<&str>,
     value: &Value,
-) -> Result<Vec<Splice>, EditError> {
+) -> Result<Splice, EditError> {
     let inside = object.start + 1..object.end - 1;
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
-    if style.opened == Shape::Line && !text.contains('\n') {
-        let member = style.text(key, value, &Shape::Line, "")?;
-        let gap = if kept > inside.start { " " } else { "" };
-        return Ok(vec![(kept..inside.end, [gap, &member].concat())]);
+    let is_commented = kept > inside.start;
+    if !style.opens_lines && !text.contains('\n') {
+        let member = style.text(key, value, None, "")?;
+        let gap = if is_commented { " " } else { "" };
+        return Ok((kept..inside.end, [gap, &member].concat()));
     }
     let outer = indent(object.body, object.start);
-    let inner = style.deeper(outer);
+    let inner = [outer, &style.unit].concat();
     let end = end_near(object.body, object.start);
-    let member = style.text(key, value, &Shape::Lines(inner.clone()), end)?;
-    if object.text(kept..inside.end).contains('\n') && kept > inside.start {
-        return Ok(vec![put(kept, [end, &inner, &member].concat())]);
+    let member = style.text(key, value, Some(&inner), end)?;
+    if is_commented && object.text(kept..inside.end).contains('\n') {
+        return Ok(put(kept, [end, &inner, &member].concat()));
     }
     let text = [end, &inner, &member, end, outer].concat();
-    Ok(vec![(kept..inside.end, text)])
+    Ok((kept..inside.end, text))
 }
 
 /// Removes that item, with one comma.
@@ -153,7 +149,7 @@ pub(super) fn remove(container: &Whole<'_>, index: usize) -> Vec<Splice> {
         (None, Some(previous)) => container.comma(previous.end),
         _ => None,
     };
-    let lost_comma = lost.map(|at| cut(at..at + 1));
+    let cut_lost = lost.map(|at| cut(at..at + 1));
     let tight = container.is_blank(item.end..comma.unwrap_or(item.end));
     if container.on_own_line(item.start)
         && tight
@@ -162,31 +158,26 @@ pub(super) fn remove(container: &Whole<'_>, index: usize) -> Vec<Splice> {
         let rest = container.text(end..container.body.len());
         let newline = rest.find('\n').map_or(0, |newline| newline + 1);
         let line = line_start(container.body, item.start)..end + newline;
-        return lost_comma.into_iter().chain([cut(line)]).collect();
-    }
-    if let (Some(at), Some(previous)) = (lost, &previous)
-        && container.is_blank(at + 1..item.start)
-    {
-        let start = if container.is_blank(previous.end..at) {
-            previous.end
-        } else {
-            at
-        };
-        return vec![cut(start..item.end)];
+        return cut_lost.into_iter().chain([cut(line)]).collect();
     }
     if !tight {
         let own = comma.map(|at| cut(at..at + 1));
         let item = [cut(item)];
-        return lost_comma.into_iter().chain(item).chain(own).collect();
+        return cut_lost.into_iter().chain(item).chain(own).collect();
+    }
+    if let (Some(at), Some(previous)) = (lost, &previous)
+        && container.is_blank(at + 1..item.start)
+    {
+        let with_blanks = container.is_blank(previous.end..at);
+        let start = if with_blanks { previous.end } else { at };
+        return vec![cut(start..item.end)];
     }
     let gap = container.text(after..container.end);
     let blanks = gap.len() - gap.trim_start_matches([' ', '\t']).len();
-    let blanks = match comma {
-        Some(_) if index + 1 < count => blanks,
-        _ => 0,
-    };
-    let item = [cut(item.start..after + blanks)];
-    lost_comma.into_iter().chain(item).collect()
+    let has_next = comma.is_some() && index + 1 < count;
+    let end = if has_next { after + blanks } else { after };
+    let item = [cut(item.start..end)];
+    cut_lost.into_iter().chain(item).collect()
 }
 
 /// Replaces a value. The new one has the style of the old one, or of its parent.
@@ -197,52 +188,32 @@ pub(super) fn update(
     value: &Value,
 ) -> Result<Splice, EditError> {
     let whole = Some(old).filter(|old| !old.parts.is_empty()).or(parent);
-    let shape = if whole.is_none_or(Whole::has_lines) {
-        let indent = whole.map_or("", |_| indent(old.body, old.start));
-        Shape::Lines(indent.to_owned())
-    } else {
-        Shape::Line
-    };
-    let text = style.text(None, value, &shape, end_near(old.body, old.start))?;
+    let indent = whole.map_or("", |_| indent(old.body, old.start));
+    let lines = Some(indent).filter(|_| whole.is_none_or(Whole::has_lines));
+    let text = style.text(None, value, lines, end_near(old.body, old.start))?;
     Ok((old.start..old.end, text))
 }
 
+/// How the document is written.
 pub(super) struct Style<'s> {
     /// One level of indentation.
-    unit: String,
+    unit: &'s str,
     /// Between a key and its value: `: `, `:`.
-    colon: String,
-    /// The shape of an object that gets its first member.
-    opened: Shape,
+    colon: &'s str,
+    /// Whether an object that gets its first member gets lines.
+    opens_lines: bool,
     budget: &'s Budget<'s>,
 }
 
-/// Whether a collection is written on one line, or with a line for each item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Shape {
-    Line,
-    /// The indentation of the line it starts on.
-    Lines(String),
-}
-
 impl<'s> Style<'s> {
-    pub(super) fn of(body: &str, outline: &Outline, budget: &'s Budget<'s>) -> Self {
+    pub(super) fn of(body: &'s str, outline: &Outline, budget: &'s Budget<'s>) -> Self {
         let unit = outline.unit(body);
         Self {
-            colon: outline.colon(body).unwrap_or(": ").to_owned(),
-            opened: if unit.is_some() || outline.is_empty(body) {
-                Shape::Lines(String::new())
-            } else {
-                Shape::Line
-            },
-            unit: unit.unwrap_or("  ").to_owned(),
+            colon: outline.colon(body).unwrap_or(": "),
+            opens_lines: unit.is_some() || outline.is_empty(body),
+            unit: unit.unwrap_or("  "),
             budget,
         }
-    }
-
-    /// The indentation one level in.
-    fn deeper(&self, indent: &str) -> String {
-        [indent, &self.unit].concat()
     }
 
     /// The blank after a comma on one line.
@@ -250,24 +221,24 @@ impl<'s> Style<'s> {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    /// The text of a value, or of a member; its first line starts where it is put.
+    /// The text of a value, or of a member; its first line starts where it is put. `lines` is the indentation of that
+    /// line, if a collection has a line for each item.
     fn text(
         &self,
         key: Option<&str>,
         value: &Value,
-        shape: &Shape,
+        lines: Option<&str>,
         end: &str,
     ) -> Result<String, EditError> {
         let mut text = String::new();
-        self.write(&mut text, key, value, shape, end)?;
+        self.write(&mut text, key, value, lines, end)?;
         Ok(text)
     }
 
     /// Appends text. It stops when the result would be too large, because an indentation may be long.
-    fn push(&self, text: &mut String, parts: &[&str]) -> Result<(), EditError> {
-        let more: usize = parts.iter().map(|part| part.len()).sum();
-        self.budget.fits((text.len() + more) as u64)?;
-        text.extend(parts.iter().copied());
+    fn push(&self, text: &mut String, part: &str) -> Result<(), EditError> {
+        self.budget.fits((text.len() + part.len()) as u64)?;
+        text.push_str(part);
         Ok(())
     }
 
@@ -276,12 +247,12 @@ impl<'s> Style<'s> {
         text: &mut String,
         key: Option<&str>,
         value: &Value,
-        shape: &Shape,
+        lines: Option<&str>,
         end: &str,
     ) -> Result<(), EditError> {
         if let Some(key) = key {
-            let key = Value::from(key).to_string();
-            self.push(text, &[&key, &self.colon])?;
+            self.push(text, &Value::from(key).to_string())?;
+            self.push(text, self.colon)?;
         }
         let (open, close, items): (_, _, Vec<(Option<&str>, &Value)>) = match value {
             Value::Object(members) => {
@@ -289,25 +260,23 @@ impl<'s> Style<'s> {
                 ("{", "}", members.collect())
             }
             Value::Array(items) => ("[", "]", items.iter().map(|item| (None, item)).collect()),
-            scalar => return self.push(text, &[&scalar.to_string()]),
+            scalar => return self.push(text, &scalar.to_string()),
         };
-        let inner = match shape {
-            Shape::Line => Shape::Line,
-            Shape::Lines(indent) => Shape::Lines(self.deeper(indent)),
-        };
-        self.push(text, &[open])?;
+        let inner = lines.map(|indent| [indent, self.unit].concat());
+        self.push(text, open)?;
         for (index, (key, item)) in items.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
+            self.push(text, comma)?;
             match &inner {
-                Shape::Lines(indent) => self.push(text, &[comma, end, indent])?,
-                Shape::Line if index > 0 => self.push(text, &[comma, self.gap()])?,
-                Shape::Line => {}
+                Some(indent) => self.push(text, &[end, indent].concat())?,
+                None if index > 0 => self.push(text, self.gap())?,
+                None => {}
             }
-            self.write(text, *key, item, &inner, end)?;
+            self.write(text, *key, item, inner.as_deref(), end)?;
         }
-        match shape {
-            Shape::Lines(outer) if !items.is_empty() => self.push(text, &[end, outer, close]),
-            _ => self.push(text, &[close]),
+        if let Some(outer) = lines.filter(|_| !items.is_empty()) {
+            self.push(text, &[end, outer].concat())?;
         }
+        self.push(text, close)
     }
 }
