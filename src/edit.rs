@@ -278,24 +278,17 @@ pub(crate) fn edit(
             return yaml::edit(text()?, path, *document, edit, budget);
         }
     };
-    let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);
     // A file that already has comments or trailing commas may have them afterwards, whatever its name is.
-    let grammars: &[Grammar] = match (Language::of(name), Grammar::of(name)) {
-        (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
-        (_, Grammar::Strict) => &[Grammar::Strict],
-        (_, Grammar::Loose) => &[Grammar::Loose],
+    let Ok(was) = unless_given_up(syntax(name, last_whole, Grammar::Loose, budget))? else {
+        return Ok(edited);
     };
-    for grammar in grammars {
-        match check(last_whole, *grammar) {
-            Ok(()) => {
-                let broken = check(&edited.bytes, *grammar).map_err(EditError::after);
-                let broken = unless_given_up(broken)?.err();
-                return Ok(Edited { broken, ..edited });
-            }
-            not_whole => unless_given_up(not_whole)?.unwrap_or_default(),
-        }
-    }
-    Ok(edited)
+    let allowed = match Grammar::of(name) {
+        Grammar::Strict => was,
+        Grammar::Loose => Grammar::Loose,
+    };
+    let is = syntax(name, &edited.bytes, allowed, budget).map_err(EditError::after);
+    let broken = unless_given_up(is)?.err();
+    Ok(Edited { broken, ..edited })
 }
 
 /// The content of a file with the hunks of a diff.
@@ -333,19 +326,47 @@ pub(crate) fn check_syntax(
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<(), EditError> {
     let budget = Budget::of_check(stopped);
-    syntax(name, bytes, Grammar::of(name), &budget)
+    syntax(name, bytes, Grammar::of(name), &budget).map(drop)
 }
 
+/// Whether a file is a document of this language, whatever it is called.
+pub(crate) fn check(
+    language: Language,
+    name: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<(), EditError> {
+    let allowed = if Language::of(name) == Some(language) {
+        Grammar::of(name)
+    } else {
+        Grammar::Loose
+    };
+    read(language, bytes, allowed, &Budget::of_check(stopped)).map(drop)
+}
+
+/// The grammar that the content of a file uses.
 fn syntax(
     name: &RelPath,
     bytes: &[u8],
-    grammar: Grammar,
+    allowed: Grammar,
     budget: &Budget<'_>,
-) -> Result<(), EditError> {
-    match Language::of(name) {
-        None => Ok(()),
-        Some(Language::Json) => json::check(Text::read(bytes)?, grammar, budget),
-        Some(Language::Yaml) => yaml::check(Text::read(bytes)?, budget),
+) -> Result<Grammar, EditError> {
+    let language = Language::of(name);
+    language.map_or(Ok(Grammar::Strict), |language| {
+        read(language, bytes, allowed, budget)
+    })
+}
+
+fn read(
+    language: Language,
+    bytes: &[u8],
+    allowed: Grammar,
+    budget: &Budget<'_>,
+) -> Result<Grammar, EditError> {
+    let text = Text::read(bytes)?;
+    match language {
+        Language::Json => json::check(text, allowed, budget),
+        Language::Yaml => yaml::check(text, budget).map(|()| Grammar::Strict),
     }
 }
 
@@ -363,21 +384,6 @@ fn fits(what: &'static str, bytes: usize) -> Result<(), EditError> {
         bytes,
         most: MAX_READ,
     })
-}
-
-/// Whether a file is a document of this language, whatever it is called.
-pub(crate) fn check(
-    language: Language,
-    name: &RelPath,
-    bytes: &[u8],
-    stopped: &dyn Fn() -> Option<Failure>,
-) -> Result<(), EditError> {
-    let budget = Budget::of_check(stopped);
-    match language {
-        _ if Language::of(name) == Some(language) => check_syntax(name, bytes, stopped),
-        Language::Json => json::check(Text::read(bytes)?, Grammar::Loose, &budget),
-        Language::Yaml => yaml::check(Text::read(bytes)?, &budget),
-    }
 }
 
 #[cfg(test)]

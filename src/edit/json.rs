@@ -52,18 +52,16 @@ pub(super) fn edit(
     Ok(Edited::whole(text.with(draft.body.into_owned()), said))
 }
 
-/// Whether it is one JSON value of this grammar, without duplicate keys.
+/// Checks that it is one JSON value of a grammar that is allowed, without duplicate keys, and returns its grammar.
 pub(super) fn check(
     text: Text<'_>,
-    grammar: Grammar,
+    allowed: Grammar,
     budget: &Budget<'_>,
-) -> Result<(), EditError> {
+) -> Result<Grammar, EditError> {
     let (_, found) = Outline::read(text.body, budget)?;
-    if grammar.allows(found) {
-        Ok(())
-    } else {
-        Err(strict::not_strict(text.body))
-    }
+    let is_allowed = allowed.allows(found);
+    let found = is_allowed.then_some(found);
+    found.ok_or_else(|| strict::not_strict(text.body))
 }
 
 /// The value, checked in the same way.

@@ -22,7 +22,7 @@ use super::{
     unless_given_up,
 };
 pub(super) use draft::Draft;
-use model::{Content, Node, Style};
+use model::{Content, Node, Part, Style};
 use place::Place;
 use splice::Spot;
 use write::Form;
@@ -222,23 +222,31 @@ fn set(root: &mut Node, path: &JsonPath, value: &Value, spot: Spot) {
         let anchor = slot.anchor;
         *slot = Node { anchor, ..node };
     } else if let Some((Step::Name(key), parent)) = path.steps().split_last()
-        && let Some(parent) = root.at_mut(parent)
-        && let Content::Members(members) = &mut parent.content
+        && let Some(members) = root.at_mut(parent).and_then(Node::parts_mut)
     {
         let at = match spot {
             Spot::After | Spot::AfterBlanks => members.len(),
             Spot::BeforeLast => members.len().saturating_sub(1),
         };
-        members.insert(at, (said_as(&Value::from(key.as_str())), node));
+        members.insert(at, member(key, node));
     }
 }
 
 /// Adds an item to the sequence in the tree.
 fn push(root: &mut Node, path: &JsonPath, value: &Value) {
-    if let Some(sequence) = root.at_mut(path.steps())
-        && let Content::Items(items) = &mut sequence.content
-    {
-        items.push(said_as(value));
+    if let Some(items) = root.at_mut(path.steps()).and_then(Node::parts_mut) {
+        items.push(part(said_as(value)));
+    }
+}
+
+fn part(value: Node) -> Part {
+    Part { key: None, value }
+}
+
+fn member(key: &str, value: Node) -> Part {
+    Part {
+        key: Some(Box::new(said_as(&Value::from(key)))),
+        value,
     }
 }
 
@@ -246,13 +254,14 @@ fn push(root: &mut Node, path: &JsonPath, value: &Value) {
 fn said_as(value: &Value) -> Node {
     let content = match value {
         Value::String(text) => Content::Text(text.clone()),
-        Value::Array(items) => Content::Items(items.iter().map(said_as).collect()),
-        Value::Object(members) => Content::Members(
-            members
-                .iter()
-                .map(|(key, value)| (said_as(&Value::from(key.as_str())), said_as(value)))
-                .collect(),
-        ),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| part(said_as(item)));
+            Content::Items(items.collect())
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            Content::Members(members.map(|(key, it)| member(key, said_as(it))).collect())
+        }
         other => Content::Other(write::scalar(other)),
     };
     Node {
@@ -269,7 +278,7 @@ fn followers(root: &Node, path: &JsonPath) -> &'static str {
     let mut anchors = vec![root.anchor];
     let mut node = Some(root);
     for step in path.steps() {
-        node = node.and_then(|node| node.child(step));
+        node = node.and_then(|node| Some(&node.parts().get(node.index(step)?)?.value));
         anchors.extend(node.map(|node| node.anchor));
     }
     let follows =

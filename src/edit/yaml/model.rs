@@ -30,10 +30,33 @@ pub(super) enum Content {
     Text(String),
     /// Plain text that may be a number, a truth value, null, a date …: as written.
     Other(String),
-    Items(Vec<Node>),
-    Members(Vec<(Node, Node)>),
+    Items(Vec<Part>),
+    Members(Vec<Part>),
     /// The anchor's number.
     Alias(usize),
+}
+
+/// A member of a mapping, or an item of a sequence, which has no key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    pub(super) key: Option<Box<Node>>,
+    pub(super) value: Node,
+}
+
+impl Part {
+    /// What the key says, if it is a scalar.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.key.as_ref()?.content {
+            Content::Text(text) | Content::Other(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Where its key starts, or its value.
+    pub(super) fn start(&self) -> usize {
+        let key = self.key.as_ref();
+        key.map_or(self.value.span.start, |key| key.span.start)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,56 +85,46 @@ impl std::hash::Hash for Node {
 }
 
 impl Node {
-    /// What a key says, if it is a scalar.
-    pub(super) fn key(&self) -> Option<&str> {
+    /// The members of a mapping, or the items of a sequence.
+    pub(super) fn parts(&self) -> &[Part] {
         match &self.content {
-            Content::Text(text) | Content::Other(text) => Some(text),
+            Content::Items(parts) | Content::Members(parts) => parts,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn parts_mut(&mut self) -> Option<&mut Vec<Part>> {
+        match &mut self.content {
+            Content::Items(parts) | Content::Members(parts) => Some(parts),
             _ => None,
         }
     }
 
-    pub(super) fn member(&self, name: &str) -> Option<&(Self, Self)> {
-        match &self.content {
-            Content::Members(members) => members.iter().find(|(key, _)| key.key() == Some(name)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn child(&self, step: &Step) -> Option<&Self> {
+    /// The index of the part to which the step leads.
+    pub(super) fn index(&self, step: &Step) -> Option<usize> {
         match (step, &self.content) {
-            (Step::Name(name), Content::Members(_)) => self.member(name).map(|(_, value)| value),
-            (Step::Index(index), Content::Items(items)) => items.get(item(*index, items.len())?),
+            (Step::Name(name), Content::Members(members)) => {
+                let mut names = members.iter().map(Part::name);
+                names.position(|key| key == Some(name))
+            }
+            (Step::Index(index), Content::Items(items)) => item(*index, items.len()),
             _ => None,
         }
     }
 
     /// The node to which these steps lead, to be changed.
     pub(super) fn at_mut(&mut self, steps: &[Step]) -> Option<&mut Self> {
-        steps
-            .iter()
-            .try_fold(self, |node, step| match (step, &mut node.content) {
-                (Step::Name(name), Content::Members(members)) => {
-                    let mut members = members.iter_mut();
-                    let member = members.find(|(key, _)| key.key() == Some(name));
-                    member.map(|(_, value)| value)
-                }
-                (Step::Index(index), Content::Items(items)) => {
-                    let index = item(*index, items.len())?;
-                    items.get_mut(index)
-                }
-                _ => None,
-            })
+        steps.iter().try_fold(self, |node, step| {
+            let index = node.index(step)?;
+            let part = node.parts_mut()?.get_mut(index)?;
+            Some(&mut part.value)
+        })
     }
 
     /// The last node in it, in the order of the text.
     pub(super) fn last(&self) -> &Self {
-        let last = match &self.content {
-            Content::Items(items) => items.last(),
-            Content::Members(members) => members.last().map(|(_, value)| value),
-            _ => None,
-        };
-        match (self.style, last) {
-            (Style::Block, Some(last)) => last.last(),
+        match (self.style, self.parts().last()) {
+            (Style::Block, Some(last)) => last.value.last(),
             _ => self,
         }
     }
@@ -141,26 +154,18 @@ impl Node {
     /// Calls this for it and everything in it, in the order of the text.
     pub(super) fn each(&self, call: &mut impl FnMut(&Self)) {
         call(self);
-        match &self.content {
-            Content::Items(items) => items.iter().for_each(|item| item.each(call)),
-            Content::Members(members) => members.iter().for_each(|(key, value)| {
-                key.each(call);
-                value.each(call);
-            }),
-            _ => {}
+        for part in self.parts() {
+            part.key.iter().for_each(|key| key.each(call));
+            part.value.each(call);
         }
     }
 
     /// The same, for changes.
     pub(super) fn each_mut(&mut self, call: &mut impl FnMut(&mut Self)) {
         call(self);
-        match &mut self.content {
-            Content::Items(items) => items.iter_mut().for_each(|item| item.each_mut(call)),
-            Content::Members(members) => members.iter_mut().for_each(|(key, value)| {
-                key.each_mut(call);
-                value.each_mut(call);
-            }),
-            _ => {}
+        for part in self.parts_mut().into_iter().flatten() {
+            part.key.iter_mut().for_each(|key| key.each_mut(call));
+            part.value.each_mut(call);
         }
     }
 
@@ -270,7 +275,10 @@ impl<'a> Reader<'a> {
                 span.end = loop {
                     match self.need()? {
                         (Event::SequenceEnd, end) => break end.end,
-                        (event, span) => items.push(self.node_of(event, span, depth + 1)?),
+                        (event, span) => items.push(Part {
+                            key: None,
+                            value: self.node_of(event, span, depth + 1)?,
+                        }),
                     }
                 };
                 items.shrink_to_fit();
@@ -282,7 +290,7 @@ impl<'a> Reader<'a> {
                 )
             }
             Event::MappingStart(style, anchor, tag) => {
-                let mut members: Vec<(Node, Node)> = Vec::new();
+                let mut members: Vec<Part> = Vec::new();
                 span.end = loop {
                     match self.need()? {
                         (Event::MappingEnd, end) => break end.end,
@@ -297,7 +305,8 @@ impl<'a> Reader<'a> {
                                 let at = after(self.body, key.span.end, ':');
                                 value.span = at.map_or(value.span, |at| at..at);
                             }
-                            members.push((key, value));
+                            let key = Some(Box::new(key));
+                            members.push(Part { key, value });
                         }
                     }
                 };
@@ -340,12 +349,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn no_duplicates(&self, members: &[(Node, Node)]) -> Result<(), EditError> {
+    fn no_duplicates(&self, members: &[Part]) -> Result<(), EditError> {
         let mut seen = HashSet::new();
-        for (key, _) in members {
-            if !seen.insert(&key.content) {
-                let name = key.key().unwrap_or("…");
-                return Err(self.invalid(format!("duplicate key `{name}`"), key.span.start));
+        for member in members {
+            if !seen.insert(member.key.as_ref().map(|key| &key.content)) {
+                let name = member.name().unwrap_or("…");
+                return Err(self.invalid(format!("duplicate key `{name}`"), member.start()));
             }
         }
         Ok(())

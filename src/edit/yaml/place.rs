@@ -7,7 +7,7 @@ use super::{
 };
 use crate::edit::{
     EditError, JsonPath,
-    path::{Step, item, no_key},
+    path::{Step, no_key},
 };
 
 #[derive(Debug)]
@@ -51,43 +51,28 @@ impl<'a> Place<'a> {
         change: &YamlEdit,
     ) -> Result<Self, EditError> {
         let place = Self::of(body, root, path)?;
-        let missing = |problem: &str| Err(path.clone().missing(problem));
-        match (change, &place) {
-            (YamlEdit::Update { .. } | YamlEdit::Remove, _) if path.steps().is_empty() => {
+        match (&place, change) {
+            (Self::There(_), YamlEdit::Update { .. } | YamlEdit::Remove)
+                if path.steps().is_empty() =>
+            {
                 return Err(EditError::Refused(
                     "`$` is the whole document; name a place in it, or write the file as a whole"
                         .to_owned(),
                 ));
             }
-            (YamlEdit::Update { .. }, Self::There(seat)) => replaceable(seat.node, path)?,
-            (YamlEdit::Append { .. }, Self::There(seat)) => match &seat.node.content {
-                Content::Items(_) => {}
-                Content::Alias(_) => return Err(behind_alias(path)),
-                _ => {
-                    let problem = format!(
-                        "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
-                        seat.node.kind()
-                    );
-                    return missing(&problem);
-                }
-            },
-            (YamlEdit::Remove, Self::There(seat)) => removable(root, seat.node, path)?,
-            (
-                YamlEdit::Update {
-                    missing: MissingKey::Created,
-                    ..
-                },
-                Self::New { .. },
-            ) => {}
-            (YamlEdit::Update { .. }, Self::New { mapping, key }) => {
-                let problem = format!(
-                    "{}; `\"create\": true` adds a new key",
-                    missing_key(mapping.node, key)
-                );
-                return missing(&problem);
-            }
-            (YamlEdit::Append { .. } | YamlEdit::Remove, Self::New { mapping, key }) => {
-                return missing(&missing_key(mapping.node, key));
+            (Self::There(seat), YamlEdit::Update { .. }) => replaceable(seat.node, path)?,
+            (Self::There(seat), YamlEdit::Append { .. }) => extendable(seat.node, path)?,
+            (Self::There(seat), YamlEdit::Remove) => removable(root, seat.node, path)?,
+            (Self::New { mapping, key }, change) => {
+                let create = match change {
+                    YamlEdit::Update { missing, .. } if *missing == MissingKey::Created => {
+                        return Ok(place);
+                    }
+                    YamlEdit::Update { .. } => "; `\"create\": true` adds a new key",
+                    YamlEdit::Append { .. } | YamlEdit::Remove => "",
+                };
+                let problem = missing_key(mapping.node, key) + create;
+                return Err(path.clone().missing(problem));
             }
         }
         Ok(place)
@@ -97,37 +82,26 @@ impl<'a> Place<'a> {
         let last = path.steps().len().saturating_sub(1);
         let mut seat = Seat::root(root);
         for (depth, step) in path.steps().iter().enumerate() {
-            let missing = |problem: String| path.first(depth + 1).missing(problem);
-            match (&seat.node.content, step) {
-                (Content::Members(_), Step::Name(name)) => match seat.node.member(name) {
-                    Some((key, value)) => {
-                        seat = seat.value(body, key, value).ok_or_else(unclear)?;
-                    }
-                    None if depth == last => {
-                        return Ok(Self::New {
-                            mapping: seat,
-                            key: name,
-                        });
-                    }
-                    None => return Err(missing(missing_key(seat.node, name))),
-                },
-                (Content::Items(items), Step::Index(index)) => {
-                    let many = items.len();
-                    let index = item(*index, many)
-                        .ok_or_else(|| missing(format!("the sequence has {many} items")))?;
-                    seat = seat.item(body, items, index).ok_or_else(unclear)?;
-                }
-                (Content::Alias(_), _) => {
-                    return Err(behind_alias(&path.first(depth)));
-                }
-                _ => {
-                    return Err(missing(format!(
-                        "there is {} at {}, which has no such step",
-                        seat.node.kind(),
-                        path.first(depth)
-                    )));
-                }
+            if let Some(index) = seat.node.index(step) {
+                seat = seat.part(body, index).ok_or_else(unclear)?;
+                continue;
             }
+            let problem = match (&seat.node.content, step) {
+                (Content::Alias(_), _) => return Err(behind_alias(&path.first(depth))),
+                (Content::Members(_), Step::Name(key)) if depth == last => {
+                    return Ok(Self::New { mapping: seat, key });
+                }
+                (Content::Members(_), Step::Name(name)) => missing_key(seat.node, name),
+                (Content::Items(items), Step::Index(_)) => {
+                    format!("the sequence has {} items", items.len())
+                }
+                _ => format!(
+                    "there is {} at {}, which has no such step",
+                    seat.node.kind(),
+                    path.first(depth)
+                ),
+            };
+            return Err(path.first(depth + 1).missing(problem));
         }
         Ok(Self::There(seat))
     }
@@ -144,30 +118,29 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// What precedes the nodes in it.
-    fn inner(&self, after: After) -> After {
-        match self.node.style {
-            Style::Flow => After::Flow,
-            _ => after,
-        }
-    }
-
-    pub(super) fn value(&self, body: &str, key: &Node, value: &'a Node) -> Option<Self> {
-        let after = self.inner(After::Key);
-        let colon = after_sign(body, key.span.end, ':');
-        let bare = (after == After::Flow && value.is_empty()).then_some(key.span.end);
-        self.child(body, value, after, colon.or(bare)?)
-    }
-
-    fn item(&self, body: &str, items: &'a [Node], index: usize) -> Option<Self> {
-        let node = items.get(index)?;
-        let after = self.inner(After::Dash);
-        let lead = match index.checked_sub(1).and_then(|before| items.get(before)) {
-            _ if after == After::Flow => node.span.start,
-            None => after_sign(body, self.start, '-')?,
-            Some(before) => after_sign(body, before.end(body), '-')?,
+    fn part(&self, body: &str, index: usize) -> Option<Self> {
+        let part = self.node.parts().get(index)?;
+        let is_flow = self.node.style == Style::Flow;
+        let (after, lead) = match &part.key {
+            Some(key) => {
+                let bare = is_flow && part.value.is_empty();
+                let colon = after_sign(body, key.span.end, ':');
+                (After::Key, colon.or(bare.then_some(key.span.end))?)
+            }
+            None if is_flow => (After::Flow, part.value.span.start),
+            None => (After::Dash, self.after_dash(body, index)?),
         };
-        self.child(body, node, after, lead)
+        let after = if is_flow { After::Flow } else { after };
+        self.child(body, &part.value, after, lead)
+    }
+
+    /// The byte after the dash of an item.
+    pub(super) fn after_dash(&self, body: &str, index: usize) -> Option<usize> {
+        let before = index
+            .checked_sub(1)
+            .and_then(|at| self.node.parts().get(at));
+        let from = before.map_or(self.start, |before| before.value.end(body));
+        after_sign(body, from, '-')
     }
 
     fn child(&self, body: &str, node: &'a Node, after: After, lead: usize) -> Option<Self> {
@@ -204,26 +177,35 @@ fn behind_alias(path: &JsonPath) -> EditError {
 }
 
 fn missing_key(mapping: &Node, key: &str) -> String {
-    let members: &[(Node, Node)] = match &mapping.content {
-        Content::Members(members) => members,
-        _ => &[],
-    };
-    let keys = members.iter().map(|(key, _)| key.key().unwrap_or("…"));
-    no_key("mapping", keys, key)
+    let keys = mapping.parts().iter();
+    no_key("mapping", keys.map(|part| part.name().unwrap_or("…")), key)
+}
+
+/// Refuses to add an item to what is no sequence.
+fn extendable(node: &Node, path: &JsonPath) -> Result<(), EditError> {
+    match &node.content {
+        Content::Items(_) => Ok(()),
+        Content::Alias(_) => Err(behind_alias(path)),
+        _ => Err(path.clone().missing(format!(
+            "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
+            node.kind()
+        ))),
+    }
 }
 
 /// Refuses to remove an anchor that something outside of the value refers to.
 fn removable(root: &Node, node: &Node, path: &JsonPath) -> Result<(), EditError> {
     let mut anchors = Vec::new();
     node.each(&mut |node| anchors.extend((node.anchor > 0).then_some(node.anchor)));
-    let refers = |counted: &mut usize, node: &Node| {
-        let is_one = matches!(node.content, Content::Alias(to) if anchors.contains(&to));
-        *counted += usize::from(is_one);
+    let aliases = |whole: &Node| {
+        let mut count = 0;
+        whole.each(&mut |node| {
+            let is_one = matches!(node.content, Content::Alias(to) if anchors.contains(&to));
+            count += usize::from(is_one);
+        });
+        count
     };
-    let (mut within, mut all) = (0, 0);
-    node.each(&mut |node| refers(&mut within, node));
-    root.each(&mut |node| refers(&mut all, node));
-    if all > within {
+    if aliases(root) > aliases(node) {
         return Err(EditError::Refused(format!(
             "the value at {path} has an anchor that an alias elsewhere refers to; change the alias first"
         )));

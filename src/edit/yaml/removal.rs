@@ -9,11 +9,7 @@ use super::{
     splice,
     write::Form,
 };
-use crate::edit::{
-    JsonPath,
-    path::{Step, item},
-    text::Splice,
-};
+use crate::edit::{JsonPath, text::Splice};
 
 /// The ways in which the bytes of the place can be cut, the best first.
 pub(super) fn ways(body: &str, root: &Node, path: &JsonPath) -> Vec<Vec<Splice>> {
@@ -21,14 +17,11 @@ pub(super) fn ways(body: &str, root: &Node, path: &JsonPath) -> Vec<Vec<Splice>>
     let Ok(Place::There(whole)) = Place::of(body, root, &whole) else {
         return Vec::new();
     };
-    let Some((index, count)) = path
-        .steps()
-        .last()
-        .and_then(|step| position(whole.node, step))
-    else {
+    let last = path.steps().last();
+    let Some(index) = last.and_then(|step| whole.node.index(step)) else {
         return Vec::new();
     };
-    if count == 1 {
+    if whole.node.parts().len() == 1 {
         return emptied(body, &whole).into_iter().collect();
     }
     let part = |index: usize| part(body, &whole, index);
@@ -65,42 +58,20 @@ fn emptied(body: &str, whole: &Seat<'_>) -> Option<Vec<Splice>> {
     Some(vec![(whole.start..end, text.to_owned())])
 }
 
-/// The index of a child, and how many there are.
-fn position(whole: &Node, step: &Step) -> Option<(usize, usize)> {
-    match (&whole.content, step) {
-        (Content::Members(members), Step::Name(name)) => {
-            let mut keys = members.iter().map(|(key, _)| key.key());
-            let index = keys.position(|key| key == Some(name))?;
-            Some((index, members.len()))
-        }
-        (Content::Items(items), Step::Index(index)) => {
-            Some((item(*index, items.len())?, items.len()))
-        }
-        _ => None,
-    }
-}
-
 type Range = std::ops::Range<usize>;
 
 /// The bytes of a child: from its key or its dash to the end of its value.
 fn part(body: &str, whole: &Seat<'_>, index: usize) -> Option<Range> {
-    match &whole.node.content {
-        Content::Members(members) => {
-            let (key, value) = members.get(index)?;
-            Some(key.span.start..value.end(body).max(key.span.end))
+    let part = whole.node.parts().get(index)?;
+    let (start, least) = match &part.key {
+        Some(key) => (key.span.start, key.span.end),
+        None if whole.node.style == Style::Flow => return Some(part.value.span.clone()),
+        None => {
+            let end = whole.after_dash(body, index)?;
+            (end - 1, end)
         }
-        Content::Items(items) => {
-            let item = items.get(index)?;
-            if whole.node.style == Style::Flow {
-                return Some(item.span.clone());
-            }
-            let before = index.checked_sub(1).and_then(|before| items.get(before));
-            let from = before.map_or(whole.start, |before| before.end(body));
-            let dash = after(body, from, '-')? - 1;
-            Some(dash..item.end(body).max(dash + 1))
-        }
-        _ => None,
-    }
+    };
+    Some(start..part.value.end(body).max(least))
 }
 
 /// The cuts in block style. Its lines are cut; if it starts behind a dash, the next one moves up to its place.
@@ -166,19 +137,12 @@ fn in_flow(body: &str, whole: &Seat<'_>, this: &Range, previous: Option<&Range>)
 
 /// Takes the place out of the tree.
 pub(super) fn take_out(root: &mut Node, path: &JsonPath) {
-    let Some((step, whole)) = path.steps().split_last() else {
-        return;
-    };
-    let Some(whole) = root.at_mut(whole) else {
-        return;
-    };
-    let Some((index, _)) = position(whole, step) else {
-        return;
-    };
-    match &mut whole.content {
-        Content::Members(members) => drop(members.remove(index)),
-        Content::Items(items) => drop(items.remove(index)),
-        _ => {}
+    if let Some((step, whole)) = path.steps().split_last()
+        && let Some(whole) = root.at_mut(whole)
+        && let Some(index) = whole.index(step)
+        && let Some(parts) = whole.parts_mut()
+    {
+        parts.remove(index);
     }
 }
 

@@ -112,21 +112,12 @@ pub(super) fn add(
     value: &Value,
     (form, spot): (Form, Spot),
 ) -> Option<Vec<Splice>> {
-    // Where the last one starts, and its value.
-    let (count, last) = match (&whole.node.content, key) {
-        (Content::Members(members), Some(_)) => {
-            let last = members.last();
-            (
-                members.len(),
-                last.map(|(key, value)| (key.span.start, value)),
-            )
-        }
-        (Content::Items(items), None) => {
-            let last = items.last();
-            (items.len(), last.map(|item| (item.span.start, item)))
-        }
+    let parts = match (&whole.node.content, key) {
+        (Content::Members(parts), Some(_)) | (Content::Items(parts), None) => parts,
         _ => return None,
     };
+    // Where the last one starts, and its value.
+    let last = parts.last().map(|last| (last.start(), &last.value));
     let name = key.map(write::name);
     if whole.node.style == Style::Flow {
         let wanted = form == Form::Line && spot == Spot::After;
@@ -157,7 +148,7 @@ pub(super) fn add(
             (end, format!("{pad}{member}\n"))
         }
         Spot::BeforeLast => {
-            let start = match count {
+            let start = match parts.len() {
                 1 => whole.start,
                 _ => last_start,
             };
