@@ -229,7 +229,7 @@ fn removed(whole: &Whole<'_>, kind: Kind, path: &JsonPath, key: &str) -> Result<
                 ))
             })
         }
-        _ => Err(path.clone().missing(format!(
+        Kind::Scalar(_) => Err(path.clone().missing(format!(
             "it is {}, so nothing can be removed from it",
             kind.words()
         ))),

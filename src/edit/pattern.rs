@@ -149,7 +149,8 @@ fn literally(
     // Whoever writes the line ends of the file knows them, and means those of the replacement.
     let exact = of(about_ends || literal.contains("\r\n"));
     for (start, found) in body.match_indices(literal) {
-        rewriting.replace(&[start..start + found.len()], &exact)?;
+        let found = start..start + found.len();
+        rewriting.replace(&[found], &exact)?;
         rewriting.apart(body, start, again(body, literal, start))?;
     }
     if rewriting.number > 0 || !literal.contains('\n') {

@@ -280,7 +280,8 @@ fn is_written(text: &str, new: &[Extent], written: Option<(Option<&str>, &Value)
     let read: Result<Value, _> =
         serde_json::from_str(text.get(first.start..first.end).unwrap_or_default());
     // The text shows the order of the members, too.
-    read.is_ok_and(|read| read.to_string() == value.to_string())
+    let said = |value: &Value| value.to_string();
+    read.is_ok_and(|read| said(&read) == said(value))
         && first.key(text).as_deref() == key
         && new.len() == first.inside + 1
 }

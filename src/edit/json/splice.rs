@@ -118,7 +118,7 @@ fn open(
         return Ok((kept..inside.end, [gap, &member].concat()));
     }
     let outer = indent(object.body, object.start);
-    let inner = [outer, &style.unit].concat();
+    let inner = [outer, style.unit].concat();
     let end = end_near(object.body, object.start);
     let member = style.text(key, value, Some(&inner), end)?;
     if is_commented && object.text(kept..inside.end).contains('\n') {

@@ -112,9 +112,10 @@ pub(super) fn add(
     value: &Value,
     (form, spot): (Form, Spot),
 ) -> Option<Vec<Splice>> {
-    let parts = match (&whole.node.content, key) {
-        (Content::Members(parts), Some(_)) | (Content::Items(parts), None) => parts,
-        _ => return None,
+    let ((Content::Members(parts), Some(_)) | (Content::Items(parts), None)) =
+        (&whole.node.content, key)
+    else {
+        return None;
     };
     // Where the last one starts, and its value.
     let last = parts.last().map(|last| (last.start(), &last.value));
